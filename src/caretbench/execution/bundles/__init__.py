@@ -1,0 +1,25 @@
+"""Dependency bundles: content-addressed, read-only folders of packages, built beforehand, not while testing.
+
+Specifications are data (``*.toml`` with a lock file beside it). ``build`` makes a bundle, ``installed`` finds
+one, ``status`` says which are there and how to get the others.
+"""
+
+from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, LinkRule, Manifest, Spec
+from caretbench.execution.bundles.store import BundleStatus, build, bundles_folder, installed, status
+
+__all__ = [
+    "INSIDE",
+    "Bundle",
+    "BundleError",
+    "BundleStatus",
+    "LinkRule",
+    "Manifest",
+    "Spec",
+    "build",
+    "bundle_spec",
+    "bundle_specs",
+    "bundles_folder",
+    "installed",
+    "status",
+]

@@ -1,0 +1,90 @@
+"""Debian packages: jars are collected into the bundle; headers and libraries stay where Debian puts them."""
+
+from __future__ import annotations
+
+import platform as machine
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from caretbench.execution.bundles.jars import JARS, class_path, verify_classes
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, LinkRule, Manifest, Spec
+from caretbench.execution.bundles.system import Say, debian_files, debian_versions
+from caretbench.files import sha256_json
+
+
+class Debian:
+    """Packages of the distribution."""
+
+    optional_system_packages = True
+
+    def platform(self) -> str:
+        """The processor; the versions are in the manifest, or, for what stays in the system, asked anew."""
+        return f"debian-{machine.machine()}"
+
+    def missing(self, spec: Spec) -> tuple[str, ...]:
+        """Packages that are not installed."""
+        present = debian_versions(spec.packages)
+        return tuple(package for package in spec.packages if package not in present)
+
+    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
+        """Copy the jars of a Java bundle; other languages' packages need only be noted."""
+        versions = _versions(spec)
+        if spec.language == "java":
+            say(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
+            jars = {jar for package in versions for jar in _jars(package)}
+            (folder / JARS).mkdir()
+            for jar in sorted(jars):
+                shutil.copyfile(jar, folder / JARS / jar.name)
+        return versions
+
+    def verify(self, spec: Spec, root: Path) -> None:
+        """Every class of a Java bundle is in one of its jars."""
+        if spec.language == "java" and not self.missing(spec):
+            verify_classes(spec, root)
+
+    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+        """A class path of the collected jars, or the flags for headers and libraries of the system."""
+        java = spec.language == "java"
+        return Bundle(
+            name=spec.name,
+            language=spec.language,
+            lock_hash=sha256_json([manifest.key, dict(manifest.packages if java else _versions(spec))]),
+            root=root,
+            read_only={INSIDE: str(root)} if java else {},
+            class_path=class_path(root) if java else (),
+            compile_flags=tuple(f"-I{folder}" for folder in _matching("/", spec.include_folders)),
+            link_rules=tuple(rule for rule in map(_found_libraries, spec.link_rules) if rule.libraries),
+            missing=manifest.missing if java else self.missing(spec),
+        )
+
+    def lock(self, spec: Spec) -> str:
+        """The distribution's release decides versions."""
+        raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
+
+
+def _versions(spec: Spec) -> dict[str, str]:
+    return dict(debian_versions((*spec.packages, *spec.optional)))
+
+
+def _jars(package: str) -> set[Path]:
+    """The jars of a package, links followed, so that each is taken once."""
+    paths = (path for path in debian_files(package) if path.is_relative_to("/usr/share/java"))
+    return {path.resolve() for path in paths if path.suffix == ".jar" and zipfile.is_zipfile(path)}
+
+
+def _matching(folder: str, patterns: tuple[str, ...]) -> list[Path]:
+    return [path for pattern in patterns for path in sorted(Path(folder).glob(pattern.lstrip("/")))]
+
+
+def _found_libraries(rule: LinkRule) -> LinkRule:
+    """The rule with those of its libraries that are installed, patterns resolved."""
+    folders = [*sorted(Path("/usr/lib").glob(f"{machine.machine()}-*")), Path("/usr/lib")]
+    found = (
+        path.name.removeprefix("lib").removesuffix(".so")
+        for library in rule.libraries
+        for folder in folders
+        for path in sorted(folder.glob(f"lib{library}.so"))
+    )
+    return rule.model_copy(update={"libraries": tuple(dict.fromkeys(found))})

@@ -1,0 +1,109 @@
+"""What a bundle is: its specification (data), its manifest (what was built) and the view a runtime gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from caretbench.execution.types import Frozen
+
+INSIDE = "/bundle"
+"""Where a bundle's folder stands inside the sandbox, whatever its language."""
+
+EcosystemName = Literal["pip", "npm", "maven", "debian"]
+SystemPackages = Literal["ask", "install", "never"]
+"""System packages that are missing: ``ask`` stops and says which, ``install`` runs apt-get, ``never`` goes on."""
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+
+
+class BundleError(RuntimeError):
+    """A bundle cannot be built or does not fit its specification; the message says what to do."""
+
+
+class LinkRule(Frozen):
+    """C++: a program that includes a header under ``include`` is linked with ``libraries``."""
+
+    include: str
+    """Start of a header's path: ``openssl/``."""
+    libraries: tuple[str, ...]
+    """Names without ``lib`` and ``.so``; ``python3.*`` matches the version that is installed."""
+
+
+class Spec(Frozen):
+    """A bundle's specification: one TOML file, with a lock file beside it where the ecosystem has one."""
+
+    name: str = Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")
+    language: str
+    ecosystem: EcosystemName
+    packages: tuple[str, ...] = Field(min_length=1)
+    optional: tuple[str, ...] = ()
+    """Debian packages that are taken where the release has them."""
+    lock: str | None = None
+    verify: tuple[str, ...] = ()
+    """Modules to import, packages to require or classes to find once it is built."""
+    offline_repository: str | None = None
+    """Maven: a local repository to resolve from without a network."""
+    include_folders: tuple[str, ...] = ()
+    link_rules: tuple[LinkRule, ...] = ()
+    notes: str = ""
+    folder: Path
+    """Where the specification stands; set by the loader."""
+
+    @model_validator(mode="after")
+    def _needs_lock(self) -> Self:
+        if self.ecosystem in ("pip", "npm") and self.lock is None:
+            raise ValueError(f"a bundle of {self.ecosystem} packages needs a lock file")
+        return self
+
+    @property
+    def lock_path(self) -> Path | None:
+        """The lock file, where there is one."""
+        return self.folder / self.lock if self.lock else None
+
+
+class Manifest(Frozen):
+    """What a build left behind; a bundle's folder without one is no bundle."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    key: str
+    platform: str
+    packages: Mapping[str, str]
+    """Versions by package name."""
+    missing: tuple[str, ...] = ()
+    """System packages that were not there."""
+    size_bytes: int = 0
+
+
+class Bundle(Frozen):
+    """A built bundle; the paths in ``class_path`` and ``environment`` hold inside the sandbox."""
+
+    name: str
+    language: str
+    lock_hash: str
+    """Changes when any package's version does: a part of a verdict's cache key."""
+    root: Path
+    """The folder on the host."""
+    read_only: Mapping[str, str] = Field(default_factory=dict)
+    """Path inside -> path on the host."""
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    class_path: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    link_rules: tuple[LinkRule, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def link_flags(self, source: str) -> tuple[str, ...]:
+        """The linker's flags for a C++ program, by the headers it includes."""
+        headers = _INCLUDE.findall(source)
+        flags = (
+            f"-l{library}"
+            for rule in self.link_rules
+            if any(header.startswith(rule.include) for header in headers)
+            for library in rule.libraries
+        )
+        return tuple(dict.fromkeys(flags))

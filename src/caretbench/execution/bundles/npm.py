@@ -1,0 +1,114 @@
+"""npm packages: ``npm ci`` from a lock; install scripts do not run."""
+
+from __future__ import annotations
+
+import json
+import platform as machine
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
+from caretbench.execution.bundles.system import Say, run
+from caretbench.files import sha256_json
+
+_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def split_package(package: str) -> tuple[str, str]:
+    """``@types/node@20`` as name and range; without a version any one (``*``) fits."""
+    at = package.rfind("@")
+    return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
+
+
+def package_json(spec: Spec) -> dict[str, Any]:
+    """The project file of a bundle. It has no ``type``: programs choose their module system themselves."""
+    return {
+        "name": "bundle",
+        "private": True,
+        "dependencies": dict(sorted(map(split_package, spec.packages))),
+    }
+
+
+class Npm:
+    """Packages of the npm registry."""
+
+    optional_system_packages = False
+
+    def platform(self) -> str:
+        """Operating system and processor: some packages bring binaries for each."""
+        return f"{sys.platform}-{machine.machine()}"
+
+    def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
+        """Node and npm, where they are not there."""
+        return tuple(
+            package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None
+        )
+
+    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
+        """Install exactly what the lock says."""
+        if spec.lock_path is None:
+            raise BundleError(f"{spec.name}: needs a lock file")
+        lock = spec.lock_path.read_text("utf-8")
+        wanted = package_json(spec)
+        if json.loads(lock)["packages"][""].get("dependencies") != wanted["dependencies"]:
+            raise BundleError(
+                f"{spec.lock_path}: was made for other packages; run: caretbench deps lock {spec.name}"
+            )
+        (folder / "package.json").write_text(json.dumps(wanted, indent=2))
+        (folder / "package-lock.json").write_text(lock)
+        say(f"{spec.name}: npm ci")
+        run(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, what=spec.name)
+        return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
+
+    def verify(self, spec: Spec, root: Path) -> None:
+        """Every package has its folder."""
+        absent = [
+            name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()
+        ]
+        if absent:
+            raise BundleError(f"{spec.name}: built, but holds no package {', '.join(absent)}")
+
+    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+        """Bound at ``/bundle``, found through NODE_PATH."""
+        return Bundle(
+            name=spec.name,
+            language=spec.language,
+            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
+            root=root,
+            read_only={INSIDE: str(root)},
+            environment={"NODE_PATH": f"{INSIDE}/node_modules"},
+        )
+
+    def lock(self, spec: Spec) -> str:
+        """Resolve with npm; the lock holds hashes, and no registry's address."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "package.json").write_text(json.dumps(package_json(spec)))
+            argv = [
+                "npm",
+                "install",
+                "--package-lock-only",
+                "--omit-lockfile-registry-resolved=true",
+                *_FLAGS,
+            ]
+            run(argv, folder=folder, what=spec.name)
+            return (folder / "package-lock.json").read_text("utf-8")
+
+
+def _version(folder: Path, package: str) -> str:
+    text = (folder / "node_modules" / package / "package.json").read_text("utf-8")
+    return str(json.loads(text)["version"])
+
+
+def _locked(lock: str, folder: Path) -> dict[str, str]:
+    """Versions of the packages of the lock that were installed (some are for other platforms), by place."""
+    packages: dict[str, dict[str, Any]] = json.loads(lock)["packages"]
+    return {
+        place.removeprefix("node_modules/"): str(entry["version"])
+        for place, entry in packages.items()
+        if place and "version" in entry and (folder / place).exists()
+    }

@@ -1,0 +1,182 @@
+"""Python packages: wheels from a lock with hashes, unpacked; no package's code runs on the host."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform as machine
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
+from caretbench.execution.bundles.system import Say, run
+from caretbench.files import sha256_json
+
+_PACKAGES = "site-packages"
+_OLDEST = (3, 11)
+_PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
+
+
+def locked_packages(lock: str) -> dict[str, set[str]]:
+    """Versions by normalised name in a pip lock; a universal lock may hold several per name."""
+    found: dict[str, set[str]] = {}
+    for name, version in _PINNED.findall(lock):
+        found.setdefault(normalised(name), set()).add(version)
+    return found
+
+
+def normalised(requirement: str) -> str:
+    """A requirement's name as package indexes compare it, without extras and versions."""
+    name = re.split(r"[\[<>=!~; ]", requirement.strip(), maxsplit=1)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _readable_by_all(path: Path) -> bool:
+    resolved = path.resolve()
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in resolved.parents) and bool(
+        resolved.stat().st_mode & stat.S_IROTH
+    )
+
+
+@cache
+def sandbox_python() -> Path | None:
+    """The Python that programs run with: the distribution's, else the first one that every user may read.
+
+    None where neither is Python 3.11 or later.
+    """
+    names = ["python3", *(f"python3.{minor}" for minor in range(19, _OLDEST[1] - 1, -1))]
+    found = (
+        shutil.which(name, path=path) for path in ("/usr/bin", os.environ.get("PATH", "")) for name in names
+    )
+    for candidate in [*(Path(name) for name in found if name), Path(sys.executable)]:
+        if not _readable_by_all(candidate):
+            continue
+        if _version(candidate) >= _OLDEST:
+            return candidate
+    # nothing but a private interpreter: better than none, where the sandbox's user is its owner
+    return Path(sys.executable)
+
+
+@cache
+def _version(python: Path) -> tuple[int, ...]:
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", "import sys; print(*sys.version_info[:2])"],
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return tuple(int(part) for part in done.stdout.split())
+
+
+class Pip:
+    """Packages of the Python Package Index."""
+
+    optional_system_packages = False
+
+    def platform(self) -> str:
+        """Interpreter version and processor: binary wheels fit one of each."""
+        python = sandbox_python()
+        version = ".".join(str(part) for part in _version(python)) if python else "none"
+        return f"python{version}-{sys.platform}-{machine.machine()}"
+
+    def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
+        """An interpreter, where there is none."""
+        return () if sandbox_python() else ("python3",)
+
+    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
+        """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""
+        python, lock = sandbox_python(), spec.lock_path
+        if python is None or lock is None:
+            raise BundleError(f"{spec.name}: needs Python 3.11 or later and a lock file")
+        _check_lock(spec, lock)
+        say(f"{spec.name}: downloading and unpacking wheels for {python}")
+        common = [
+            "--target",
+            str(folder / _PACKAGES),
+            "--require-hashes",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+        ]
+        run([*self._installer(python), *common, "-r", str(lock)], what=spec.name)
+        shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
+        # a read-only folder takes no byte code later, and compiling at every import would cost seconds
+        compile_all = [str(python), "-m", "compileall", "-q", "-j", "2", str(folder / _PACKAGES)]
+        subprocess.run(
+            compile_all, capture_output=True, check=False
+        )  # some packages ship templates that are no Python
+        return _unpacked(folder / _PACKAGES)
+
+    def _installer(self, python: Path) -> list[str]:
+        uv = shutil.which("uv")
+        if uv:
+            return [uv, "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(python)]
+        if importlib.util.find_spec("pip"):
+            version = ".".join(str(part) for part in _version(python))
+            return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
+        return [str(python), "-m", "pip", "install", "--quiet"]
+
+    def verify(self, spec: Spec, root: Path) -> None:
+        """Every module's file is there."""
+        folder = root / _PACKAGES
+        absent = [name for name in spec.verify if not _module_file(folder, name)]
+        if absent:
+            raise BundleError(f"{spec.name}: built, but holds no module {', '.join(absent)}")
+
+    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+        """Bound at ``/bundle``, found through PYTHONPATH."""
+        return Bundle(
+            name=spec.name,
+            language=spec.language,
+            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
+            root=root,
+            read_only={INSIDE: str(root)},
+            environment={"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"},
+        )
+
+    def lock(self, spec: Spec) -> str:
+        """Resolve with uv, for every platform and Python from 3.11 on."""
+        with tempfile.TemporaryDirectory() as name:
+            wanted = Path(name, "requirements.in")
+            wanted.write_text("".join(f"{package}\n" for package in spec.packages))
+            argv = [
+                "uv",
+                "pip",
+                "compile",
+                "--quiet",
+                "--universal",
+                "--python-version",
+                "3.11",
+                "--generate-hashes",
+            ]
+            return run(
+                [*argv, "--no-header", "--no-annotate", "--no-emit-index-url", str(wanted)], what=spec.name
+            )
+
+
+def _check_lock(spec: Spec, lock: Path) -> None:
+    locked = locked_packages(lock.read_text("utf-8"))
+    absent = [package for package in spec.packages if normalised(package) not in locked]
+    if absent:
+        raise BundleError(f"{lock}: does not lock {', '.join(absent)}; run: caretbench deps lock {spec.name}")
+
+
+def _module_file(folder: Path, module: str) -> bool:
+    path = folder.joinpath(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists() or any(path.parent.glob(f"{path.name}.*.so"))
+
+
+def _unpacked(folder: Path) -> dict[str, str]:
+    versions: dict[str, str] = {}
+    for info in folder.glob("*.dist-info"):
+        name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
+        versions[normalised(name)] = version
+    return versions
