@@ -1,0 +1,277 @@
+"""Runs one untrusted program behind walls, and says what became of it.
+
+Synchronous: the calling thread waits for the program, reading its output, its launcher's report and, several
+times a second, the process tree's use. Many sandboxes run at a time by calling from many threads; starting
+one is mostly waiting in the kernel, so have more in flight than there are processors. A sandbox dies with
+the thread that runs it.
+"""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import os
+import posixpath
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.seccomp import seccomp_filter
+from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
+from caretbench.execution.types import Isolation, Limits
+from caretbench.execution.walls import (
+    DEFAULT_ENVIRONMENT,
+    HOME,
+    LAUNCHER,
+    STUBS,
+    UNPRIVILEGED_USER,
+    WORK,
+    find_bubblewrap,
+    launcher_interpreter,
+    may_drop_root,
+    reachable_by_others,
+    wall_arguments,
+)
+
+__all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server"]
+
+_LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
+
+
+class SandboxUnavailable(RuntimeError):  # noqa: N818 - a state of the machine
+    """No sandbox can be built here; the message says what to install or to set."""
+
+
+def display_server() -> str | None:
+    """The X server for programs that need a display, or None where it is not installed."""
+    return shutil.which("Xvfb", path="/usr/bin:/usr/local/bin")
+
+
+@cache
+def _launcher_text() -> bytes:
+    return Path(__file__).with_name("launcher.py").read_bytes()
+
+
+def _readable(data: bytes) -> int:
+    """A descriptor from which ``data`` can be read once."""
+    descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _inside(name: str) -> str:
+    path = posixpath.normpath(posixpath.join(WORK, name))
+    if not path.startswith("/tmp/"):  # noqa: S108 - inside the sandbox
+        raise ValueError(f"{name!r} lies outside the sandbox's work folder")
+    return path
+
+
+def _rlimits(limits: Limits, address_space_limit: bool) -> list[tuple[str, int, int]]:
+    # Memory is bounded by the watchdog at memory_mb; these are the backstop for what grows faster than it
+    # looks.
+    room = 2 * limits.memory_mb << 20
+    seconds = max(1, round(limits.cpu_s))
+    bounds = [
+        ("RLIMIT_CPU", seconds, seconds + 1),
+        ("RLIMIT_FSIZE", limits.fsize_mb << 20, limits.fsize_mb << 20),
+        ("RLIMIT_NOFILE", limits.nofile, limits.nofile),
+        ("RLIMIT_NPROC", limits.pids, limits.pids),
+        ("RLIMIT_CORE", 0, 0),
+    ]
+    if address_space_limit:
+        bounds.append(("RLIMIT_AS", room, room))
+    else:
+        room = max(room, _LEAST_DATA_BYTES)
+        bounds.append(("RLIMIT_DATA", room, room))
+    return bounds
+
+
+class Sandbox:
+    """Bubblewrap with our own arguments, system call filter and launcher.
+
+    Started by root, programs run as an unprivileged user wherever that user can read what is bound;
+    elsewhere root is mapped to an ordinary user inside, and :class:`Isolation` says so.
+    """
+
+    def __init__(self, binary: str | None = None) -> None:
+        self._binary = binary or find_bubblewrap()
+        self._filter = seccomp_filter()
+        self._isolation: Isolation | None = None
+
+    # --- what is known of the walls -----------------------------------------------------------------------
+
+    def probe(self) -> Isolation:
+        """Really run a program, once per object, and say which walls stood.
+
+        Raises:
+            SandboxUnavailable: with what to install or to set.
+        """
+        if self._isolation is None:
+            if self._binary is None:
+                raise SandboxUnavailable(
+                    "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
+                    "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
+                )
+            result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
+            if not result.ok or result.isolation is None:
+                raise SandboxUnavailable(
+                    _advice(result.error or result.stderr.text or f"killed: {result.killed}")
+                )
+            self._isolation = result.isolation
+        return self._isolation
+
+    # --- running ------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        limits: Limits,
+        files: Mapping[str, str | bytes] | None = None,
+        read_only: Mapping[str, str] | None = None,
+        writable: Mapping[str, Path] | None = None,
+        environment: Mapping[str, str] | None = None,
+        address_space_limit: bool = True,
+        wall_s: float | None = None,
+        sentinel: bool = False,
+        stdin: bytes | None = None,
+        display: bool = False,
+        directory: str = WORK,
+    ) -> SandboxResult:
+        """Run one program in fresh walls and wait for its end.
+
+        Args:
+            argv: The program, by its path inside, and its arguments.
+            limits: Bounds; ``wall_s`` and ``cpu_s`` in seconds.
+            files: Name in the work folder (or a path below ``/tmp``) -> content, written before the start.
+            read_only: Path inside -> path on the host.
+            writable: Path inside -> folder on the host the program may write to: for compilers only. Started
+                by root, the folder is given to the unprivileged user.
+            environment: Added to a small default environment; nothing of the host's is passed on.
+            address_space_limit: Bound the address space; else data memory only (for runtimes that reserve
+                much).
+            wall_s: Wall time in seconds, ``limits.wall_s`` by default.
+            sentinel: Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two
+                descriptor
+                numbers: a harness reads a 32 byte word from the first before any foreign code runs, and
+                writes the same 32 bytes to the second when the program has reached its end. Both are pipes.
+            stdin: Standard input; ``/dev/null`` by default.
+            display: Start an X server inside first.
+            directory: Working directory inside.
+
+        Raises:
+            SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
+        """
+        if self._binary is None:
+            raise SandboxUnavailable("bubblewrap is not installed")
+        server = display_server() if display else None
+        if display and server is None:
+            raise SandboxUnavailable("the program needs a display: `apt-get install xvfb`")
+        interpreter, interpreter_binds = launcher_interpreter()
+        binds = {**interpreter_binds, **(read_only or {})}
+        folders = {inside: str(path) for inside, path in (writable or {}).items()}
+        dropped = may_drop_root([self._binary, *binds.values()]) and all(
+            reachable_by_others(Path(folder).parent) for folder in folders.values()
+        )
+        if dropped:
+            for folder in folders.values():
+                os.chown(folder, UNPRIVILEGED_USER, UNPRIVILEGED_USER)
+        job = {
+            "argv": list(argv),
+            "directory": directory,
+            "environment": {
+                **DEFAULT_ENVIRONMENT, **({"DISPLAY": ":99"} if server else {}), **(environment or {}),
+            },
+            "files": [(_inside(name), _bytes(content)) for name, content in (files or {}).items()],
+            "rlimits": _rlimits(limits, address_space_limit),
+            "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if sentinel else b"",
+            "descriptors": _random_descriptors(limits.nofile),
+            "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
+        }  # fmt: skip
+        data = marshal.dumps(job, 2)
+        with ExitStack() as stack:
+            opened: list[int] = []
+
+            def readable(content: bytes) -> int:
+                descriptor = _readable(content)
+                opened.append(descriptor)
+                stack.callback(os.close, descriptor)
+                return descriptor
+
+            contents = {LAUNCHER: _launcher_text(), **{path: text.encode() for path, text in STUBS.items()}}
+            arguments = wall_arguments(
+                tmp_mb=limits.tmp_mb,
+                read_only=binds,
+                writable=folders,
+                descriptors={path: readable(content) for path, content in contents.items()},
+                seccomp=readable(self._filter) if self._filter is not None else None,
+            )
+            arguments_fd = readable(b"".join(argument.encode() + b"\0" for argument in arguments))
+            ours, theirs = socket.socketpair()
+            stack.callback(ours.close)
+            stack.callback(theirs.close)
+            command = [
+                self._binary, "--args", str(arguments_fd), "--",
+                interpreter, "-I", "-S", "-B", LAUNCHER, str(theirs.fileno()),
+            ]  # fmt: skip
+            user, groups = (UNPRIVILEGED_USER, ()) if dropped else (None, None)
+            begin = time.monotonic()
+            process = subprocess.Popen(
+                command,
+                env={"PATH": "/usr/bin:/bin"},
+                cwd="/",
+                pass_fds=[*opened, theirs.fileno()],
+                stdin=readable(stdin) if stdin is not None else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                user=user,
+                group=user,
+                extra_groups=groups,
+            )
+            theirs.close()
+            supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s)
+            supervisor.supervise(len(data).to_bytes(8, "big") + data)
+            return supervisor.result(begin, self._walls(dropped))
+
+    def _walls(self, dropped: bool) -> Isolation:
+        return Isolation(
+            backend="bubblewrap",
+            level="namespaces",
+            memory="watchdog",
+            network="none",
+            seccomp=self._filter is not None,
+            user="unprivileged" if dropped or os.geteuid() != 0 else "mapped-root",
+        )
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+
+
+def _random_descriptors(nofile: int) -> list[int]:
+    low = min(40, nofile - 40)
+    first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
+    return [first, second]
+
+
+_NAMESPACE_COMPLAINTS = ("user namespace", "uid map", "Operation not permitted", "No space left")
+_NAMESPACE_ADVICE = (
+    "; this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "
+    "(Debian); `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile for bwrap "
+    "(Ubuntu 24.04); `sysctl -w user.max_user_namespaces=15000`; "
+    "in Docker, `--security-opt seccomp=unconfined`"
+)
+
+
+def _advice(said: str) -> str:
+    forbidden = any(complaint in said for complaint in _NAMESPACE_COMPLAINTS)
+    return f"no sandbox can be built here ({said.strip()[:400]}){_NAMESPACE_ADVICE if forbidden else ''}"

