@@ -6,7 +6,14 @@ one, ``status`` says which are there and how to get the others.
 
 from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, LinkRule, Manifest, Spec
-from caretbench.execution.bundles.store import BundleStatus, build, bundles_folder, installed, status
+from caretbench.execution.bundles.store import (
+    BundleStatus,
+    build,
+    bundles_folder,
+    installed,
+    status,
+    write_lock,
+)
 
 __all__ = [
     "INSIDE",
@@ -22,4 +29,5 @@ __all__ = [
     "bundles_folder",
     "installed",
     "status",
+    "write_lock",
 ]

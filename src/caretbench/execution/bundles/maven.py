@@ -1,4 +1,4 @@
-"""Maven artefacts: jars of pinned coordinates and of what they need, by network or from an offline repository."""
+"""Maven artefacts: jars of pinned coordinates and of what they need, from a repository, offline or not."""
 
 from __future__ import annotations
 

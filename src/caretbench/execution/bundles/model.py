@@ -16,12 +16,12 @@ INSIDE = "/bundle"
 
 EcosystemName = Literal["pip", "npm", "maven", "debian"]
 SystemPackages = Literal["ask", "install", "never"]
-"""System packages that are missing: ``ask`` stops and says which, ``install`` runs apt-get, ``never`` goes on."""
+"""Missing system packages: ``ask`` stops and says which, ``install`` runs apt-get, ``never`` goes on."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
-class BundleError(RuntimeError):
+class BundleError(ValueError):
     """A bundle cannot be built or does not fit its specification; the message says what to do."""
 
 

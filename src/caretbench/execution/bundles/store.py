@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,9 +57,18 @@ class BundleStatus(Frozen):
 
 
 def bundles_folder() -> Path:
-    """``$CARETBENCH_CACHE/bundles``, by default ``~/.cache/caretbench/bundles``."""
+    """``$CARETBENCH_CACHE/bundles``, by default ``~/.cache/caretbench/bundles``.
+
+    Root with a home closed to others gets ``/var/cache/caretbench/bundles``: only what every user may read
+    can be bound into a sandbox that gives root up.
+    """
     cache = os.environ.get("CARETBENCH_CACHE")
-    return (Path(cache) if cache else Path.home() / ".cache" / "caretbench") / "bundles"
+    if cache:
+        return Path(cache) / "bundles"
+    home = Path.home()
+    if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
+        return Path("/var/cache/caretbench/bundles")
+    return home / ".cache" / "caretbench" / "bundles"
 
 
 def bundle_key(spec: Spec) -> str:
@@ -144,6 +154,19 @@ def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: P
     folder.rename(root)
     progress(f"{spec.name}: {len(versions)} packages, {manifest.size_bytes / 1e6:.0f} MB")
     return ecosystem.view(spec, manifest, root)
+
+
+def write_lock(spec: Spec) -> Path:
+    """Resolve the packages anew and replace the lock file beside the specification; needs a network.
+
+    Raises:
+        BundleError: the ecosystem has no locks, or they cannot be resolved.
+    """
+    text = ECOSYSTEMS[spec.ecosystem].lock(spec)
+    if spec.lock_path is None:
+        raise BundleError(f"{spec.name}: the specification names no lock file")
+    write_atomically(spec.lock_path, text)
+    return spec.lock_path
 
 
 @contextmanager
