@@ -1,0 +1,47 @@
+# Everything installs what it needs first, and is quick when nothing is missing. `make` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST_ARGUMENTS ?= -n auto --dist loadfile
+
+# What `make demo` shows: the baselines on the problems that ship with the package, then the report.
+DEMO_RUN ?= runs/demo
+DEMO_COMMAND ?= $(BIN)/caretbench score devbench --data starter --baselines -o $(DEMO_RUN) \
+	&& $(BIN)/caretbench report $(DEMO_RUN)
+
+.PHONY: help setup demo test lint types check bundles clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(READY) ## install uv, the locked Python packages and the sandbox, where they are missing
+
+$(READY): pyproject.toml uv.lock scripts/setup.sh
+	@bash scripts/setup.sh
+	@touch $@
+
+demo: $(READY) ## score the baselines on the starter problems and write a report
+	@$(DEMO_COMMAND)
+
+test: $(READY) ## run the tests
+	@$(BIN)/pytest $(PYTEST_ARGUMENTS)
+
+lint: $(READY) ## ruff: lint and format
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(READY) ## mypy, strict
+	@$(BIN)/mypy
+
+check: lint types test ## everything that must be green before a commit
+
+bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
+	@$(BIN)/caretbench deps build --all
+
+clean: ## remove what was made here; bundles and caches outside this folder stay
+	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo

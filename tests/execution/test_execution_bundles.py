@@ -1,0 +1,424 @@
+"""Bundles: their specifications, their locks, and building small ones without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution import bundles
+from caretbench.execution.bundles import BundleError, LinkRule, Spec, store
+from caretbench.execution.bundles.catalogue import load_spec
+from caretbench.execution.bundles.maven import project
+from caretbench.execution.bundles.npm import package_json, split_package
+from caretbench.execution.bundles.pip import locked_packages, normalised, sandbox_python
+from caretbench.execution.bundles.system import apt_line, debian_versions
+
+SPECS = bundles.bundle_specs()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "bundles"
+
+
+@pytest.fixture
+def specs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    monkeypatch.setenv("CARETBENCH_BUNDLE_SPECS", str(folder))
+    return folder
+
+
+def write_spec(folder: Path, ecosystem: str, language: str, packages: list[str], **more: object) -> Spec:
+    table: dict[str, object] = {"name": f"tests/{language}", "language": language, "ecosystem": ecosystem}
+    table |= {"packages": packages, **more}
+    path = folder / f"{language}.toml"
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
+    return load_spec(path)
+
+
+# --- the specifications of the house ------------------------------------------------------------------------
+
+
+def test_devbench_and_the_compiler_have_their_bundles() -> None:
+    wanted = {f"devbench/{name}" for name in ("python", "javascript", "typescript", "java", "cpp")}
+    assert wanted | {"tools/typescript"} <= set(SPECS)
+
+
+@pytest.mark.parametrize(
+    "spec", [spec for spec in SPECS.values() if spec.ecosystem == "pip"], ids=lambda s: s.name
+)
+def test_pip_lock_pins_every_package_with_hashes(spec: Spec) -> None:
+    assert spec.lock_path is not None
+    text = spec.lock_path.read_text()
+    locked = locked_packages(text)
+    assert {normalised(package) for package in spec.packages} <= set(locked)
+    blocks = text.replace("\\\n", " ").splitlines()
+    assert all("--hash=sha256:" in block for block in blocks if "==" in block)
+    assert "://" not in text
+
+
+@pytest.mark.parametrize(
+    "spec", [spec for spec in SPECS.values() if spec.ecosystem == "npm"], ids=lambda s: s.name
+)
+def test_npm_lock_was_made_for_the_packages_and_names_no_registry(spec: Spec) -> None:
+    assert spec.lock_path is not None
+    places = json.loads(spec.lock_path.read_text())["packages"]
+    root = places.pop("")
+    assert root["dependencies"] == package_json(spec)["dependencies"]
+    assert "type" not in root
+    assert all("integrity" in entry and "resolved" not in entry for entry in places.values())
+    for package, wanted in root["dependencies"].items():
+        version = places[f"node_modules/{package}"]["version"]
+        assert wanted == "*" or version.startswith(wanted.split(".")[0])
+
+
+def test_typescript_is_the_version_that_includes_type_packages_by_itself() -> None:
+    for name in ("tools/typescript", "devbench/typescript"):
+        assert {"typescript@5.9.3", "@types/node@20"} <= set(SPECS[name].packages)
+
+
+def test_unknown_bundle_lists_the_known_ones() -> None:
+    with pytest.raises(BundleError, match="devbench/python"):
+        bundles.installed("devbench/cobol")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ecosystem": "cargo"}, "ecosystem"),
+        ({"packages": []}, "packages"),
+        ({"name": "../outside"}, "name"),
+        ({"lock": None}, "lock file"),
+        ({"typo": 1}, "typo"),
+    ],
+)
+def test_wrong_specification_names_file_and_field(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    table = {
+        "name": "tests/python",
+        "language": "python",
+        "ecosystem": "pip",
+        "packages": ["a"],
+        "lock": "a.lock",
+    }
+    path = tmp_path / "wrong.toml"
+    lines = [
+        f"{key} = {json.dumps(value)}\n" for key, value in {**table, **change}.items() if value is not None
+    ]
+    path.write_text("".join(lines))
+    with pytest.raises(BundleError, match=said) as caught:
+        load_spec(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_users_own_specification_is_found(specs_folder: Path) -> None:
+    write_spec(specs_folder, "debian", "cpp", ["libc6"])
+    assert bundles.bundle_spec("tests/cpp").packages == ("libc6",)
+
+
+@pytest.mark.parametrize(
+    ("package", "parts"),
+    [("ws", ("ws", "*")), ("chai@4", ("chai", "4")), ("@types/ws", ("@types/ws", "*")),
+     ("@types/node@20", ("@types/node", "20"))],
+)  # fmt: skip
+def test_npm_packages_are_split_at_the_version(package: str, parts: tuple[str, str]) -> None:
+    assert split_package(package) == parts
+
+
+def test_requirement_names_are_compared_as_indexes_do() -> None:
+    assert [normalised(name) for name in ("moto[all]", "slack_sdk", "A.b-C>=2")] == [
+        "moto",
+        "slack-sdk",
+        "a-b-c",
+    ]
+
+
+# --- building without a network -----------------------------------------------------------------------------
+
+
+def make_wheel(folder: Path, name: str, version: str, text: str) -> str:
+    """Write a wheel with one module; gives its SHA-256."""
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": text,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(
+        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b'=').decode()},"
+        f"{len(content)}\n"
+        for path, content in files.items()
+    )
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, content in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}.items():
+            archive.writestr(path, content)
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Spec:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    digest = make_wheel(wheels, "tiny_caret", "1.0", "ANSWER = 42\n")
+    for tool in ("UV", "PIP"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(wheels))
+    (specs_folder / "tiny.lock").write_text(f"tiny-caret==1.0 --hash=sha256:{digest}\n")
+    return write_spec(specs_folder, "pip", "python", ["tiny_caret"], lock="tiny.lock", verify=["tiny_caret"])
+
+
+def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: Spec) -> None:
+    assert bundles.installed(wheel_spec.name) is None
+    said: list[str] = []
+    bundle = bundles.build(wheel_spec, progress=said.append)
+    assert bundles.installed(wheel_spec.name) == bundle
+    assert bundle.read_only == {"/bundle": str(bundle.root)}
+    assert bundle.environment == {"PYTHONPATH": "/bundle/site-packages"}
+    module = bundle.root / "site-packages" / "tiny_caret.py"
+    assert module.stat().st_mode & 0o777 == 0o444
+    python = sandbox_python()
+    assert python is not None
+    done = subprocess.run(
+        [python, "-c", "import tiny_caret; print(tiny_caret.ANSWER)"],
+        env={"PYTHONPATH": str(module.parent)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "42\n"
+    before = (bundle.root / store.MANIFEST).stat().st_mtime_ns
+    assert bundles.build(wheel_spec, progress=said.append) == bundle
+    assert (bundle.root / store.MANIFEST).stat().st_mtime_ns == before
+    assert said[-1] == "tests/python: already built"
+
+
+def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: Spec, cache: Path) -> None:
+    lock = wheel_spec.lock_path
+    assert lock is not None
+    lock.write_text(f"tiny-caret==1.0 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(BundleError, match="tests/python"):
+        bundles.build(wheel_spec)
+    assert bundles.installed(wheel_spec.name) is None
+    assert [path.name for path in (cache / wheel_spec.name).iterdir()] == [".lock"]
+
+
+def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: Spec) -> None:
+    wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
+    with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
+        bundles.build(wanted)
+
+
+def test_module_that_is_not_there_fails_the_build(wheel_spec: Spec) -> None:
+    with pytest.raises(BundleError, match="holds no module other"):
+        bundles.build(wheel_spec.model_copy(update={"verify": ("other",)}))
+    assert bundles.installed(wheel_spec.name) is None
+
+
+def test_changed_lock_is_another_bundle(wheel_spec: Spec) -> None:
+    first = bundles.build(wheel_spec)
+    lock = wheel_spec.lock_path
+    assert lock is not None
+    lock.write_text(lock.read_text() + "# changed\n")
+    assert bundles.installed(wheel_spec.name) is None
+    second = bundles.build(wheel_spec)
+    assert second.root != first.root
+    assert second.lock_hash != first.lock_hash
+
+
+def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: Spec, cache: Path) -> None:
+    script = (
+        "import os, signal\n"
+        "from caretbench.execution import bundles\n"
+        "from caretbench.execution.bundles import store\n"
+        "store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"bundles.build(bundles.bundle_spec({wheel_spec.name!r}))\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script], check=False)
+    assert killed.returncode == -9
+    assert bundles.installed(wheel_spec.name) is None
+    assert any(path.name.startswith(".unfinished-") for path in (cache / wheel_spec.name).iterdir())
+    bundle = bundles.build(wheel_spec)
+    assert {path.name for path in (cache / wheel_spec.name).iterdir()} == {".lock", bundle.root.name}
+
+
+@pytest.fixture
+def npm_spec(
+    tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Spec]:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    package = tmp_path / "tiny-caret"
+    package.mkdir()
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+    monkeypatch.setenv("npm_config_offline", "true")
+    marker = tmp_path / "script-ran"
+    (package / "package.json").write_text(
+        json.dumps({"name": "tiny-caret", "version": "1.2.0", "scripts": {"postinstall": f"touch {marker}"}})
+    )
+    (package / "index.js").write_text("module.exports = 42\n")
+    pack = ["npm", "pack", "--silent", "--pack-destination", str(tmp_path), str(package)]
+    subprocess.run(
+        pack, check=True, capture_output=True, env={**os.environ, "npm_config_ignore_scripts": "true"}
+    )
+    archive = tmp_path / "tiny-caret-1.2.0.tgz"
+    digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    places = {
+        "": {"name": "bundle", "dependencies": {"tiny-caret": f"file:{archive}"}},
+        "node_modules/tiny-caret": {
+            "version": "1.2.0", "resolved": f"file:{archive}", "integrity": f"sha512-{digest}",
+            "hasInstallScript": True,
+        },
+    }  # fmt: skip
+    lock = {"name": "bundle", "lockfileVersion": 3, "requires": True, "packages": places}
+    (specs_folder / "tiny.lock.json").write_text(json.dumps(lock))
+    packages = [f"tiny-caret@file:{archive}"]
+    yield write_spec(
+        specs_folder, "npm", "javascript", packages, lock="tiny.lock.json", verify=["tiny-caret"]
+    )
+    assert not marker.exists()
+
+
+def test_npm_bundle_is_built_without_install_scripts(npm_spec: Spec) -> None:
+    bundle = bundles.build(npm_spec)
+    assert bundle.environment == {"NODE_PATH": "/bundle/node_modules"}
+    assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
+    assert "type" not in json.loads((bundle.root / "package.json").read_text())
+    manifest = json.loads((bundle.root / store.MANIFEST).read_text())
+    assert manifest["packages"] == {"tiny-caret": "1.2.0"}
+
+
+def test_npm_lock_for_other_packages_is_refused(npm_spec: Spec) -> None:
+    with pytest.raises(BundleError, match="made for other packages"):
+        bundles.build(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
+
+
+def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
+    npm_spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BundleError, match=r"apt-get install .* nodejs npm"):
+        bundles.build(npm_spec, system_packages="never")
+
+
+def make_jar(path: Path, *classes: str) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in classes:
+            archive.writestr(f"{name.replace('.', '/')}.class", b"")
+
+
+def test_maven_bundle_resolves_pinned_artefacts_offline(
+    tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a stand-in for mvn: it notes its arguments and copies a jar to where it was told
+    make_jar(tmp_path / "tiny-1.jar", "tiny.Caret")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "mvn").write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncp pom.xml {tmp_path}/\n'
+        'for argument; do case "$argument" in -DoutputDirectory=*) out="${argument#*=}";; esac; done\n'
+        f'mkdir -p "$out" && cp {tmp_path}/tiny-1.jar "$out"\n'
+    )
+    (tools / "mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    spec = write_spec(
+        specs_folder,
+        "maven",
+        "java",
+        ["org.tiny:tiny:1"],
+        verify=["tiny.Caret"],
+        offline_repository=str(tmp_path),
+    )
+    bundle = bundles.build(spec)
+    assert bundle.class_path == ("/bundle/jars/tiny-1.jar",)
+    arguments = (tmp_path / "arguments").read_text()
+    assert f"-o -Dmaven.repo.local={tmp_path}" in arguments
+    assert "<artifactId>tiny</artifactId><version>1</version>" in (tmp_path / "pom.xml").read_text()
+
+
+def test_maven_coordinates_have_three_parts(specs_folder: Path) -> None:
+    with pytest.raises(BundleError, match="group:artefact:version"):
+        project(write_spec(specs_folder, "maven", "java", ["junit"]))
+
+
+# --- Debian packages ----------------------------------------------------------------------------------------
+
+NO_DPKG = pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="not a Debian system")
+
+
+@NO_DPKG
+def test_debian_versions_leave_out_what_is_not_installed() -> None:
+    versions = debian_versions(("libc6", "no-such-package-here"))
+    assert set(versions) == {"libc6"}
+
+
+@NO_DPKG
+def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder: Path, cache: Path) -> None:
+    packages = ["libc6", "no-such-package-here"]
+    spec = write_spec(specs_folder, "debian", "cpp", packages, include_folders=["/usr/inc*"])
+    with pytest.raises(BundleError) as caught:
+        bundles.build(spec)
+    assert apt_line(["no-such-package-here"]) in str(caught.value)
+    bundle = bundles.build(spec, system_packages="never")
+    assert bundle.missing == ("no-such-package-here",)
+    assert bundle.compile_flags == ("-I/usr/include",)
+    assert bundle.read_only == {}
+    row = next(row for row in bundles.status() if row.name == spec.name)
+    assert row.state == "partly"
+    assert row.fix.startswith("sudo apt-get install")
+    assert row.fix.endswith("caretbench deps build tests/cpp")
+
+
+@NO_DPKG
+def test_partial_bundle_is_built_again_once_the_package_is_there(
+    specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = write_spec(specs_folder, "debian", "cpp", ["libc6"])
+    debian = store.ECOSYSTEMS["debian"]
+    with monkeypatch.context() as patch:
+        patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
+        assert bundles.build(spec, system_packages="never").missing == ("libc6",)
+    assert bundles.build(spec).missing == ()
+    assert next(row.state for row in bundles.status() if row.name == spec.name) == "present"
+
+
+def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None:
+    rules = (
+        LinkRule(include="openssl/", libraries=("ssl", "crypto")),
+        LinkRule(include="sqlite3.h", libraries=("sqlite3",)),
+    )
+    bundle = bundles.Bundle(name="a/cpp", language="cpp", lock_hash="0", root=tmp_path, link_rules=rules)
+    source = '#include <vector>\n  # include <openssl/evp.h>\n#include "openssl/err.h"\n// sqlite3.h\n'
+    assert bundle.link_flags(source) == ("-lssl", "-lcrypto")
+    assert bundle.link_flags("int main() {}") == ()
+
+
+def test_status_of_what_is_not_built_says_how_to_build_it(cache: Path) -> None:
+    rows = {row.name: row for row in bundles.status()}
+    assert set(rows) == set(SPECS)
+    row = rows["tools/typescript"]
+    assert (row.state, row.fix) == ("absent", "caretbench deps build tools/typescript")
+
+
+def test_folder_of_bundles_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    assert bundles.bundles_folder() == tmp_path / "bundles"
+    monkeypatch.delenv("CARETBENCH_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tmp_path.chmod(0o755)
+    assert bundles.bundles_folder() == tmp_path / ".cache" / "caretbench" / "bundles"
+    tmp_path.chmod(0o700)
+    closed = (
+        Path("/var/cache/caretbench/bundles") if os.geteuid() == 0 else tmp_path / ".cache/caretbench/bundles"
+    )
+    assert bundles.bundles_folder() == closed
