@@ -177,8 +177,11 @@ class Sandbox:
         if display and server is None:
             raise SandboxUnavailable("the program needs a display: `apt-get install xvfb`")
         interpreter, interpreter_binds = launcher_interpreter()
-        binds = {**interpreter_binds, **(read_only or {})}
-        folders = {inside: str(path) for inside, path in (writable or {}).items()}
+        binds = {
+            inside: str(Path(path).resolve())
+            for inside, path in {**interpreter_binds, **(read_only or {})}.items()
+        }
+        folders = {inside: str(path.resolve()) for inside, path in (writable or {}).items()}
         dropped = may_drop_root([self._binary, *binds.values()]) and all(
             reachable_by_others(Path(folder).parent) for folder in folders.values()
         )

@@ -151,6 +151,8 @@ class LanguageRuntime(Protocol):
     """One language: how to compile programs, many at a time where that pays, and how to run one."""
 
     language: str
+    chunk_size: int
+    """How many programs one call of ``compile`` takes; 0 where there is nothing to compile."""
 
     def toolchain(self) -> Toolchain:
         """What is installed; asked once per process."""

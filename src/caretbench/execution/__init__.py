@@ -1,0 +1,1 @@
+"""Untrusted programs in, verdicts out."""

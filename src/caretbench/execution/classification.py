@@ -1,0 +1,80 @@
+"""From what became of a sandboxed program to its status.
+
+The order decides where several apply: ours (the program never started), output limit, out of memory, timeout, the
+program's own failure, the end not reached, passed. What a program prints or exits with can only choose between
+failures: ``sandbox_error`` comes from the supervisor alone, and before the program's first instruction.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.types import Limits, Status
+
+CRITERION_VERSION = "1"
+"""A part of every cache key: raise it when the same run would be judged otherwise."""
+
+_KILLED: Mapping[str, tuple[Status, str]] = {
+    "output": (Status.OUTPUT_LIMIT, "it wrote more than {limits.output_kill_mb} MB"),
+    "memory": (Status.OUT_OF_MEMORY, "it used more than {limits.memory_mb} MB"),
+    "wall": (Status.TIMEOUT, "it ran for longer than {limits.wall_s:g} s"),
+    "cpu": (Status.TIMEOUT, "it used more than {limits.cpu_s:g} s of CPU"),
+    "processes": (Status.RUNTIME_ERROR, "it had more than {limits.pids} processes"),
+}
+
+_CPU_SIGNALS = (signal.SIGXCPU, signal.SIGKILL)
+
+_MISSING_MODULE = (
+    re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
+    re.compile(r"Cannot find (?:module|package) '([^']+)'"),
+    re.compile(r"fatal error: ([^\s:]+): No such file or directory"),
+    re.compile(r"error: package ([\w.]+) does not exist"),
+)
+
+
+def missing_module(text: str) -> str | None:
+    """The module, package or header that a runtime's or compiler's message says is not there; the last one."""
+    found = [(match.start(), match[1]) for pattern in _MISSING_MODULE for match in pattern.finditer(text)]
+    return max(found)[1] if found else None
+
+
+def classify(
+    result: SandboxResult,
+    *,
+    profile: Literal["paper", "default"],
+    limits: Limits,
+    of_failure: Callable[[str, int | None], Status],
+) -> tuple[Status, str]:
+    """The status of a run, with the reason where one helps.
+
+    Args:
+        result: What became of the program.
+        profile: Under ``paper``, exit status 0 is a pass; under ``default``, only with the sentinel.
+        limits: The bounds it ran under.
+        of_failure: The language's judgement of a failed run, from standard error and the exit status.
+    """
+    if result.error is not None:
+        return Status.SANDBOX_ERROR, result.error
+    if result.killed is not None:
+        status, reason = _KILLED[result.killed]
+        return status, reason.format(limits=limits)
+    if result.signal in _CPU_SIGNALS and result.cpu_s >= 0.9 * limits.cpu_s:
+        return Status.TIMEOUT, _KILLED["cpu"][1].format(limits=limits)
+    if result.exit_code is None and result.signal is None:
+        return Status.RUNTIME_ERROR, "its sandbox ended with it"
+    if result.exit_code != 0:
+        status = of_failure(result.stderr.text, result.exit_code)
+        return (Status.RUNTIME_ERROR if status in _NOT_THE_PROGRAMS else status), ""
+    if profile == "default" and not result.sentinel:
+        return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
+    return Status.PASSED, ""
+
+
+_NOT_THE_PROGRAMS = frozenset(
+    {Status.SANDBOX_ERROR, Status.SKIPPED, Status.PASSED, Status.MISSING_DEPENDENCY}
+)
+"""What a language's judgement of a failure can never be."""

@@ -1,0 +1,121 @@
+"""Facts about this machine, each with the line that mends it: what ``caretbench doctor`` prints."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+
+from caretbench.execution import bundles
+from caretbench.execution.bundles.system import apt_line
+from caretbench.execution.runtimes import runtime
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.types import Frozen, Isolation
+from caretbench.languages import languages
+
+FREE_DISK_GB = 5.0
+"""Free space below which building all bundles may fail (they take 1.5 GB, their downloads as much)."""
+OLDEST_PYTHON = (3, 11)
+
+
+class Check(Frozen):
+    """One fact. ``fix`` is a line to run (Debian and Ubuntu), empty where nothing is to be done."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def checks() -> list[Check]:
+    """All facts, the weightiest first. Starts a few programs; changes nothing."""
+    return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
+
+
+def _sandbox() -> Iterator[Check]:
+    try:
+        isolation = Sandbox().probe()
+    except SandboxUnavailable as error:
+        fix = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
+        yield Check(name="sandbox", ok=False, detail=str(error), fix=fix)
+        return
+    yield Check(name="sandbox", ok=True, detail=_walls(isolation))
+    yield Check(
+        name="memory limit",
+        ok=isolation.memory != "none",
+        detail={
+            "cgroup": "kept by the kernel, by control group",
+            "watchdog": "kept by a watchdog that reads the process tree's use, and by rlimits behind it",
+            "rlimit": "kept per process only, by rlimits",
+        }.get(isolation.memory, "none is in force"),
+    )
+
+
+def _walls(isolation: Isolation) -> str:
+    seccomp = "system call filter" if isolation.seccomp else "no system call filter"
+    user = {"unprivileged": "unprivileged user", "mapped-root": "root mapped to a user inside"}[
+        isolation.user
+    ]
+    return f"{isolation.backend}: {isolation.level}, network {isolation.network}, {seccomp}, {user}"
+
+
+def _machine() -> Iterator[Check]:
+    version = sys.version_info
+    yield Check(
+        name="Python",
+        ok=version >= OLDEST_PYTHON,
+        detail=f"{version.major}.{version.minor}.{version.micro}",
+        fix="" if version >= OLDEST_PYTHON else apt_line(["python3"]),
+    )
+    yield _tool("uv", "builds Python bundles (pip serves too)", "python3 -m pip install --user uv")
+    yield _tool("npm", "builds JavaScript and TypeScript bundles", apt_line(["npm"]))
+    yield Check(
+        name="display",
+        ok=display_server() is not None,
+        detail=display_server() or "no Xvfb: programs that open a window are left out",
+        fix="" if display_server() else apt_line(["xvfb"]),
+    )
+    yield _disk()
+
+
+def _tool(name: str, purpose: str, fix: str) -> Check:
+    found = shutil.which(name)
+    return Check(
+        name=name, ok=found is not None, detail=found or f"absent; it {purpose}", fix="" if found else fix
+    )
+
+
+def _disk() -> Check:
+    folder = bundles.bundles_folder()
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(place).free / 1e9
+    ok = free >= FREE_DISK_GB
+    fix = "" if ok else "export CARETBENCH_CACHE=/a/folder/with/more/room"
+    return Check(name="free disk", ok=ok, detail=f"{free:.0f} GB at {place}", fix=fix)
+
+
+def _toolchains() -> Iterator[Check]:
+    for language in languages().values():
+        toolchain = runtime(language.name).toolchain()
+        yield Check(
+            name=language.title,
+            ok=toolchain.available,
+            detail=toolchain.version if toolchain.available else "no toolchain: its problems are left out",
+            fix="" if toolchain.available else toolchain.remedy,
+        )
+
+
+def _bundles() -> Iterator[Check]:
+    for row in bundles.status():
+        size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
+        parts = [
+            row.state,
+            size if row.state != "absent" else "",
+            row.detail if row.state == "partly" else "",
+        ]
+        yield Check(
+            name=f"bundle {row.name}",
+            ok=row.state == "present",
+            detail=", ".join(part for part in parts if part),
+            fix=row.fix,
+        )

@@ -1,0 +1,58 @@
+"""JavaScript: a fresh Node.js per program, the sentinel loaded before it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from caretbench.execution.runtimes.base import HARNESS, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolchain
+
+PROGRAM = "test.js"
+NODE = "/usr/bin/node"
+PACKAGES = "/tmp/node_modules"  # noqa: S108 - inside the sandbox, above the work folder: import() looks there
+SENTINEL = f"{HARNESS}/sentinel.cjs"
+
+NODE_FAILURES = (
+    (re.compile(r"JavaScript heap out of memory|ERR_WORKER_OUT_OF_MEMORY"), Status.OUT_OF_MEMORY),
+    (re.compile(r"^Error(?: \[ERR_MODULE_NOT_FOUND\])?: Cannot find (?:module|package) '", re.MULTILINE),
+     Status.UNRESOLVED_IMPORT),
+    (re.compile(r"^(?:Uncaught )?AssertionError\b|code: 'ERR_ASSERTION'", re.MULTILINE), Status.FAILED),
+    (re.compile(r"\A(?:/|file:)\S+\.(?:js|cjs|mjs):\d+\n(?:.*\n){2,4}\nSyntaxError: "), Status.COMPILE_ERROR),
+)  # fmt: skip
+"""What Node.js says on standard error, for TypeScript's runtime too."""
+
+
+class JavaScriptRuntime(Runtime):
+    """Node.js; a ``package.json`` is not there, so ``.js`` means CommonJS as it does for ``node test.js``."""
+
+    language = "javascript"
+    failure_patterns = NODE_FAILURES
+
+    def find_toolchain(self) -> Toolchain:
+        """Node.js of the system."""
+        version = tool_version(NODE, "--version")
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
+        mark = fingerprint(version, harness_file("sentinel.cjs"))
+        return Toolchain(language=self.language, available=True, version=f"node {version}", fingerprint=mark)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Under ``paper`` plain ``node test.js``; else with the sentinel required first."""
+        del artefact
+        bundle = self.bundle(request)
+        files = {PROGRAM: request.source}
+        argv = [NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}"]
+        if request.profile == "default":
+            argv += ["--require", SENTINEL]
+            files[SENTINEL] = harness_file("sentinel.cjs")
+        read_only = dict(bundle.read_only) if bundle else {}
+        if bundle is not None and (bundle.root / "node_modules").is_dir():
+            read_only[PACKAGES] = str(bundle.root / "node_modules")
+        return RunPlan(
+            argv=(*argv, PROGRAM),
+            environment=bundle.environment if bundle else {},
+            read_only=read_only,
+            files=files,
+            address_space_limit=False,
+        )
