@@ -41,7 +41,7 @@ types: $(READY) ## mypy, strict
 check: lint types test ## everything that must be green before a commit
 
 bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
-	@$(BIN)/caretbench deps build --all
+	@$(BIN)/caretbench deps build
 
 clean: ## remove what was made here; bundles and caches outside this folder stay
 	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo
