@@ -1,0 +1,59 @@
+"""Numbers from outcomes: pass@k, similarities, sizes, intervals, paired tests, correlation. Pure functions.
+
+Sizes of programs stand in modules of their own: ``complexity``, ``tokens``, ``code_statistics``.
+"""
+
+from caretbench.metrics.correlation import Correlation, pearson, spearman
+from caretbench.metrics.intervals import Interval, bootstrap_mean, mean_interval, wilson
+from caretbench.metrics.paired import (
+    Comparison,
+    compare,
+    holm,
+    mcnemar_exact,
+    sign_flip_p_value,
+    with_holm,
+)
+from caretbench.metrics.passk import mean_pass_at_k, paper_pass_at_k, pass_at_k, per_problem_pass_at_k
+from caretbench.metrics.similarity import (
+    PaperSimilarity,
+    Similarity,
+    count_cosine,
+    first_line,
+    indel_similarity,
+    levenshtein_similarity,
+    paper_line0,
+    paper_similarities,
+    similarities,
+)
+from caretbench.metrics.skill import net_of_floor, skill
+
+__all__ = [
+    "Comparison",
+    "Correlation",
+    "Interval",
+    "PaperSimilarity",
+    "Similarity",
+    "bootstrap_mean",
+    "compare",
+    "count_cosine",
+    "first_line",
+    "holm",
+    "indel_similarity",
+    "levenshtein_similarity",
+    "mcnemar_exact",
+    "mean_interval",
+    "mean_pass_at_k",
+    "net_of_floor",
+    "paper_line0",
+    "paper_pass_at_k",
+    "paper_similarities",
+    "pass_at_k",
+    "pearson",
+    "per_problem_pass_at_k",
+    "sign_flip_p_value",
+    "similarities",
+    "skill",
+    "spearman",
+    "wilson",
+    "with_holm",
+]

@@ -1,0 +1,115 @@
+"""Lines, tokens and cyclomatic complexity of problems by the syntax of their language (``default`` profile).
+
+Everything is read off one syntax tree of the whole program, so a caret inside a line or a string does no
+harm, and code outside functions, which most DevBench programs consist of, counts like any other. Within
+functions the decisions agree with lizard's in C++ and Java; lizard leaves out C#'s ``foreach`` and all code
+outside functions, and counts Python's ``finally``, which decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from caretbench.metrics.complexity import ProblemStatistics
+from caretbench.syntax.parser import encode, parse
+
+_DECISIONS = frozenset(
+    {
+        # nodes of any of the grammars; their names do not collide
+        "if_statement", "elif_clause", "if_clause", "conditional_expression", "ternary_expression",
+        "for_statement", "for_in_statement", "enhanced_for_statement", "for_range_loop", "foreach_statement",
+        "for_in_clause", "while_statement", "do_statement",
+        "catch_clause", "except_clause", "except_group_clause", "switch_expression_arm",
+        # words and operators
+        "case", "&&", "||", "and", "or",
+    }
+)  # fmt: skip
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    """All nodes but comments, in no particular order."""
+    open_nodes = [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        if not node.type.endswith("comment"):
+            yield node
+            open_nodes.extend(node.children)
+
+
+def lines_of_code(text: str) -> int:
+    """Number of lines, blank ones included; a final line break ends a line and begins none."""
+    return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
+def token_count(text: str, language: str) -> int:
+    """Number of leaves of the syntax tree, comments left out.
+
+    A string literal counts its quotes and its content; what a parser had to invent does not count.
+
+    Raises:
+        KeyError: the table of languages has no such language.
+    """
+    return sum(1 for _ in _token_starts(parse(text, language).root_node))
+
+
+def _token_starts(root: Node) -> Iterator[int]:
+    return (node.start_byte for node in _nodes(root) if _is_token(node))
+
+
+def _is_token(node: Node) -> bool:
+    return not node.child_count and node.end_byte > node.start_byte
+
+
+def cyclomatic_complexity(text: str, language: str) -> int:
+    """1 + the number of decisions of the whole text, in functions and outside (McCabe 1976, for one module).
+
+    Decisions are branches, loops (comprehensions included), cases, arms of switch expressions, handlers of
+    exceptions, conditional expressions and short-circuit operators; ``else``, ``default``, ``finally`` and
+    jumps are none.
+
+    Raises:
+        KeyError: the table of languages has no such language.
+    """
+    return 1 + sum(node.type in _DECISIONS for node in _nodes(parse(text, language).root_node))
+
+
+def problem_statistics(
+    prefix: str, completion: str, suffix: str, assertions: str, language: str
+) -> ProblemStatistics:
+    """The statistics of one problem, with the reference completion in its place.
+
+    A token belongs to the part in which it begins. Complexity is that of the whole program.
+
+    Args:
+        prefix: Text before the caret.
+        completion: The reference completion.
+        suffix: Text after the caret.
+        assertions: Text that follows the suffix on a line of its own.
+        language: Name of the language, as the table of languages has it.
+
+    Raises:
+        KeyError: the table of languages has no such language.
+    """
+    program = prefix + completion + suffix
+    if assertions and not program.endswith("\n"):
+        program += "\n"
+    program += assertions
+    start = len(encode(prefix))
+    end = start + len(encode(completion))
+    tokens = [0, 0, 0]
+    decisions = 0
+    for node in _nodes(parse(program, language).root_node):
+        decisions += node.type in _DECISIONS
+        if _is_token(node):
+            tokens[(node.start_byte >= start) + (node.start_byte >= end)] += 1
+    return ProblemStatistics(
+        prefix_lines=lines_of_code(prefix),
+        completion_lines=lines_of_code(completion),
+        total_lines=lines_of_code(program),
+        prefix_tokens=tokens[0],
+        completion_tokens=tokens[1],
+        total_tokens=sum(tokens),
+        cyclomatic=1 + decisions,
+    )

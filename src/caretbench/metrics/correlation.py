@@ -1,0 +1,62 @@
+"""Correlation of two series, such as judge scores and pass rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_FEWEST = 3
+"""Two points always lie on a line."""
+
+
+class Correlation(NamedTuple):
+    """A coefficient from -1 to 1, its two-sided p value, and the number of pairs."""
+
+    coefficient: float
+    p_value: float
+    n: int
+
+
+def _constant(values: Sequence[float]) -> bool:
+    array = np.asarray(values, dtype=np.float64)
+    # As scipy does: spread that is rounding error beside the mean is no spread.
+    return bool(np.linalg.norm(array - array.mean()) <= 1e-13 * max(abs(array.mean()), np.finfo(float).tiny))
+
+
+def _defined(first: Sequence[float], second: Sequence[float]) -> bool:
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
+    if not all(map(math.isfinite, first)) or not all(map(math.isfinite, second)):
+        raise ValueError("a correlation needs finite values")
+    return len(first) >= _FEWEST and not _constant(first) and not _constant(second)
+
+
+def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
+    """Pearson's linear correlation; None where a series is constant or has fewer than three values.
+
+    Raises:
+        ValueError: the series differ in length or hold values that are not finite.
+    """
+    if not _defined(first, second):
+        return None
+    from scipy import stats  # takes half a second to load, which every import of the room would pay
+
+    result = stats.pearsonr(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), len(first))
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
+    """Spearman's rank correlation; None where a series is constant or has fewer than three values.
+
+    Raises:
+        ValueError: the series differ in length or hold values that are not finite.
+    """
+    if not _defined(first, second):
+        return None
+    from scipy import stats  # takes half a second to load, which every import of the room would pay
+
+    result = stats.spearmanr(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue), len(first))

@@ -1,0 +1,156 @@
+"""Confidence intervals of means over problems: Wilson for one sample a problem, else a seeded bootstrap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from caretbench.metrics.resampling import Floats, Units, resampled_means, units_of
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+
+BootstrapMethod = Literal["percentile", "bca"]
+Method = Literal["wilson", "percentile", "bca", "constant", "undefined"]
+
+
+class Interval(NamedTuple):
+    """A confidence interval and how it was made; ``warning`` says why to trust it less.
+
+    ``undefined`` has NaN bounds: one unit says nothing about the spread. ``constant`` has no width, because
+    all values are the same.
+    """
+
+    low: float
+    high: float
+    method: Method
+    warning: str | None = None
+
+
+def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's score interval of a proportion, without continuity correction.
+
+    Source: Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
+
+    Raises:
+        ValueError: no trials, or counts or a confidence that cannot be.
+    """
+    if trials < 1 or not 0 <= successes <= trials:
+        raise ValueError(f"{successes} of {trials} is no proportion")
+    z = _quantile(confidence)
+    rate = successes / trials
+    centre = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    # At the ends the bound is exact; rounding would leave it a hair inside.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == trials else min(1.0, centre + half)
+    return Interval(low, high, "wilson")
+
+
+def _quantile(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence}; it lies between 0 and 1")
+    return float(ndtri(0.5 + confidence / 2))
+
+
+def bootstrap_mean(
+    values: Sequence[float] | Floats,
+    *,
+    seed: int,
+    clusters: Sequence[str] | None = None,
+    overlap_groups: Sequence[str | None] | None = None,
+    method: BootstrapMethod = "bca",
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Bootstrap interval of the mean over problems; the same seed gives the same interval.
+
+    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units stands
+    in, which for them is the honest one.
+
+    Args:
+        values: One value a problem, such as its pass rate over samples.
+        seed: Of the random numbers.
+        clusters: The source of each problem; whole sources are drawn.
+        overlap_groups: Drawn in place of the sources where these are fewer than 20, with a warning.
+        method: ``percentile``, or ``bca``, which corrects for bias and skewness (Efron 1987).
+        resamples: How many.
+        confidence: Of the interval, between 0 and 1.
+
+    Raises:
+        ValueError: no values, values that are not finite, or sequences of different lengths.
+    """
+    units = units_of(values, clusters, overlap_groups)
+    array = np.asarray(values, dtype=np.float64)
+    if (array == array[0]).all() and array[0] in (0.0, 1.0):
+        return wilson(array[0] * units.number, units.number, confidence)._replace(warning=units.warning)
+    return units_interval(units, seed=seed, method=method, resamples=resamples, confidence=confidence)
+
+
+def mean_interval(
+    values: Sequence[float] | Floats,
+    *,
+    seed: int,
+    clusters: Sequence[str] | None = None,
+    overlap_groups: Sequence[str | None] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
+
+    Raises:
+        ValueError: as :func:`bootstrap_mean`.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    units = units_of(array, clusters, overlap_groups)
+    if not units.clustered and np.isin(array, (0.0, 1.0)).all():
+        return wilson(float(array.sum()), len(array), confidence)._replace(warning=units.warning)
+    return bootstrap_mean(
+        array, seed=seed, clusters=clusters, overlap_groups=overlap_groups, confidence=confidence
+    )
+
+
+def units_interval(
+    units: Units, *, seed: int, method: BootstrapMethod, resamples: int, confidence: float
+) -> Interval:
+    """Bootstrap interval of the mean over problems, given the units to draw.
+
+    Raises:
+        ValueError: fewer than one resample, or a confidence that cannot be.
+    """
+    if resamples < 1:
+        raise ValueError("a bootstrap needs resamples")
+    z = _quantile(confidence)
+    if units.number < 2:
+        return Interval(math.nan, math.nan, "undefined", "one unit alone says nothing about the spread")
+    ratios = units.sums / units.sizes
+    if np.ptp(ratios) <= 1e-12 * max(1.0, float(np.abs(ratios).max())):
+        warning = units.warning or "all values are the same: the interval has no width, not no error"
+        return Interval(units.mean, units.mean, "constant", warning)
+    means = resampled_means(units, resamples, np.random.default_rng(seed))
+    tails = [-z, z] if method == "percentile" else _corrected(units, means, z)
+    low, high = np.quantile(means, ndtr(tails))
+    return Interval(float(low), float(high), method, units.warning)
+
+
+def _corrected(units: Units, means: Floats, z: float) -> list[float]:
+    """Normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
+    observed = units.mean
+    tolerance = 1e-9 * max(1.0, abs(observed))
+    # Means have ties where values have few levels; half of them lie below.
+    below = float((means < observed - tolerance).mean() + (means <= observed + tolerance).mean()) / 2
+    edge = 0.5 / len(means)
+    bias = float(ndtri(min(max(below, edge), 1 - edge)))
+    left_out = (units.sums.sum() - units.sums) / (units.sizes.sum() - units.sizes)
+    deviations = left_out.mean() - left_out
+    spread = float((deviations**2).sum()) ** 1.5
+    acceleration = float((deviations**3).sum()) / (6 * spread) if spread else 0.0
+    return [
+        bias + (bias + tail) / (1 - acceleration * (bias + tail))
+        if acceleration * (bias + tail) < 1
+        else tail
+        for tail in (-z, z)
+    ]

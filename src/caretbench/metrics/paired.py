@@ -1,0 +1,154 @@
+"""Is B really better than A? Paired tests on the same problems, and the difference with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr
+
+from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, units_interval, wilson
+from caretbench.metrics.resampling import Floats, Units, sign_flipped_sums, units_of
+
+TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
+
+
+class Comparison(NamedTuple):
+    """Two runs on the same problems."""
+
+    difference: float
+    """Mean over problems of the second run's score minus the first's."""
+    interval: Interval
+    p_value: float
+    """Two-sided; adjusted where :func:`with_holm` made the object."""
+    method: TestMethod
+    n: int
+    """Number of problems."""
+    distinguishable: bool
+    """Whether p is below 1 - confidence *and* the interval leaves 0 out; a report says so where it is not."""
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """Two-sided p value of the exact McNemar test.
+
+    Args:
+        only_first: Problems that only the first run solves.
+        only_second: Problems that only the second run solves.
+
+    Raises:
+        ValueError: a count is negative.
+    """
+    if only_first < 0 or only_second < 0:
+        raise ValueError("counts are not negative")
+    discordant = only_first + only_second
+    # Fair coins are symmetrical, so both tails are twice the lower one; the middle, counted twice, is capped.
+    return min(1.0, 2 * float(bdtr(min(only_first, only_second), discordant, 0.5)))
+
+
+def sign_flip_p_value(
+    differences: Sequence[float] | Floats,
+    *,
+    seed: int,
+    clusters: Sequence[str] | None = None,
+    overlap_groups: Sequence[str | None] | None = None,
+    resamples: int = RESAMPLES,
+) -> float:
+    """Two-sided p value of the paired permutation test: the sign of each difference is flipped at random.
+
+    With clusters, all differences of one change sign together. The observed difference counts as one of the
+    permutations, so the value is never 0 and the test is exact (Phipson and Smyth 2010).
+
+    Raises:
+        ValueError: no differences, or sequences of different lengths.
+    """
+    return _sign_flip(units_of(differences, clusters, overlap_groups), seed, resamples)
+
+
+def _sign_flip(units: Units, seed: int, resamples: int) -> float:
+    observed = abs(float(units.sums.sum()))
+    flipped = np.abs(sign_flipped_sums(units, resamples, np.random.default_rng(seed)))
+    as_extreme = int((flipped >= observed - 1e-9 * max(1.0, observed)).sum())
+    return (as_extreme + 1) / (resamples + 1)
+
+
+def compare(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    seed: int,
+    clusters: Sequence[str] | None = None,
+    overlap_groups: Sequence[str | None] | None = None,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Comparison:
+    """Compare two runs by their scores on the same problems, in the same order.
+
+    Yes-or-no scores of independent problems (one sample each) are tested by the exact McNemar test, all
+    others by flipping signs. The interval is a BCa bootstrap of the differences.
+
+    Raises:
+        ValueError: no problems, values that are not finite, or sequences of different lengths.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} problems cannot be paired with {len(second)}")
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    units = units_of(b - a, clusters, overlap_groups)
+    method: TestMethod = "sign_flip_permutation"
+    if not units.clustered and np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all():
+        method = "mcnemar_exact"
+        p_value = mcnemar_exact(int((a > b).sum()), int((b > a).sum()))
+    else:
+        p_value = _sign_flip(units, seed, resamples)
+    within_one = bool(min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) <= 1)
+    if within_one and not (b - a).any():
+        # Never different in n units: the share of problems that differ, and so the difference, is at most
+        # this.
+        bound = wilson(0, units.number, confidence).high
+        interval = Interval(-bound, bound, "wilson", units.warning)
+    else:
+        interval = units_interval(units, seed=seed, method="bca", resamples=resamples, confidence=confidence)
+    return Comparison(
+        difference=units.mean,
+        interval=interval,
+        p_value=p_value,
+        method=method,
+        n=units.problems,
+        distinguishable=_distinguishable(p_value, interval, confidence),
+    )
+
+
+def _distinguishable(p_value: float, interval: Interval, confidence: float) -> bool:
+    if math.isnan(interval.low):
+        return False
+    return p_value < 1 - confidence and not interval.low <= 0 <= interval.high
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P values adjusted for their number, in the given order.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
+
+    Raises:
+        ValueError: a value is no probability.
+    """
+    if not all(0 <= value <= 1 for value in p_values):
+        raise ValueError("a p value lies between 0 and 1")
+    adjusted = [0.0] * len(p_values)
+    greatest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        greatest = max(greatest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = greatest
+    return adjusted
+
+
+def with_holm(comparisons: Sequence[Comparison], confidence: float = CONFIDENCE) -> list[Comparison]:
+    """The comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
+    adjusted = holm([comparison.p_value for comparison in comparisons])
+    return [
+        comparison._replace(
+            p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval, confidence)
+        )
+        for comparison, p_value in zip(comparisons, adjusted, strict=True)
+    ]

@@ -1,0 +1,132 @@
+"""What is drawn when problems are resampled: single problems, or all problems of one source together.
+
+Problems that share a source rise and fall together, so drawing them one by one makes intervals too narrow.
+With few sources the resampling of sources is itself unreliable (too narrow again); then problems whose spans
+overlap are drawn together, and the result carries a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FEWEST_CLUSTERS = 20
+"""With fewer clusters than this, cluster-robust statistics are known to reject far too often."""
+
+_CHUNK = 2_000_000
+"""Numbers drawn at a time: bounds the memory to a few tens of megabytes."""
+
+_FEW_LEVELS = 64
+
+
+class Units(NamedTuple):
+    """The units that are drawn: the sum of values and the number of problems of each."""
+
+    sums: Floats
+    sizes: Floats
+    problems: int
+    clustered: bool
+    """Whether some unit holds more than one problem."""
+    warning: str | None
+
+    @property
+    def number(self) -> int:
+        """How many units there are."""
+        return len(self.sums)
+
+    @property
+    def mean(self) -> float:
+        """Mean over problems."""
+        return float(self.sums.sum() / self.sizes.sum())
+
+
+def units_of(
+    values: Sequence[float] | Floats,
+    clusters: Sequence[str] | None = None,
+    overlap_groups: Sequence[str | None] | None = None,
+) -> Units:
+    """Group the values of problems into the units that are drawn.
+
+    Args:
+        values: One value a problem.
+        clusters: The source of each problem; None draws single problems.
+        overlap_groups: The overlap group of each problem, None for one that overlaps with none. Used in place
+            of the clusters where there are fewer than :data:`FEWEST_CLUSTERS`.
+
+    Raises:
+        ValueError: no values, values that are not finite, or sequences of different lengths.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ValueError("there is nothing to resample: one value a problem, and at least one problem")
+    if not np.isfinite(array).all():
+        raise ValueError("a value is not finite; leave problems without a score out")
+    for labels in (clusters, overlap_groups):
+        if labels is not None and len(labels) != len(array):
+            raise ValueError(f"{len(labels)} labels do not fit {len(array)} values")
+    keys, warning = _keys(len(array), clusters, overlap_groups)
+    if keys is None:
+        return Units(array, np.ones_like(array), len(array), clustered=False, warning=warning)
+    _, codes = np.unique(np.asarray(keys), return_inverse=True)
+    sizes: Floats = np.bincount(codes).astype(np.float64)
+    sums: Floats = np.bincount(codes, weights=array).astype(np.float64)
+    return Units(sums, sizes, len(array), clustered=bool((sizes > 1).any()), warning=warning)
+
+
+def _keys(
+    count: int, clusters: Sequence[str] | None, overlap_groups: Sequence[str | None] | None
+) -> tuple[list[str] | None, str | None]:
+    if clusters is None:
+        return None, None
+    distinct = len(set(clusters))
+    if distinct >= FEWEST_CLUSTERS or distinct == count:
+        return list(clusters), None
+    warning = f"only {distinct} clusters: "
+    if overlap_groups is None:
+        return list(clusters), warning + "the interval may be too narrow"
+    keys = [f"g{group}" if group is not None else f"p{index}" for index, group in enumerate(overlap_groups)]
+    return keys, warning + "resampled by overlap group, which ignores what problems of a source share"
+
+
+def resampled_means(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
+    """Means over problems of ``resamples`` draws of as many units as there are, with replacement."""
+    if not units.clustered:
+        levels, counts = np.unique(units.sums, return_counts=True)
+        if len(levels) <= _FEW_LEVELS:
+            # Pass rates have few levels: drawing how often each comes is the same, and much faster.
+            drawn = rng.multinomial(units.number, counts / units.number, size=resamples)
+            few: Floats = drawn @ levels / units.number
+            return few
+    means = np.empty(resamples)
+    step = max(1, _CHUNK // units.number)
+    for start in range(0, resamples, step):
+        stop = min(start + step, resamples)
+        index = rng.integers(0, units.number, size=(stop - start, units.number), dtype=np.int32)
+        totals = units.sums[index].sum(axis=1)
+        means[start:stop] = totals / (
+            units.sizes[index].sum(axis=1) if units.clustered else float(units.number)
+        )
+    return means
+
+
+def sign_flipped_sums(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
+    """Sums of ``resamples`` draws in which every unit's sum keeps or changes its sign with even chances."""
+    sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
+    if len(sizes) <= _FEW_LEVELS:
+        # Units of one size flip independently, so their sum follows from how many keep their sign.
+        kept = rng.binomial(counts, 0.5, size=(resamples, len(sizes)))
+        few: Floats = (2 * kept - counts) @ sizes
+        return few
+    sums = np.empty(resamples)
+    step = max(1, _CHUNK // units.number)
+    for start in range(0, resamples, step):
+        rows = min(step, resamples - start)
+        bits = np.unpackbits(rng.integers(0, 256, size=-(-rows * units.number // 8), dtype=np.uint8))
+        kept_each = bits[: rows * units.number].reshape(rows, units.number).astype(np.float64)
+        sums[start : start + rows] = kept_each @ (2 * units.sums) - units.sums.sum()
+    return sums

@@ -1,0 +1,153 @@
+"""How like the reference a completion is.
+
+Two sets of numbers that are never mixed: :func:`paper_similarities` gives DevBench's, with the semantics of
+its released script (first lines only), :func:`similarities` those of the default profile (full texts).
+Samples repeat a lot, so what is computed for a pair of texts is remembered.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+Pair = tuple[str | None, str]
+"""A completion, None where the provider answered nothing, and its reference."""
+
+_WORD = re.compile(r"\b\w+\b")
+_BLANKS = re.compile(r"\s\s+")
+_REMEMBERED = 1 << 14
+"""Results kept by each memory: a few tens of megabytes; samples of a problem repeat close together."""
+
+
+class PaperSimilarity(NamedTuple):
+    """One completion under the ``paper`` profile."""
+
+    cosine: float
+    """Of the first lines."""
+    line0_match: float
+    """1 if the first lines are equal; the script then takes any-of-n."""
+
+
+class Similarity(NamedTuple):
+    """One completion under the ``default`` profile, each from 0 to 1."""
+
+    cosine: float
+    """Of the full texts."""
+    line0_match: float
+    """1 if the first lines are equal; to be averaged over samples."""
+    exact_match: float
+    """1 if the texts are equal but for blanks around them."""
+    indel_similarity: float
+    levenshtein_similarity: float
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank, without blanks around it. Source: DevBench's released script."""
+    return text.strip().split("\n", 1)[0].strip()
+
+
+def _character_ngrams(text: str) -> Counter[str]:
+    text = _BLANKS.sub(" ", text)
+    return Counter(text[start : start + size] for size in (1, 2, 3) for start in range(len(text) - size + 1))
+
+
+@lru_cache(maxsize=_REMEMBERED // 4)
+def _words(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))
+
+
+def _squares(counts: Counter[str]) -> int:
+    return sum(count * count for count in counts.values())
+
+
+def _cosine(first: Counter[str], second: Counter[str]) -> float:
+    if not first or not second:
+        return 0.0
+    if len(first) > len(second):
+        first, second = second, first
+    product = sum(count * second[key] for key, count in first.items() if key in second)
+    # One root of whole numbers: texts with the same counts give exactly 1.
+    return product / math.sqrt(_squares(first) * _squares(second))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def count_cosine(first: str, second: str) -> float:
+    """Cosine of two texts' word counts, from 0 to 1.
+
+    Words are runs of letters, digits and underscores, lower-cased; where neither text has any, runs of one to
+    three characters are counted. Equal texts give 1; an empty one, or one without words beside one with
+    words, gives 0.
+    Source: DevBench's released script, whose vectoriser this agrees with to 1e-15.
+    """
+    if first == second:
+        return 1.0
+    if not first or not second:
+        return 0.0
+    words = _words(first), _words(second)
+    if words[0] or words[1]:
+        return _cosine(*words)
+    return _cosine(_character_ngrams(first.lower()), _character_ngrams(second.lower()))
+
+
+def indel_similarity(first: str, second: str) -> float:
+    """1 - (insertions + deletions) / (sum of lengths), from 0 to 1; two empty texts give 1.
+
+    The "edit similarity" of papers that use ``fuzz.ratio``.
+    """
+    return fuzz.ratio(first, second) / 100.0
+
+
+def levenshtein_similarity(first: str, second: str) -> float:
+    """1 - (insertions + deletions + substitutions) / (greater length), from 0 to 1; two empty texts: 1."""
+    return Levenshtein.normalized_similarity(first, second)
+
+
+def paper_line0(completion: str | None, reference: str) -> PaperSimilarity:
+    """Cosine and match of the first lines as DevBench's released script has them.
+
+    No or an empty completion scores 0 in both, even beside a blank reference; one of blanks alone is compared
+    as an empty line. The script takes the mean cosine over samples, but counts a match if *any* sample
+    matches.
+    """
+    if not completion:
+        return PaperSimilarity(0.0, 0.0)
+    lines = first_line(completion), first_line(reference)
+    return PaperSimilarity(count_cosine(*lines), float(lines[0] == lines[1]))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _similarity(completion: str, reference: str) -> Similarity:
+    completion, reference = completion.strip(), reference.strip()
+    if completion == reference:
+        return Similarity(1.0, 1.0, 1.0, 1.0, 1.0)
+    return Similarity(
+        cosine=count_cosine(completion, reference),
+        line0_match=float(first_line(completion) == first_line(reference)),
+        exact_match=0.0,
+        indel_similarity=indel_similarity(completion, reference),
+        levenshtein_similarity=levenshtein_similarity(completion, reference),
+    )
+
+
+def paper_similarities(pairs: Iterable[Pair]) -> list[PaperSimilarity]:
+    """:func:`paper_line0` of each pair of completion and reference."""
+    return [paper_line0(completion, reference) for completion, reference in pairs]
+
+
+def similarities(pairs: Iterable[Pair]) -> list[Similarity]:
+    """Similarities of each pair of completion and reference; blanks around both are left out.
+
+    No answer at all (None) scores 0 throughout; an empty answer to a blank reference is a right one.
+    """
+    nothing = Similarity(0.0, 0.0, 0.0, 0.0, 0.0)
+    return [
+        nothing if completion is None else _similarity(completion, reference)
+        for completion, reference in pairs
+    ]

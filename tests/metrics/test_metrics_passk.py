@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caretbench.metrics.passk import mean_pass_at_k, paper_pass_at_k, pass_at_k, per_problem_pass_at_k
+
+COUNTS = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+
+
+@pytest.mark.parametrize(
+    ("samples", "passed", "k", "expected"),
+    [
+        (5, 0, 1, 0.0),
+        (5, 2, 1, 0.4),
+        (5, 2, 2, 0.7),  # 1 - C(3,2)/C(5,2) = 1 - 3/10
+        (5, 2, 4, 1.0),
+        (10, 3, 5, 1 - 21 / 252),
+        (200, 1, 100, 0.5),
+        (200, 20, 10, 1 - math.prod(1 - 10 / i for i in range(181, 201))),  # the product form of the source
+    ],
+)
+def test_golden_values(samples: int, passed: int, k: int, expected: float) -> None:
+    assert pass_at_k(samples, passed, k) == pytest.approx(expected, abs=1e-9)
+
+
+@given(COUNTS, st.integers(1, 12))
+def test_is_the_share_of_draws_that_hold_a_pass(counts: tuple[int, int], k: int) -> None:
+    samples, passed = counts
+    if k > samples:
+        return
+    draws = list(combinations(range(samples), k))
+    share = sum(min(draw) < passed for draw in draws) / len(draws)
+    assert pass_at_k(samples, passed, k) == pytest.approx(share)
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=20))
+def test_vectorised_agrees_and_grows_with_k(counts: list[tuple[int, int]]) -> None:
+    samples, passed = [n for n, _ in counts], [c for _, c in counts]
+    table = per_problem_pass_at_k(samples, passed)
+    assert table.shape == (len(counts), min(samples))
+    expected = [[pass_at_k(n, c, k) for k in range(1, min(samples) + 1)] for n, c in counts]
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+    assert (np.diff(table, axis=1) >= -1e-12).all()
+    means = mean_pass_at_k(samples, passed)
+    assert list(means) == list(range(1, min(samples) + 1))
+    assert means[1] == pytest.approx(sum(c / n for n, c in counts) / len(counts))
+
+
+def test_many_samples_do_not_overflow() -> None:
+    table = per_problem_pass_at_k([3000], [1])
+    assert table[0, 0] == pytest.approx(1 / 3000)
+    assert table[0, -1] == 1.0
+
+
+def test_paper_counts_any_pass_where_samples_are_few() -> None:
+    assert paper_pass_at_k(1, 1, 5) == 1.0
+    assert paper_pass_at_k(1, 0, 5) == 0.0
+    assert paper_pass_at_k(0, 0, 1) == 0.0
+    assert paper_pass_at_k(5, 2, 2) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(("samples", "passed", "k"), [(5, 6, 1), (5, -1, 1), (5, 1, 0), (4, 1, 5)])
+def test_impossible_counts_are_errors(samples: int, passed: int, k: int) -> None:
+    with pytest.raises(ValueError, match=r"samples|k is"):
+        pass_at_k(samples, passed, k)
+
+
+@pytest.mark.parametrize(("samples", "passed"), [([], []), ([5], [6]), ([0], [0]), ([5, 5], [1])])
+def test_impossible_tables_are_errors(samples: list[int], passed: list[int]) -> None:
+    with pytest.raises(ValueError, match="sample"):
+        mean_pass_at_k(samples, passed)
