@@ -1,0 +1,1 @@
+"""CaretBench: measure a code-completion model at the caret."""

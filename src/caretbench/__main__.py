@@ -1,0 +1,5 @@
+"""``python -m caretbench``."""
+
+from caretbench.cli import main
+
+main()

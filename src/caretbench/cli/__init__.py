@@ -1,0 +1,57 @@
+"""The command line: one module per verb. What a verb needs is imported when the verb runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from caretbench.cli import (
+    cache,
+    compare,
+    deps,
+    doctor,
+    listing,
+    pull,
+    report,
+    reproduce,
+    score,
+    show,
+    validate,
+)
+from caretbench.files import DataError
+
+app = typer.Typer(
+    name="caretbench",
+    help="Measure a code-completion model at the caret.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("doctor")(doctor.doctor)
+app.command("list")(listing.listing)
+app.command("show")(show.show)
+app.command("pull")(pull.pull)
+app.command("score")(score.score)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("validate")(validate.validate)
+app.command("reproduce")(reproduce.reproduce)
+app.add_typer(deps.app, name="deps")
+app.add_typer(cache.app, name="cache")
+
+
+def main() -> None:
+    """Run a verb; a foreseeable mistake ends with one clear line and exit status 2."""
+    try:
+        app()
+    except (DataError, ValueError, KeyError) as error:
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        sys.stderr.write(f"caretbench: {message}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ncaretbench: stopped; the same command goes on where this one ended\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,166 @@
+"""What several verbs share: selecting problems, writing output, showing progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+if TYPE_CHECKING:
+    from caretbench.problem import Problem
+    from caretbench.suites.base import Suite
+
+SuiteName = Annotated[str, typer.Argument(help="The suite, devbench for example.", metavar="SUITE")]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="The problems: starter (ours, ships with the package), released (what `pull` fetched), or a folder."
+    ),
+]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        help="Only problems with these labels: language=python,category=low_context (| between values)."
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option(help="Only the first N problems of every language × category cell.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+def say(line: str = "") -> None:
+    """One line on standard output."""
+    sys.stdout.write(line + "\n")
+
+
+def note(line: str) -> None:
+    """One line on standard error: what is not the result."""
+    sys.stderr.write(line + "\n")
+
+
+def say_json(value: Any) -> None:
+    """JSON on standard output."""
+    say(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
+    """``language=python|java,category=api_usage`` as label -> values.
+
+    Raises:
+        ValueError: a part is no ``label=value``.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, found, values = part.partition("=")
+        if not found or not values.strip():
+            raise ValueError(f"--select {part!r}: expected label=value, language=python for example")
+        chosen[name.strip()] = tuple(value.strip() for value in values.split("|"))
+    return chosen
+
+
+def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: int | None) -> list[Problem]:
+    """The problems that ``--select`` and ``--limit`` name, in their order.
+
+    ``id=python/low_context/1`` selects by id; every other name is a label of the suite. The limit counts within each
+    cell of language × category, so that a small run still covers everything.
+
+    Raises:
+        ValueError: an unknown label, or nothing is left.
+    """
+    wanted: dict[str, set[str]] = {}
+    for name, values in parse_select(text).items():
+        if name != "id" and name not in suite.strata:
+            raise ValueError(
+                f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
+            )
+        wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
+    counts: dict[tuple[str, str], int] = {}
+    chosen = []
+    for problem in problems:
+        if not all(_matches(problem, name, values) for name, values in wanted.items()):
+            continue
+        cell = (str(problem.labels.get("language", "")), str(problem.labels.get("category", "")))
+        counts[cell] = counts.get(cell, 0) + 1
+        if limit is None or counts[cell] <= limit:
+            chosen.append(problem)
+    if not chosen:
+        raise ValueError("no problem is left; see the labels with `caretbench list`")
+    return chosen
+
+
+def _matches(problem: Problem, name: str, values: set[str]) -> bool:
+    if name == "id":
+        return problem.id in values
+    value = problem.labels.get(name)
+    return bool(values & set(value)) if isinstance(value, list) else str(value) in values
+
+
+def aligned(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
+    """Plain lines with aligned columns."""
+    table = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+class Steps:
+    """Progress of several steps: bars on a terminal, now and then a plain line elsewhere."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._counts: dict[str, list[int]] = {}
+        self._last = time.monotonic()
+        self._progress: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+        elif not self._quiet and kind is None:
+            for step, (done, total) in self._counts.items():
+                note(f"{step}: {done} of {total}" if total else f"{step}: {done}")
+
+    def __call__(self, step: str, added: int, total: int | None) -> None:
+        """Count ``added`` more of a step."""
+        counts = self._counts.setdefault(step, [0, 0])
+        counts[0] += added
+        counts[1] = total if total is not None else counts[1]
+        if self._progress is not None:
+            if step not in self._tasks:
+                self._tasks[step] = self._progress.add_task(step, total=counts[1] or None)
+            self._progress.update(self._tasks[step], completed=counts[0], total=counts[1] or None)
+        elif not self._quiet and time.monotonic() - self._last > 15:
+            self._last = time.monotonic()
+            note(f"{step}: {counts[0]} of {counts[1]}" if counts[1] else f"{step}: {counts[0]}")
+
+
+def counted(values: Mapping[str, int]) -> str:
+    """``3 valid, 1 invalid``."""
+    return ", ".join(f"{count} {name}" for name, count in values.items())

@@ -1,0 +1,65 @@
+"""``caretbench deps``: the packages that programs may use, built beforehand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, aligned, note, say, say_json
+
+app = typer.Typer(
+    help="Dependency bundles: show them, build them.", invoke_without_command=True, no_args_is_help=False
+)
+
+
+@app.callback()
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Which bundles are there, and how to get the others."""
+    if context.invoked_subcommand is not None:
+        return
+    from caretbench.execution.bundles import status as bundle_status
+
+    rows = bundle_status()
+    if as_json:
+        say_json([row.model_dump() for row in rows])
+        return
+    table = [
+        [row.name, row.state, str(row.packages), f"{row.size_bytes / 1e6:.0f} MB", row.detail] for row in rows
+    ]
+    for line in aligned(table, ("bundle", "state", "packages", "size", "")):
+        say(line)
+    for row in rows:
+        if row.fix:
+            say(f"{row.name}: {row.fix}")
+
+
+@app.command("build")
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Bundles, devbench/python for example; all by default.")
+    ] = None,
+    install_system: Annotated[
+        bool,
+        typer.Option(
+            "--install-system", help="Run apt-get for the system packages that are missing (needs root)."
+        ),
+    ] = False,
+) -> None:
+    """Build bundles. Needs the package registries; a build that broke off begins anew, nothing is half-built."""
+    from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
+    from caretbench.execution.bundles import build as build_bundle
+
+    failed = False
+    for name in names or list(bundle_specs()):
+        try:
+            bundle = build_bundle(
+                bundle_spec(name), system_packages="install" if install_system else "never", progress=note
+            )
+        except BundleError as error:
+            note(f"{name}: {error}")
+            failed = True
+            continue
+        say(f"{name}: ready ({bundle.lock_hash[:12]})")
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,96 @@
+"""``caretbench report``: a run's numbers on the terminal, as JSON, CSV, Markdown, and as one HTML file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, say
+
+if TYPE_CHECKING:
+    from caretbench.report.frame import Run
+    from caretbench.report.summary import Summary
+
+_FORMATS = ("terminal", "json", "csv", "markdown")
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    form: Annotated[str, typer.Option("--format", help="terminal, json, csv or markdown.")] = "terminal",
+    published: Annotated[bool, typer.Option(help="The paper's printed numbers beside ours.")] = False,
+    html: Annotated[bool, typer.Option(help="Write the HTML page too.")] = True,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The HTML page's path (report.html in the run's folder)."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="At most so many samples in the page's browser; 0: no browser.")
+    ] = 2000,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run. Nothing is computed again but the statistics."""
+    if form not in _FORMATS:
+        raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
+    loaded = load(run)
+    summary = summarised(loaded)
+    print_summary(summary, form="json" if as_json else form, published=published)
+    if html:
+        path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
+        if form == "terminal" and not as_json:
+            say(f"\nreport: {path}")
+
+
+def load(folder: Path) -> Run:
+    """The rows of a run with its problems.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+    from caretbench.report.frame import load_run
+    from caretbench.runs import RunFolder
+
+    files = RunFolder(folder)
+    files.manifest()
+    return load_run(folder, files.problems())
+
+
+def summarised(run: Run) -> Summary:
+    """The numbers of a run."""
+    from caretbench.report.summary import summarise
+
+    return summarise(run.frame, run.problems, run.manifest, run=run.name)
+
+
+def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
+    """Print the numbers in one of the forms."""
+    from caretbench.report import export, terminal
+
+    if form == "json":
+        sys.stdout.write(export.to_json(summary) + "\n")
+    elif form == "csv":
+        sys.stdout.write(export.to_csv(summary))
+    elif form == "markdown":
+        sys.stdout.write(export.to_markdown(summary, published=published) + "\n")
+    else:
+        terminal.print_summary(summary, published=published)
+
+
+def write_html(
+    folder: Path,
+    run: Run,
+    summary: Summary,
+    *,
+    output: Path | None = None,
+    published: bool = False,
+    samples: int = 2000,
+) -> Path:
+    """Write the page; gives its path."""
+    from caretbench.files import write_atomically
+    from caretbench.report.html import render_html
+
+    path = output or folder / "report.html"
+    write_atomically(path, render_html(summary, run, published=published, samples=samples))
+    return path

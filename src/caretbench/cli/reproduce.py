@@ -1,0 +1,97 @@
+"""``caretbench reproduce``: one row again, with everything there is to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, note, say
+
+if TYPE_CHECKING:
+    from caretbench.problem import Completion, Score
+    from caretbench.runs import RunFolder
+
+
+def reproduce(
+    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    problem_id: Annotated[str, typer.Argument(help="The problem's id.")],
+    model: Annotated[str | None, typer.Option(help="The model; not needed where the run has one.")] = None,
+    sample: Annotated[int, typer.Option(help="Which of its samples, from 0.")] = 0,
+    program: Annotated[bool, typer.Option(help="Print the whole program.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Run one completion again, without the cache, and show everything. Exit status 1 if the verdict differs."""
+    from caretbench.execution.engine import LocalExecutor
+    from caretbench.extraction.policies import policy as find_policy
+    from caretbench.problem import Caret
+    from caretbench.runs import RunFolder
+    from caretbench.scoring import EXECUTION, GOLDEN
+    from caretbench.suites import suite
+
+    folder = RunFolder(run)
+    manifest = folder.manifest()
+    problem = next((entry for entry in folder.problems() if entry.id == problem_id), None)
+    if problem is None:
+        raise ValueError(f"{run} has no problem {problem_id!r}")
+    completion = _completion(folder, problem_id, model, sample)
+    text = completion.text
+    steps: tuple[str, ...] = ()
+    if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
+        text, steps = find_policy(manifest.policy).apply(text, problem.shown)
+    answer = text if text is not None or manifest.profile == "paper" else ""
+    request = suite(manifest.suite).request(problem, answer, manifest.profile)
+    if request is None:
+        say(f"{problem_id}: {completion.model} answered nothing; that fails without a run")
+        return
+    variant = request.variant or manifest.variants.get(request.language)
+    executor = LocalExecutor(workers=1, use_cache=False)
+    [result] = list(executor.submit([request.model_copy(update={"variant": variant})]))
+    stored = _stored(folder, completion, EXECUTION)
+    if as_json:
+        say(result.model_dump_json(indent=2))
+    else:
+        say(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
+        say(f"--- raw text ---\n{completion.text}")
+        if text != completion.text:
+            say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
+        if program:
+            say("--- program ---")
+            for number, line in enumerate(request.source.splitlines(), start=1):
+                say(f"{number:4}  {line}")
+        _print_result(result.model_dump())
+    if stored is not None and stored.outcome != result.status.value:
+        note(f"the run says {stored.outcome}, this time it is {result.status.value}")
+        raise typer.Exit(1)
+
+
+def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:
+    rows = [row for row in folder.completions() if row.problem_id == problem_id and row.sample == sample]
+    if model is not None:
+        rows = [row for row in rows if row.model == model]
+    names = sorted({row.model for row in rows})
+    if len(names) != 1:
+        known = ", ".join(names) or "none"
+        raise ValueError(
+            f"which completion? give --model and --sample; models with sample {sample} here: {known}"
+        )
+    return rows[0]
+
+
+def _stored(folder: RunFolder, completion: Completion, scorer: str) -> Score | None:
+    rows = (row for row in folder.scores() if row.completion_key == completion.key and row.scorer == scorer)
+    return next(rows, None)
+
+
+def _print_result(result: dict[str, object]) -> None:
+    say("--- outcome ---")
+    for name, value in result.items():
+        if name in ("stdout", "stderr", "diagnostics") or value in (None, "", {}):
+            continue
+        say(f"{name}: {value}")
+    for name in ("diagnostics", "stdout", "stderr"):
+        value = result[name]
+        shown = value["text"] if isinstance(value, dict) else value
+        if shown:
+            say(f"--- {name} ---\n{shown}")

@@ -1,0 +1,49 @@
+"""``caretbench show``: one problem as a model sees it, and what it does not see."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, Data, SuiteName, say
+
+
+def show(
+    suite_name: SuiteName,
+    problem_id: Annotated[
+        str, typer.Argument(help="The problem's id; `caretbench list SUITE --ids` lists them.")
+    ],
+    data: Data = "starter",
+    as_json: AsJson = False,
+) -> None:
+    """One problem: what is shown, the reference, the hidden text, checks and labels."""
+    from caretbench.problem import Caret, InlineSplice
+    from caretbench.suites import suite
+
+    problems = {problem.id: problem for problem in suite(suite_name).load(data).problems}
+    problem = problems.get(problem_id)
+    if problem is None:
+        raise ValueError(
+            f"{suite_name} ({data}) has no problem {problem_id!r}; see `caretbench list {suite_name} --ids`"
+        )
+    if as_json:
+        say(problem.model_dump_json(indent=2))
+        return
+    say(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
+    say(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
+    if isinstance(problem.shown, Caret):
+        say("\n--- prefix (shown) ---")
+        say(problem.shown.prefix)
+        say("--- reference ---")
+        say(problem.reference)
+        say("--- suffix (shown) ---")
+        say(problem.shown.suffix)
+    if isinstance(problem.splice, InlineSplice):
+        hidden = problem.splice.after.removeprefix(problem.caret.suffix)
+        if hidden.strip():
+            say("--- hidden tests ---")
+            say(hidden)
+    say("--- checks ---")
+    for check in problem.checks:
+        say(check.model_dump_json())

@@ -1,0 +1,124 @@
+"""``caretbench validate``: is a problem fit to measure anything?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caretbench.cli.common import (
+    AsJson,
+    Data,
+    Limit,
+    Select,
+    Steps,
+    SuiteName,
+    aligned,
+    counted,
+    say,
+    say_json,
+    select,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from caretbench.problem import Problem
+    from caretbench.runs import Validity
+
+_VERDICTS = ("valid", "unverified", "invalid")
+
+
+def verdicts_path(suite_name: str, data_hash: str) -> Path:
+    """Where the gate's verdicts on a set of problems are stored."""
+    from caretbench.files import cache_folder
+
+    return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
+
+
+def validate(
+    suite_name: SuiteName,
+    data: Data = "starter",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the verdicts here too, one JSON line per problem."),
+    ] = None,
+    chosen: Select = None,
+    limit: Limit = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Programs in flight; by default twice the processors.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")
+    ] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="List every problem that is not valid.")] = False,
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with 1 if a smaller share (0 to 1) of the problems is valid.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put every problem through the gate: valid, unverified or invalid, with reasons. Goes on after a stop.
+
+    The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
+    the golden answer must compile and then fail; no problem may repeat another.
+    """
+    from caretbench.execution.engine import LocalExecutor
+    from caretbench.extraction.policies import policy
+    from caretbench.files import read_rows, write_rows
+    from caretbench.runs import Validity
+    from caretbench.suites import suite
+    from caretbench.validation.gate import Gate
+
+    house = suite(suite_name)
+    loaded = house.load(data)
+    problems = select(house, loaded.problems, chosen, limit)
+    path = verdicts_path(suite_name, loaded.hash)
+    if again and path.exists():
+        dropped = {problem.id for problem in problems}
+        kept = [row for row in read_rows(path, Validity, torn_tail=True) if row.problem_id not in dropped]
+        write_rows(path, kept)
+    with Steps(quiet=as_json) as steps:
+        steps("problems", 0, len(problems))
+        gate = Gate(
+            executor=LocalExecutor(workers=workers),
+            policy=policy(),
+            request=lambda problem, text: house.request(problem, text, "default"),
+            faults=house.faults,
+            progress=lambda count: steps("problems", count, None),
+        )
+        verdicts = gate.run(problems, path)
+    if output is not None:
+        write_rows(output, verdicts)
+    if as_json:
+        say_json([verdict.model_dump() for verdict in verdicts])
+    else:
+        _print(problems, verdicts, house.strata[0], show_all=show_all)
+        say(f"\nverdicts: {output or path}")
+    share = sum(verdict.verdict == "valid" for verdict in verdicts) / len(verdicts)
+    if fail_under is not None and share < fail_under:
+        raise typer.Exit(1)
+
+
+def _print(
+    problems: Sequence[Problem], verdicts: Sequence[Validity], stratum: str, *, show_all: bool
+) -> None:
+    by_stratum: dict[str, Counter[str]] = {}
+    reasons: Counter[tuple[str, str]] = Counter()
+    for problem, verdict in zip(problems, verdicts, strict=True):
+        by_stratum.setdefault(problem.label(stratum), Counter())[verdict.verdict] += 1
+        reasons.update((verdict.verdict, reason.partition(":")[0]) for reason in verdict.reasons)
+    rows = [
+        [name, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+        for name, counts in by_stratum.items()
+    ]
+    for line in aligned(rows, (stratum, *_VERDICTS, "problems")):
+        say(line)
+    say("\n" + counted(Counter(verdict.verdict for verdict in verdicts)))
+    for (name, reason), count in reasons.most_common():
+        say(f"  {name}: {reason} ({count})")
+    if show_all:
+        for verdict in verdicts:
+            if verdict.verdict != "valid":
+                say(f"{verdict.problem_id}: {verdict.verdict}: {'; '.join(verdict.reasons)}")

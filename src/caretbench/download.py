@@ -1,0 +1,95 @@
+"""Files from elsewhere, by hash: resumed where they broke off, moved into place only when the hash is right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.files import DataError, sha256_file
+
+_TRIES = 4
+_TIMEOUT_S = 30.0
+
+
+class Pinned(NamedTuple):
+    """One file as it must be: path below the root, size in bytes, SHA-256."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+def is_there(pinned: Pinned, folder: Path) -> bool:
+    """Whether the file lies in ``folder`` as it must be."""
+    path = folder / pinned.path
+    return path.is_file() and path.stat().st_size == pinned.size and sha256_file(path) == pinned.sha256
+
+
+def copy(pinned: Pinned, source: Path, folder: Path) -> None:
+    """Take the file from a local folder.
+
+    Raises:
+        DataError: it is not there, or is another file.
+    """
+    origin = source / pinned.path
+    if not origin.is_file():
+        raise DataError(f"{origin}: not there; expected the released layout in {source}")
+    if not is_there(pinned, source):
+        raise DataError(f"{origin}: its SHA-256 is not that of the pinned revision; get that revision")
+    part = folder / f"{pinned.path}.part"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_bytes(origin.read_bytes())
+    part.replace(folder / pinned.path)
+
+
+def fetch(
+    pinned: Pinned, base_url: str, folder: Path, *, pause: Callable[[float], None] = time.sleep
+) -> None:
+    """Download ``base_url/path``; a download that broke off goes on where it ended, a wrong file is thrown away.
+
+    Raises:
+        DataError: after four tries, with the last reason and what to do.
+    """
+    import httpx
+
+    part = folder / f"{pinned.path}.part"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    reason = ""
+    with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True) as client:
+        for attempt in range(_TRIES):
+            if attempt:
+                pause(2.0**attempt)
+            try:
+                _download(client, f"{base_url}/{pinned.path}", part, pinned.size)
+            except httpx.HTTPError as error:
+                reason = f"{type(error).__name__}: {error}"
+                continue
+            if sha256_file(part) == pinned.sha256:
+                part.replace(folder / pinned.path)
+                return
+            part.unlink()
+            reason = "its SHA-256 is not that of the pinned revision"
+    raise DataError(
+        f"{base_url}/{pinned.path}: not downloaded ({reason}); run the same command again, "
+        "or give a local copy with --from DIR"
+    )
+
+
+def _download(client: object, url: str, part: Path, size: int) -> None:
+    import httpx
+
+    assert isinstance(client, httpx.Client)  # noqa: S101 - httpx is imported only where it is needed
+    there = part.stat().st_size if part.exists() else 0
+    if there >= size:
+        part.unlink(missing_ok=True)
+        there = 0
+    with client.stream("GET", url, headers={"Range": f"bytes={there}-"} if there else {}) as response:
+        response.raise_for_status()
+        # A server that ignores the range sends the whole file: begin anew.
+        with part.open(
+            "ab" if there and response.status_code == httpx.codes.PARTIAL_CONTENT else "wb"
+        ) as stream:
+            for block in response.iter_bytes():
+                stream.write(block)

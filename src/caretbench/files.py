@@ -1,0 +1,198 @@
+"""Files as the truth: append-only JSONL, atomic writes, hashes.
+
+A stage appends rows and may be killed at any moment. A reader drops a torn last line; a writer repairs it before it
+appends, so that every row stands in the file exactly once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+RowT = TypeVar("RowT", bound=BaseModel)
+
+
+class DataError(ValueError):
+    """A file does not hold what it should; the message names file and line, and what to do."""
+
+
+def cache_folder() -> Path:
+    """Where bundles, pulled data, verdicts and artefacts lie.
+
+    ``$CARETBENCH_CACHE``, by default ``~/.cache/caretbench``. Root with a home closed to others gets
+    ``/var/cache/caretbench``: only what every user may read can be bound into a sandbox that gives root up.
+    """
+    chosen = os.environ.get("CARETBENCH_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    home = Path.home()
+    if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
+        return Path("/var/cache/caretbench")
+    return home / ".cache" / "caretbench"
+
+
+def sha256_text(*parts: str) -> str:
+    """SHA-256 over the parts, each led by its length, so that moving text between parts changes the hash."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 of the canonical JSON form (sorted keys, no blanks) of ``value``."""
+    return sha256_text(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace ``path`` by ``content`` so that a reader sees the old file or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a JSONL file, each with its line number; blank lines are skipped.
+
+    Args:
+        path: The file.
+        torn_tail: Drop a last line that has no newline and is no JSON (what a killed writer leaves) silently.
+
+    Raises:
+        DataError: a line is no JSON object, or the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                if not raw.strip():
+                    continue
+                try:
+                    value = json.loads(raw)
+                except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                    if torn_tail and not raw.endswith(b"\n"):
+                        return
+                    raise DataError(
+                        f"{path}:{number}: not JSON ({error}); repair or remove this line"
+                    ) from None
+                if not isinstance(value, dict):
+                    raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
+                yield number, value
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def describe(error: ValidationError) -> str:
+    """The first faults of a row in one line, by field."""
+    faults = error.errors(include_url=False, include_input=False)
+    shown = [
+        f"{'.'.join(str(part) for part in fault['loc']) or 'row'}: {fault['msg']}" for fault in faults[:3]
+    ]
+    more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
+    return "; ".join(shown) + more
+
+
+def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iterator[RowT]:
+    """The rows of a JSONL file, validated.
+
+    Raises:
+        DataError: with file and line, where a row does not fit ``model``.
+    """
+    for number, value in read_lines(path, torn_tail=torn_tail):
+        try:
+            yield model.model_validate(value)
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: {describe(error)}") from None
+
+
+def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
+    """Write all rows at once, atomically; gives their number."""
+    lines = [row.model_dump_json(exclude_defaults=False) for row in rows]
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
+    return len(lines)
+
+
+class Appender:
+    """Appends rows to a JSONL file, one process at a time, and survives being killed.
+
+    On opening it takes the file's lock, cuts off a torn last line, and then appends whole lines. A second process
+    that opens the same file is refused.
+
+    Raises:
+        DataError: another process is writing the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = path.open("ab+", buffering=0)
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._stream.close()
+            raise DataError(
+                f"{path}: another caretbench is writing this file; wait for it or stop it"
+            ) from None
+        self._repair()
+
+    def _repair(self) -> None:
+        size = self._stream.seek(0, os.SEEK_END)
+        position = size
+        while position > 0:
+            start = max(0, position - 65536)
+            self._stream.seek(start)
+            newline = self._stream.read(position - start).rfind(b"\n")
+            if newline >= 0:
+                position = start + newline + 1
+                break
+            position = start
+        if position != size:
+            self._stream.truncate(position)
+
+    def append(self, *rows: BaseModel) -> None:
+        """Append rows with one write."""
+        if rows:
+            data = "".join(f"{row.model_dump_json()}\n" for row in rows).encode()
+            view = memoryview(data)
+            while view:
+                view = view[self._stream.write(view) or 0 :]
+
+    def close(self) -> None:
+        """Make what was written durable and free the lock."""
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

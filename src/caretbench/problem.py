@@ -1,0 +1,266 @@
+"""The domain: problems, completions and scores.
+
+Read this file first. A *problem* shows a model a place in a program (a :class:`Caret`) or asks it something
+(a :class:`Question`); a *completion* is a model's answer; the answer is *spliced* into a program, *checked*, and
+every check leaves a *score*. Each class here is one line of a JSONL file, and the files are the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+SCHEMA_VERSION: Literal[1] = 1
+
+Profile = Literal["paper", "default"]
+"""``paper`` scores as the paper's released code does; ``default`` as it should be. Never mixed in one column."""
+
+Label = str | float | list[str]
+"""One value, a raw number (binned only when summarised), or several values at once."""
+
+
+class Row(BaseModel):
+    """Base of everything that is stored: unknown fields are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------
+
+
+class ContextFile(Row):
+    """Another file of the project that the model may see."""
+
+    path: str
+    text: str
+
+
+class Caret(Row):
+    """A place in a program: text before it, text after it, and what else the model may see."""
+
+    kind: Literal["caret"] = "caret"
+    language: str
+    prefix: str
+    suffix: str = ""
+    path: str | None = None
+    instruction: str | None = None
+    context: tuple[ContextFile, ...] = ()
+
+
+class Question(Row):
+    """A question about code; with choices it is a multiple-choice question."""
+
+    kind: Literal["question"] = "question"
+    text: str
+    choices: tuple[str, ...] = ()
+    context: tuple[ContextFile, ...] = ()
+
+
+# --- where the answer goes --------------------------------------------------------------------------------------
+
+
+class InlineSplice(Row):
+    """The answer stands between two texts of one program: ``before + answer + after``, nothing else.
+
+    The texts may hold more than the caret shows (assertions, for example): hidden text never reaches a prompt.
+    """
+
+    kind: Literal["inline"] = "inline"
+    before: str
+    after: str
+
+    def program(self, answer: str) -> str:
+        """The whole program with ``answer`` in its place."""
+        return self.before + answer + self.after
+
+
+class FileSplice(Row):
+    """The answer replaces the bytes ``start`` to ``end`` of one file of a stored snapshot of a project."""
+
+    kind: Literal["file"] = "file"
+    snapshot: str
+    path: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class NoSplice(Row):
+    """The answer is judged as it stands: a choice, a description."""
+
+    kind: Literal["none"] = "none"
+
+
+# --- how an answer is checked -----------------------------------------------------------------------------------
+
+
+class ProgramCheck(Row):
+    """The spliced program runs to its end, its assertions included."""
+
+    kind: Literal["program"] = "program"
+    needs: tuple[str, ...] = ()
+    """Needs beside packages that a machine may lack: ``display``, ``network``."""
+
+
+class TestsCheck(Row):
+    """Tests of the project pass in a workspace that holds the spliced file."""
+
+    kind: Literal["tests"] = "tests"
+    command: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+class ChoiceCheck(Row):
+    """The answer names the right choice, counted from 0."""
+
+    kind: Literal["choice"] = "choice"
+    correct: int = Field(ge=0)
+
+
+class PredicateCheck(Row):
+    """A named structural predicate of the suite holds for the answer in its place."""
+
+    kind: Literal["predicate"] = "predicate"
+    name: str
+    arguments: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+
+class CriterionCheck(Row):
+    """A judge rates the answer by a named criterion, from 0 to ``maximum``."""
+
+    kind: Literal["criterion"] = "criterion"
+    name: str
+    maximum: float = 5.0
+
+
+Shown = Annotated[Caret | Question, Field(discriminator="kind")]
+Splice = Annotated[InlineSplice | FileSplice | NoSplice, Field(discriminator="kind")]
+Check = Annotated[
+    ProgramCheck | TestsCheck | ChoiceCheck | PredicateCheck | CriterionCheck, Field(discriminator="kind")
+]
+
+
+class Provenance(Row):
+    """Where a problem comes from; ``date`` (ISO 8601) lets a split start after a model's cut-off."""
+
+    source: str
+    revision: str | None = None
+    licence: str | None = None
+    date: str | None = None
+
+
+class Problem(Row):
+    """One problem of one suite.
+
+    ``cluster`` names the source that problems share, for resampling; ``overlap_group`` the problems whose spans
+    overlap. ``released`` keeps fields of the released row that only the ``paper`` profile needs.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    id: str = Field(min_length=1)
+    suite: str
+    shown: Shown
+    splice: Splice
+    reference: str
+    checks: tuple[Check, ...] = Field(min_length=1)
+    labels: Mapping[str, Label] = Field(default_factory=dict)
+    cluster: str
+    overlap_group: str | None = None
+    provenance: Provenance
+    released: Mapping[str, str] = Field(default_factory=dict)
+
+    def label(self, name: str) -> str:
+        """The label ``name`` as text.
+
+        Raises:
+            KeyError: the problem has no such label.
+        """
+        value = self.labels[name]
+        return (
+            value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
+        )
+
+    @property
+    def caret(self) -> Caret:
+        """What is shown, where the problem is one at a caret.
+
+        Raises:
+            TypeError: the problem asks a question instead.
+        """
+        if not isinstance(self.shown, Caret):
+            raise TypeError(f"{self.id} asks a question: it has no caret")
+        return self.shown
+
+
+# --- what comes back --------------------------------------------------------------------------------------------
+
+CompletionKey = tuple[str, str, str, int]
+ScoreKey = tuple[str, str, str, int, str, str, str]
+
+
+class Completion(Row):
+    """One answer of one model to one problem, as it came: raw text, cut by no policy.
+
+    ``text`` is None where the provider answered with nothing at all. ``error`` marks a released row that holds an
+    error message in place of a completion: only the ``paper`` profile counts it, as the released code did.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    problem_id: str
+    model: str
+    parameters: str = "none"
+    """Hash of the sampling parameters and the prompt; ``recorded`` or ``none`` where there were none of ours."""
+    sample: int = Field(default=0, ge=0)
+    text: str | None
+    error: bool = False
+    finish_reason: str | None = None
+
+    @property
+    def key(self) -> CompletionKey:
+        """What makes the row unique in its file."""
+        return (self.problem_id, self.model, self.parameters, self.sample)
+
+
+class Score(Row):
+    """What one scorer says of one completion under one policy and profile.
+
+    ``values`` holds numbers by metric name (``passed`` is 0 or 1); ``outcome`` the execution status where a program
+    ran; a row whose ``counted`` is false has no verdict (``outcome`` says why) and lowers coverage.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    problem_id: str
+    model: str
+    parameters: str = "none"
+    sample: int = Field(default=0, ge=0)
+    scorer: str
+    policy: str
+    profile: Profile
+    counted: bool = True
+    outcome: str | None = None
+    values: Mapping[str, float] = Field(default_factory=dict)
+    details: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def key(self) -> ScoreKey:
+        """What makes the row unique in its file."""
+        return (
+            self.problem_id, self.model, self.parameters, self.sample,
+            self.scorer, self.policy, self.profile,
+        )  # fmt: skip
+
+    @property
+    def completion_key(self) -> CompletionKey:
+        """The key of the completion that was scored."""
+        return (self.problem_id, self.model, self.parameters, self.sample)
+
+
+class KeyedRow(Protocol):
+    """A row that knows what makes it unique in its file."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The key; two rows of one file never share it."""
+        ...

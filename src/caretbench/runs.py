@@ -1,0 +1,152 @@
+"""A run's folder: what is in it, and the manifest that makes its numbers what they are."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
+from caretbench.problem import SCHEMA_VERSION, Completion, Problem, Profile, Score
+
+
+class Validity(BaseModel):
+    """The gate's verdict on one problem, with its reasons."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    problem_id: str
+    verdict: Literal["valid", "unverified", "invalid"]
+    reasons: tuple[str, ...] = ()
+    details: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str]:
+        """What makes the row unique in its file."""
+        return (self.problem_id,)
+
+
+class DataInfo(BaseModel):
+    """Which problems: the hash covers the whole set, ``selected`` counts those of this run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    hash: str
+    problems: int
+    selected: int
+
+
+class ModelInfo(BaseModel):
+    """One model of a run: where its completions come from, and the hash of its parameters."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    source: Literal["recorded", "baseline", "model"]
+    parameters: str = "none"
+
+
+class ToolchainInfo(BaseModel):
+    """A language's tools as they were in the run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: str
+    fingerprint: str
+
+
+class Manifest(BaseModel):
+    """What makes the numbers of a run what they are. ``compare`` refuses to compare what differs here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    suite: str
+    data: DataInfo
+    models: list[ModelInfo] = Field(default_factory=list)
+    policy: str
+    profile: Profile
+    executed: bool = True
+    variants: dict[str, str] = Field(default_factory=dict)
+    seed: int = 0
+    versions: dict[str, str] = Field(default_factory=dict)
+    toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)
+    isolation: dict[str, str | bool] | None = None
+    left_out: dict[str, list[str]] = Field(default_factory=dict)
+    """Problems without a verdict here, by cause: no toolchain, or the golden answer does not pass."""
+
+    def identity(self) -> dict[str, str]:
+        """The fields that must agree where rows are added to a run."""
+        return {
+            "suite": self.suite,
+            "data": self.data.hash,
+            "policy": self.policy,
+            "profile": self.profile,
+            "execution": "on" if self.executed else "off",
+            "variants": repr(sorted(self.variants.items())),
+        }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes the numbers."""
+    return {"caretbench": version("caretbench"), "python": platform.python_version()}
+
+
+class RunFolder:
+    """The files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest_path = path / "manifest.json"
+        self.problems_path = path / "problems.jsonl"
+        self.completions_path = path / "completions.jsonl"
+        self.scores_path = path / "scores.jsonl"
+        self.errors_path = path / "errors.jsonl"
+        self.validity_path = path / "validity.jsonl"
+        self.report_path = path / "report.html"
+
+    def manifest(self) -> Manifest:
+        """The manifest.
+
+        Raises:
+            DataError: this is no run's folder, or the manifest is damaged.
+        """
+        if not self.manifest_path.exists():
+            raise DataError(f"{self.path}: not a run's folder (no manifest.json in it)")
+        try:
+            return Manifest.model_validate_json(self.manifest_path.read_bytes())
+        except ValidationError as error:
+            raise DataError(f"{self.manifest_path}: {describe(error)}") from None
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Replace the manifest."""
+        write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
+
+    def problems(self) -> list[Problem]:
+        """The run's problems."""
+        return list(read_rows(self.problems_path, Problem))
+
+    def write_problems(self, problems: Iterable[Problem]) -> None:
+        """Store the run's problems, so that a report needs nothing but this folder."""
+        write_rows(self.problems_path, problems)
+
+    def completions(self) -> Iterator[Completion]:
+        """The completions, one at a time."""
+        if self.completions_path.exists():
+            yield from read_rows(self.completions_path, Completion, torn_tail=True)
+
+    def scores(self) -> Iterator[Score]:
+        """The scores, one at a time."""
+        if self.scores_path.exists():
+            yield from read_rows(self.scores_path, Score, torn_tail=True)
+
+    def validity(self) -> dict[str, Validity]:
+        """The gate's verdicts by problem, where the gate was run."""
+        if not self.validity_path.exists():
+            return {}
+        return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}

@@ -1,0 +1,267 @@
+"""The scoring stage: completions in, scores out; only what is missing is computed.
+
+The golden answer of every problem runs first, on this machine and under this profile: a model is not measured on a
+problem whose golden answer does not pass here. Everything is appended row by row, so the stage may be killed at any
+moment and the same command goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.extraction.policies import Policy
+from caretbench.files import Appender, sha256_text
+from caretbench.problem import Caret, Completion, Problem, Profile, Score, ScoreKey
+from caretbench.runs import Manifest, RunFolder
+from caretbench.suites.base import Suite
+
+EXECUTION = "execution@1"
+GOLDEN = "golden"
+NO_VERDICT = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
+_SHOWN_CHARACTERS = 2000
+
+Report = Callable[[str, int, int | None], None]
+"""Called with the name of the step, how many rows were added, and the total where it is known."""
+
+
+@dataclass
+class Scoring:
+    """One scoring of one run. ``variants`` chooses a named build per language (``cpp=common_headers``)."""
+
+    suite: Suite
+    problems: Sequence[Problem]
+    folder: RunFolder
+    policy: Policy
+    profile: Profile
+    executor: Executor | None
+    variants: dict[str, str] = field(default_factory=dict)
+    report: Report = lambda _step, _added, _total: None
+
+    def __post_init__(self) -> None:
+        """Index the problems."""
+        self._problems = {problem.id: problem for problem in self.problems}
+
+    def add_completions(self, completions: Iterable[Completion]) -> int:
+        """Append the completions that are not there yet; gives how many were new."""
+        added = 0
+        with Appender(self.folder.completions_path) as appender:
+            there = {row.key for row in self.folder.completions()}
+            for completion in completions:
+                if completion.key not in there:
+                    there.add(completion.key)
+                    appender.append(completion)
+                    added += 1
+        return added
+
+    def run(self) -> dict[str, list[str]]:
+        """Score what is missing; gives the problems left out, by cause."""
+        with Appender(self.folder.scores_path) as appender:
+            done = {row.key for row in self.folder.scores()}
+            left_out: dict[str, str] = {}
+            if self.executor is not None:
+                self._run_goldens(appender, done)
+                left_out = self._left_out()
+            self._run_completions(appender, done, left_out)
+        causes: dict[str, list[str]] = {}
+        for identity, cause in sorted(left_out.items()):
+            causes.setdefault(cause, []).append(identity)
+        return causes
+
+    # --- the golden answers -------------------------------------------------------------------------------------
+
+    def _run_goldens(self, appender: Appender, done: set[ScoreKey]) -> None:
+        goldens = [
+            Completion(problem_id=problem.id, model=GOLDEN, text=problem.reference)
+            for problem in self.problems
+        ]
+        self.add_completions(goldens)
+        missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in done]
+        self.report("golden answers", 0, len(missing))
+        for completion, result in self._execute((golden, golden.text) for golden in missing):
+            if result.status is Status.UNRESOLVED_IMPORT:
+                # The golden program itself needs the module: it is ours to provide.
+                result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
+            row = self._execution_row(completion, result, counted=result.status not in NO_VERDICT)
+            appender.append(row)
+            done.add(row.key)
+            self.report("golden answers", 1, None)
+
+    def _left_out(self) -> dict[str, str]:
+        causes = {}
+        for row in self.folder.scores():
+            is_golden = row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile
+            if is_golden and row.problem_id in self._problems and row.values.get("passed") != 1.0:
+                causes[row.problem_id] = _cause(row, self._problems[row.problem_id])
+        return causes
+
+    # --- completions --------------------------------------------------------------------------------------------
+
+    def _run_completions(self, appender: Appender, done: set[ScoreKey], left_out: dict[str, str]) -> None:
+        total = sum(row.problem_id in self._problems for row in self.folder.completions())
+        self.report("completions", 0, total)
+
+        def to_run() -> Iterator[tuple[Completion, str | None]]:
+            for completion in self.folder.completions():
+                problem = self._problems.get(completion.problem_id)
+                if problem is None:
+                    continue
+                text = self._text(completion, problem)
+                rows = [row for row in self._measured(completion, problem, text) if row.key not in done]
+                appender.append(*rows)
+                done.update(row.key for row in rows)
+                if self.executor is None or self._key(completion, EXECUTION) in done:
+                    self.report("completions", 1, None)
+                    continue
+                outcome = self._without_run(completion, problem, left_out)
+                if outcome is not None:
+                    appender.append(outcome)
+                    done.add(outcome.key)
+                    self.report("completions", 1, None)
+                    continue
+                # `done` only grows by rows that stand in the file; a request under way is not asked for twice,
+                # since completions are unique by key.
+                yield completion, text
+
+        for completion, result in self._execute(to_run()):
+            row = self._execution_row(completion, result, counted=result.status not in NO_VERDICT)
+            appender.append(row)
+            done.add(row.key)
+            self.report("completions", 1, None)
+
+    def _text(self, completion: Completion, problem: Problem) -> str | None:
+        """The text to insert; the golden answer is never cut."""
+        if completion.text is None or completion.model == GOLDEN or not isinstance(problem.shown, Caret):
+            return completion.text
+        return self.policy.apply(completion.text, problem.shown).text
+
+    def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
+        if completion.error and self.profile == "default":
+            return  # an error is no completion
+        for measured in self.suite.measure(problem, text, self.profile):
+            yield self._row(
+                completion, measured.scorer, values=measured.values, details=dict(measured.details)
+            )
+
+    def _without_run(
+        self, completion: Completion, problem: Problem, left_out: dict[str, str]
+    ) -> Score | None:
+        if completion.error and self.profile == "default":
+            return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
+        if problem.id in left_out:
+            return self._row(
+                completion,
+                EXECUTION,
+                counted=False,
+                outcome="left_out",
+                details={"cause": left_out[problem.id]},
+            )
+        return None
+
+    # --- running ------------------------------------------------------------------------------------------------
+
+    def _execute(
+        self, texts: Iterable[tuple[Completion, str | None]]
+    ) -> Iterator[tuple[Completion, ExecutionResult]]:
+        executor = self.executor
+        if executor is None:
+            for _ in texts:
+                raise RuntimeError("nothing is to be executed in this run")
+            return
+        under_way: dict[str, Completion] = {}
+        finished: list[tuple[Completion, ExecutionResult]] = []
+
+        def requests() -> Iterator[ExecutionRequest]:
+            for completion, text in texts:
+                problem = self._problems[completion.problem_id]
+                # A null answer is the empty text where the suite has no other rule for it.
+                answer = text if text is not None or self.profile == "paper" else ""
+                request = self.suite.request(problem, answer, self.profile)
+                if request is None:
+                    nothing = ExecutionResult(
+                        id=problem.id,
+                        status=Status.RUNTIME_ERROR,
+                        reason="a null completion fails without a run",
+                    )
+                    finished.append((completion, nothing))
+                    continue
+                identity = sha256_text(*(str(part) for part in completion.key))
+                variant = request.variant or self.variants.get(request.language)
+                under_way[identity] = completion
+                yield request.model_copy(update={"id": identity, "variant": variant})
+
+        for result in executor.submit(requests()):
+            yield under_way.pop(result.id), result
+        yield from finished
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+
+    def _key(self, completion: Completion, scorer: str) -> ScoreKey:
+        return (*completion.key, scorer, self.policy.key, self.profile)
+
+    def _row(self, completion: Completion, scorer: str, **fields: object) -> Score:
+        return Score.model_validate(
+            {
+                "problem_id": completion.problem_id,
+                "model": completion.model,
+                "parameters": completion.parameters,
+                "sample": completion.sample,
+                "scorer": scorer,
+                "policy": self.policy.key,
+                "profile": self.profile,
+            }
+            | fields
+        )
+
+    def _execution_row(self, completion: Completion, result: ExecutionResult, *, counted: bool) -> Score:
+        details: dict[str, object] = {"cpu_s": round(result.cpu_s, 4), "cached": result.cached}
+        if result.status is not Status.PASSED:
+            details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
+        optional = {
+            "module": result.missing_module,
+            "reason": result.reason,
+            "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
+            "stderr": result.stderr.text[-_SHOWN_CHARACTERS:] if result.status is not Status.PASSED else "",
+            "isolation": result.isolation.level if result.isolation else None,
+        }
+        details |= {name: value for name, value in optional.items() if value}
+        return self._row(
+            completion,
+            EXECUTION,
+            counted=counted,
+            outcome=result.status.value,
+            values={"passed": float(result.status is Status.PASSED)} if counted else {},
+            details=details,
+        )
+
+
+def _cause(row: Score, problem: Problem) -> str:
+    """Why a problem is left out, in words that group well."""
+    if row.outcome == Status.SKIPPED:
+        return f"skipped: {row.details.get('reason') or problem.label('language')}"
+    if row.outcome == Status.MISSING_DEPENDENCY:
+        return f"missing dependency: {row.details.get('module') or 'unknown'}"
+    return f"golden answer: {row.outcome}"
+
+
+def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
+    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
+
+    Raises:
+        ValueError: the folder holds a run of something else; the message says what differs.
+    """
+    if not folder.manifest_path.exists():
+        return manifest
+    stored = folder.manifest()
+    theirs, ours = stored.identity(), manifest.identity()
+    differing = [
+        f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]
+    ]
+    if differing:
+        raise ValueError(
+            f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
+        )
+    known = {(model.model, model.parameters) for model in stored.models}
+    added = [model for model in manifest.models if (model.model, model.parameters) not in known]
+    return manifest.model_copy(update={"models": stored.models + added})

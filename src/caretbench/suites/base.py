@@ -1,0 +1,98 @@
+"""What a suite is: a small Protocol, and the values that pass between a suite and the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from caretbench.execution.types import ExecutionRequest
+from caretbench.files import DataError, sha256_text
+from caretbench.problem import Completion, Problem, Profile
+
+
+class ProblemSet(NamedTuple):
+    """Problems that were loaded together: ``hash`` covers every field of every problem, whatever their order."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    hash: str
+
+    @classmethod
+    def of(cls, name: str, problems: Sequence[Problem]) -> ProblemSet:
+        """A set with its hash.
+
+        Raises:
+            DataError: two problems share an id.
+        """
+        rows = {problem.id: problem.model_dump_json() for problem in problems}
+        if len(rows) != len(problems):
+            seen: set[str] = set()
+            twice = next(p.id for p in problems if p.id in seen or seen.add(p.id))  # type: ignore[func-returns-value]
+            raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
+        return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
+
+    def chosen(self, selected: Sequence[Problem]) -> ProblemSet:
+        """The same set cut down to ``selected``; the hash stays that of the whole."""
+        return ProblemSet(self.name, tuple(selected), self.hash)
+
+
+class Measurement(NamedTuple):
+    """What a scorer that needs no program run says: a name with version, values, and what to show beside them."""
+
+    scorer: str
+    values: Mapping[str, float]
+    details: Mapping[str, str] = {}
+
+
+class Table(NamedTuple):
+    """One table of a paper in form: rows are (subset, metric, model) -> value."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Suite(Protocol):
+    """One kind of benchmark. Instances are stateless; everything they give can be pickled."""
+
+    name: str
+    title: str
+    about: str
+    strata: tuple[str, ...]
+    """Labels by which results are summarised, and by which ``--select`` chooses."""
+
+    def load(self, source: str) -> ProblemSet:
+        """Problems from ``starter``, ``released`` (the cache that ``pull`` fills), or a path.
+
+        Raises:
+            DataError: with file and line; nothing is half-loaded.
+        """
+        ...
+
+    def recorded(
+        self, path: Path, problems: Mapping[str, Problem], models: Sequence[str]
+    ) -> Iterator[Completion]:
+        """Recorded completions under ``path`` of the chosen models (all when empty).
+
+        Raises:
+            DataError: with file and line, or where a row names an unknown problem.
+        """
+        ...
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+        """The program that decides whether ``text`` is right; None where it fails without a run."""
+        ...
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Scores that need no program run."""
+        ...
+
+    def faults(self, problem: Problem, text: str) -> list[str]:
+        """The predicates that do not hold for ``text`` in its place; empty when there are none."""
+        ...
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """A label's value as the suite spells it, from any spelling that users know."""
+        ...

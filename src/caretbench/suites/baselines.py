@@ -1,0 +1,81 @@
+"""Baselines that need no model: every score stands beside what these reach.
+
+``golden`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
+``copy-context`` the lines that followed the line most like the caret's in the text that is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from rapidfuzz import fuzz
+
+from caretbench.problem import Caret, Completion, Problem
+
+_COPIED_LINES = 6
+
+
+def _golden(problem: Problem) -> str:
+    return problem.reference
+
+
+def _empty(_problem: Problem) -> str:
+    return ""
+
+
+def _stub(problem: Problem) -> str:
+    """``pass`` where Python wants an indented block, else nothing."""
+    caret = problem.caret
+    lines = [line for line in caret.prefix.splitlines() if line.strip()]
+    if caret.language != "python" or not lines or not lines[-1].rstrip().endswith(":"):
+        return ""
+    indentation = len(lines[-1]) - len(lines[-1].lstrip()) + 4
+    lead = "" if caret.prefix.endswith("\n") else "\n"
+    return f"{lead}{' ' * indentation}pass\n"
+
+
+def _copy_context(problem: Problem) -> str:
+    """The lines after the shown line that is most like the last whole line before the caret.
+
+    The comparison is by Indel similarity; of equal ones the nearest before the caret wins. Retrieval from the same
+    file only: other problems are not looked at.
+    """
+    caret = problem.caret
+    before = caret.prefix.splitlines()
+    lines = before + caret.suffix.splitlines()
+    anchor = max((index for index, line in enumerate(before) if line.strip()), default=None)
+    if anchor is None:
+        return ""
+    best, best_score = None, 0.0
+    for index, line in enumerate(lines[:-1]):
+        if index == anchor or not line.strip():
+            continue
+        likeness = fuzz.ratio(line.strip(), before[anchor].strip())
+        if likeness > best_score or (likeness == best_score and index < anchor):
+            best, best_score = index, likeness
+    if best is None:
+        return ""
+    copied = "\n".join(lines[best + 1 : best + 1 + _COPIED_LINES])
+    return copied + "\n" if caret.prefix.endswith("\n") else copied.lstrip()
+
+
+BASELINES: Mapping[str, Callable[[Problem], str]] = {
+    "golden": _golden,
+    "empty": _empty,
+    "stub": _stub,
+    "copy-context": _copy_context,
+}
+
+
+def baseline(name: str, problems: Sequence[Problem]) -> Iterator[Completion]:
+    """The completions of one baseline for every problem at a caret.
+
+    Raises:
+        KeyError: no such baseline; the message lists the known ones.
+    """
+    if name not in BASELINES:
+        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(BASELINES)}")
+    write = BASELINES[name]
+    for problem in problems:
+        if isinstance(problem.shown, Caret):
+            yield Completion(problem_id=problem.id, model=name, text=write(problem))

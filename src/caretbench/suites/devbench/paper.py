@@ -1,0 +1,83 @@
+"""Programs of the ``paper`` profile: the released joins, with their faults, from the released fields.
+
+Source: behaviour of the released ``execute_benchmark.py`` (commit b22ecf8). The data stand in ``paper.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+_MAIN = re.compile(r"\bmain\s*\(")
+
+
+@cache
+def _settings() -> dict[str, Any]:
+    text = resources.files("caretbench.suites.devbench").joinpath("paper.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _scripted(language: str, released: Mapping[str, str], completion: str) -> str:
+    """Python, JavaScript, TypeScript: newlines are forced in, the assertions come last under a comment."""
+    settings = _settings()[language]
+    body = "\n".join((released["prefix"], completion, released["suffix"]))
+    program = f"{body}\n\n{settings['assertions_mark']}\n{released['assertions']}\n"
+    header = settings.get("header")
+    return f"{header}\n\n{program}" if header else program
+
+
+def _compiled(released: Mapping[str, str], completion: str) -> str:
+    """Java, C++, C#: a newline only where neither side has one; then the suffix loses its leading blanks."""
+    prefix, suffix = released["prefix"], released["suffix"]
+    if prefix.endswith("\n") or completion.startswith("\n"):
+        return prefix + completion + suffix
+    return prefix.rstrip() + "\n" + completion + suffix.lstrip()
+
+
+def _cpp(released: Mapping[str, str], completion: str) -> str:
+    program = _compiled(released, completion)
+    headers = [name for name in _settings()["cpp"]["headers"] if f"#include <{name}>" not in program]
+    includes = "".join(f"#include <{name}>\n" for name in headers)
+    if not _MAIN.search(program):
+        return f"{includes}int main() {{\n{program}\nreturn 0;\n}}\n"
+    if released["assertions"].strip():
+        head, found, tail = program.rpartition("return ")
+        if found:
+            program = f"{head}{released['assertions']}\n{found}{tail}"
+    return includes + program
+
+
+def csharp_variant(program: str) -> str | None:
+    """``release`` where the released runner would build with ``-c Release``."""
+    settings = _settings()["csharp"]
+    if any(mark in program for mark in settings["release_marks"]):
+        return "release"
+    names = "|".join(settings["release_namespaces"])
+    return "release" if re.search(rf"namespace\s+[\w.]*({names})", program) else None
+
+
+_JOINS: Mapping[str, Callable[[Mapping[str, str], str], str]] = {
+    "python": lambda released, completion: _scripted("python", released, completion),
+    "javascript": lambda released, completion: _scripted("javascript", released, completion),
+    "typescript": lambda released, completion: _scripted("typescript", released, completion),
+    "java": _compiled,
+    "cpp": _cpp,
+    "csharp": _compiled,
+}
+
+
+def join(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
+    """The program that the released runner would run.
+
+    A null completion became the text ``None`` in the scripted languages and an exception elsewhere; here the latter
+    gives None: a failure without a run.
+    """
+    if completion is None:
+        if language in ("java", "cpp", "csharp"):
+            return None
+        completion = "None"
+    return _JOINS[language](released, completion)

@@ -1,0 +1,84 @@
+"""The released data: a pinned revision, every file by its hash, in the cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from caretbench.download import Pinned, copy, fetch, is_there
+from caretbench.files import DataError, cache_folder
+from caretbench.suites.devbench.released import REVISION
+
+BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
+
+
+def pinned_files(models: Sequence[str] = ()) -> list[Pinned]:
+    """The benchmark's files, and the recorded completions of the named models.
+
+    Raises:
+        ValueError: the hashes of a model's completions are not known here.
+    """
+    text = resources.files("caretbench.suites.devbench").joinpath("released_files.json").read_text("utf-8")
+    files = [Pinned(path, entry["size"], entry["sha256"]) for path, entry in json.loads(text).items()]
+    chosen = [file for file in files if not file.path.startswith("completions/")]
+    for model in models:
+        recorded = [file for file in files if file.path.endswith(f"-{model}.jsonl")]
+        if not recorded:
+            raise ValueError(
+                f"no pinned completions of {model!r}; score a copy of your own with --completions DIR instead"
+            )
+        chosen += recorded
+    return chosen
+
+
+def released_path() -> Path:
+    """Where the released data lie in the cache."""
+    return cache_folder() / "data" / f"devbench-{REVISION}"
+
+
+def released_folder() -> Path:
+    """The released data in the cache.
+
+    Raises:
+        DataError: they were not pulled yet, or not wholly.
+    """
+    folder = released_path()
+    missing = sum(not (folder / file.path).is_file() for file in pinned_files())
+    if missing:
+        raise DataError(
+            f"the released data are not here ({missing} files missing); get them: caretbench pull devbench"
+        )
+    return folder
+
+
+def pull(
+    *,
+    source: Path | None = None,
+    models: Sequence[str] = (),
+    base_url: str = BASE_URL,
+    progress: Callable[[int, int], None] = lambda _added, _total: None,
+) -> Path:
+    """Bring the released data into the cache; what is there already stays, what broke off goes on.
+
+    Args:
+        source: A local copy of the release to take the files from instead of the network.
+        models: Models whose recorded completions are wanted too.
+        base_url: Where the files lie.
+        progress: Called with the files added and their total.
+
+    Raises:
+        DataError: a file cannot be had, or is not the pinned one.
+    """
+    folder = released_path()
+    files = pinned_files(models)
+    progress(0, len(files))
+    for file in files:
+        if not is_there(file, folder):
+            if source is not None:
+                copy(file, source, folder)
+            else:
+                fetch(file, base_url, folder)
+        progress(1, len(files))
+    return folder

@@ -1,0 +1,109 @@
+"""Recorded completions: the released layout, and a plain JSONL of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from caretbench.files import DataError, read_lines
+from caretbench.problem import Completion, Problem
+from caretbench.suites.devbench import layout
+from caretbench.suites.devbench.released import FIELDS
+
+
+class Cell(NamedTuple):
+    """One released file of completions."""
+
+    language: str
+    category: str
+    model: str
+    path: Path
+
+
+def find_cells(root: Path) -> list[Cell]:
+    """All files of the released layout in or at ``root``, ordered by model, language and category."""
+    folder = root / "completions" if (root / "completions").is_dir() else root
+    cells = [
+        Cell(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
+        for released_language, language in layout.RELEASED_LANGUAGES.items()
+        for category in layout.categories().values()
+        for path in sorted(
+            (folder / released_language / category.released).glob(f"{category.released}-*.jsonl")
+        )
+    ]
+    return sorted(cells, key=lambda cell: cell.model)
+
+
+def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str) -> Iterator[Completion]:
+    samples = row.get(f"{model}_completions")
+    if samples is None:
+        if not isinstance(row.get(model), str):
+            raise DataError(f"{where}: neither {model}_completions nor {model} is there")
+        # A call that failed altogether: its message stands where a completion should.
+        yield Completion(
+            problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True
+        )
+        return
+    if not isinstance(samples, list) or not all(text is None or isinstance(text, str) for text in samples):
+        raise DataError(f"{where}: {model}_completions is not a list of texts")
+    for sample, text in enumerate(samples):
+        yield Completion(
+            problem_id=problem.id, model=model, parameters="recorded", sample=sample, text=text
+        )  # fmt: skip
+
+
+def _released(cells: Sequence[Cell], problems: Mapping[str, Problem]) -> Iterator[Completion]:
+    for language, category, model, path in cells:
+        for number, row in read_lines(path):
+            where = f"{path}:{number}"
+            missing = [field for field in FIELDS if field not in row]
+            if missing:
+                raise DataError(f"{where}: the field {missing[0]!r} is missing")
+            problem = problems.get(f"{language}/{category}/{row['id']}")
+            if problem is None:
+                continue  # not among the chosen problems
+            if problem.reference != row["golden_completion"] or problem.released["prefix"] != row["prefix"]:
+                raise DataError(f"{where}: the repeated fields differ from the problem {problem.id}")
+            yield from _released_rows(row, model, problem, where)
+
+
+def _plain(path: Path, problems: Mapping[str, Problem], models: Sequence[str]) -> Iterator[Completion]:
+    for number, row in read_lines(path, torn_tail=True):
+        where = f"{path}:{number}"
+        try:
+            completion = Completion.model_validate({"model": path.stem, "parameters": "recorded"} | row)
+        except ValueError as error:
+            raise DataError(
+                f"{where}: not a completion; a row is "
+                '{"problem_id": ..., "text": ..., "sample": 0, "model": ...}: '
+                f"{str(error).splitlines()[0]}"
+            ) from None
+        if completion.problem_id in problems and (not models or completion.model in models):
+            yield completion
+
+
+def recorded(path: Path, problems: Mapping[str, Problem], models: Sequence[str] = ()) -> Iterator[Completion]:
+    """Completions under ``path``: a plain JSONL file, or a folder of the released layout.
+
+    Args:
+        path: A JSONL file of completion rows, or a folder.
+        problems: The chosen problems by id; rows of other problems are passed over.
+        models: The models to take; all of them when empty.
+
+    Raises:
+        DataError: with file and line, or where a wanted model is not there.
+    """
+    if path.is_file():
+        yield from _plain(path, problems, models)
+        return
+    cells = find_cells(path)
+    known = sorted({cell.model for cell in cells})
+    if not cells:
+        raise DataError(
+            f"{path}: no completions here; expected <language>/<category>/<category>-<model>.jsonl"
+        )
+    for model in models:
+        if model not in known:
+            raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
+    yield from _released([cell for cell in cells if not models or cell.model in models], problems)

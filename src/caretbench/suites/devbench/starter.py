@@ -1,0 +1,105 @@
+"""The starter set: programs of our own, one readable file each.
+
+A file is the whole program; ``⟦`` and ``⟧`` enclose the reference, and a line ``⟦tests⟧`` stands between what a model
+is shown and the hidden tests that are appended. A sidecar ``<name>.toml`` adds the predicates that a documentation
+comment must satisfy. ``starter/<language>/<category>/<name>.<suffix>``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from caretbench.files import DataError, describe
+from caretbench.languages import languages
+from caretbench.problem import Caret, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.suites.devbench import layout
+from caretbench.suites.devbench.documentation import DocumentationCheck
+
+OPENING, CLOSING, TESTS = "⟦", "⟧", "\n⟦tests⟧\n"
+DATE = "2026-11-21"
+
+
+def starter_root() -> Path:
+    """Where the starter set lies in the package."""
+    return Path(str(resources.files("caretbench.suites.devbench") / "starter"))
+
+
+def split(text: str, where: str) -> tuple[str, str, str, str]:
+    """Prefix, reference, shown suffix and hidden tests of one file.
+
+    Raises:
+        DataError: the marks are not there exactly once, in order.
+    """
+    shown, found, tests = text.partition(TESTS)
+    if found:
+        shown += "\n"
+    if shown.count(OPENING) != 1 or shown.count(CLOSING) != 1 or shown.index(OPENING) > shown.index(CLOSING):
+        raise DataError(f"{where}: expected one {OPENING} and after it one {CLOSING} around the reference")
+    prefix, _, rest = shown.partition(OPENING)
+    reference, _, suffix = rest.partition(CLOSING)
+    return prefix, reference, suffix, tests
+
+
+def _predicates(path: Path) -> Iterator[PredicateCheck]:
+    sidecar = path.with_suffix(".toml")
+    if sidecar.exists():
+        try:
+            table = tomllib.loads(sidecar.read_text("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"{sidecar}: not TOML: {error}") from None
+        for name, arguments in table.items():
+            if name != "documentation":
+                raise DataError(f"{sidecar}: unknown predicate {name!r}; known: documentation")
+            try:
+                DocumentationCheck.model_validate(arguments)
+            except ValidationError as error:
+                raise DataError(f"{sidecar}: {describe(error)}") from None
+            yield PredicateCheck(name=name, arguments=arguments)
+
+
+def read_problem(path: Path, language: str, category: str, source: str) -> Problem:
+    """The problem in one file.
+
+    Raises:
+        DataError: the file lacks its marks, or its sidecar is no TOML.
+    """
+    prefix, reference, suffix, tests = split(path.read_text("utf-8"), str(path))
+    identity = f"{language}/{category}/{path.stem}"
+    predicates = tuple(_predicates(path))
+    checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
+    labels = layout.labels(language, category, prefix, suffix)
+    if category == "code2nl_nl2code":
+        labels["direction"] = "code2nl" if predicates else "nl2code"
+    return Problem(
+        id=identity,
+        suite="devbench",
+        shown=Caret(language=language, prefix=prefix, suffix=suffix),
+        splice=InlineSplice(before=prefix, after=suffix + tests),
+        reference=reference,
+        checks=checks,
+        labels=labels,
+        cluster=identity,
+        provenance=Provenance(source=source, licence="MIT", date=DATE),
+    )
+
+
+def load(root: Path, source: str = "caretbench starter set") -> list[Problem]:
+    """All problems under ``root``, in the order of the paper's tables.
+
+    Raises:
+        DataError: a file lacks its marks, or nothing is there.
+    """
+    problems = [
+        read_problem(path, language.name, category, source)
+        for language in languages().values()
+        for category in layout.categories()
+        for path in sorted((root / language.name / category).glob(f"*{language.suffix}"))
+    ]
+    if not problems:
+        raise DataError(f"{root}: no problems here; expected <language>/<category>/<name>.<suffix>")
+    return problems

@@ -1,0 +1,109 @@
+"""DevBench: six developer-derived categories in six languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from caretbench.execution.types import ExecutionRequest, Limits
+from caretbench.files import DataError
+from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
+from caretbench.suites.base import Measurement, ProblemSet
+from caretbench.suites.devbench import layout, paper, recorded, released, starter
+from caretbench.suites.devbench.documentation import DocumentationCheck, missing
+from caretbench.suites.devbench.similarity import similarity
+
+# The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
+_LIMITS = Limits()
+_PAPER_LIMITS = Limits(wall_s=60.0, cpu_s=30.0)
+
+
+class DevBench:
+    """The suite. See :class:`caretbench.suites.base.Suite`."""
+
+    name = "devbench"
+    title = "DevBench"
+    about = "six developer-derived categories in six languages, checked by execution and similarity"
+    strata = ("language", "category", "mode", "boundary", "direction")
+
+    def load(self, source: str) -> ProblemSet:
+        """``starter``, ``released`` (what ``caretbench pull devbench`` fetched), or a folder of either layout."""
+        if source == "starter":
+            return ProblemSet.of("starter", starter.load(starter.starter_root()))
+        if source == "released":
+            from caretbench.suites.devbench.pull import released_folder
+
+            return ProblemSet.of("released", released.load(released_folder()))
+        root = Path(source)
+        if not root.is_dir():
+            raise DataError(f"{source}: no such folder; say starter, released, or the folder of a data set")
+        if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
+            return ProblemSet.of("released", released.load(root))
+        return ProblemSet.of(root.name, starter.load(root, source=root.name))
+
+    def recorded(
+        self, path: Path, problems: Mapping[str, Problem], models: Sequence[str]
+    ) -> Iterator[Completion]:
+        """Recorded completions: the released layout or a plain JSONL file."""
+        return recorded.recorded(path, problems, models)
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+        """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
+        language = problem.caret.language
+        needs = tuple(
+            need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
+        )
+        bundle = f"devbench/{language}" if problem.released else None
+        variant = None
+        if profile == "paper" and problem.released:
+            source = paper.join(language, problem.released, text)
+            if source is not None and language == "csharp":
+                variant = paper.csharp_variant(source)
+        else:
+            if not isinstance(problem.splice, InlineSplice):
+                raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
+            source = None if text is None else problem.splice.program(text)
+        if source is None:
+            return None
+        return ExecutionRequest(
+            id=problem.id,
+            language=language,
+            source=source,
+            profile=profile,
+            variant=variant,
+            bundle=bundle,
+            needs=needs,
+            limits=_PAPER_LIMITS if profile == "paper" else _LIMITS,
+        )
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Similarity to the reference, and the predicates of a documentation comment."""
+        measurements = [similarity(problem, text, profile)]
+        if any(isinstance(check, PredicateCheck) for check in problem.checks):
+            faults = self.faults(problem, text or "")
+            passed = {"passed": float(not faults)}
+            measurements.append(Measurement("documentation@1", passed, {"missing": "; ".join(faults)}))
+        return measurements
+
+    def faults(self, problem: Problem, text: str) -> list[str]:
+        """What a documentation comment lacks."""
+        checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
+        if not checks or not isinstance(problem.splice, InlineSplice):
+            return []
+        program, language = problem.splice.program(text), problem.caret.language
+        return [
+            fault
+            for check in checks
+            for fault in missing(program, language, DocumentationCheck.model_validate(dict(check.arguments)))
+        ]
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
+        return layout.canonical_label(name, value)
+
+
+def _holds_jsonl(root: Path) -> bool:
+    return any(root.glob("*/*/*.jsonl"))
+
+
+SUITE = DevBench()

@@ -1,0 +1,223 @@
+"""A problem is guilty until proven innocent: is it fit to measure anything?
+
+Every problem gets a verdict with its reasons:
+
+* ``invalid``: the golden answer does not pass three times, extraction changes it, the empty answer or a stub passes,
+  or the problem repeats another;
+* ``unverified``: nothing speaks against it, but no killing mutant was found, or this machine cannot run it;
+* ``valid``: the golden answer passes, and a wrong answer that compiles fails at run time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.extraction.policies import Policy
+from caretbench.files import Appender, read_rows, sha256_text
+from caretbench.problem import Problem
+from caretbench.runs import Validity
+from caretbench.validation.duplicates import near_duplicates
+from caretbench.validation.mutants import Mutant, mutants, stub
+
+GOLDEN_RUNS = 3
+MUTANTS_A_ROUND = 2
+_CHUNK = 60
+# What stops a golden answer for reasons of this machine, not of the problem.
+_MACHINE = frozenset(
+    {Status.SKIPPED, Status.MISSING_DEPENDENCY, Status.UNRESOLVED_IMPORT, Status.SANDBOX_ERROR}
+)
+# A mutant that does not compile proves nothing: the check need not reach the code to reject it.
+_KILLED = frozenset(
+    {Status.FAILED, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INCOMPLETE, Status.OUT_OF_MEMORY}
+)
+
+
+class Answer(NamedTuple):
+    """One answer to try: what it is called, its text, and the number of the repetition."""
+
+    name: str
+    text: str
+    repeat: int = 0
+
+
+class Outcome(NamedTuple):
+    """How an answer fared: the execution status, and the predicates that failed."""
+
+    status: Status
+    faults: tuple[str, ...]
+    module: str | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks hold."""
+        return self.status is Status.PASSED and not self.faults
+
+    @property
+    def killed(self) -> bool:
+        """Whether the answer compiled and then failed."""
+        return self.status in _KILLED or (self.status is Status.PASSED and bool(self.faults))
+
+
+Outcomes = Mapping[Answer, Outcome]
+
+
+@dataclass
+class Gate:
+    """The gate for problems whose answers are run.
+
+    Args:
+        executor: Runs the programs.
+        policy: The extraction that must leave golden answers unchanged.
+        request: The program of an answer; None where it fails without a run.
+        faults: The predicates that do not hold for an answer.
+        progress: Called with the number of problems decided.
+    """
+
+    executor: Executor
+    policy: Policy
+    request: Callable[[Problem, str], ExecutionRequest | None]
+    faults: Callable[[Problem, str], Sequence[str]]
+    progress: Callable[[int], None] = field(default=lambda _count: None)
+
+    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
+        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
+        with Appender(path) as appender:
+            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            repeated = near_duplicates(problems)
+            waiting = [problem for problem in problems if problem.id not in known]
+            self.progress(len(problems) - len(waiting))
+            for start in range(0, len(waiting), _CHUNK):
+                for verdict in self._decide(waiting[start : start + _CHUNK], repeated):
+                    appender.append(verdict)
+                    known[verdict.problem_id] = verdict
+                    self.progress(1)
+        return [known[problem.id] for problem in problems]
+
+    def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
+        outcomes: dict[str, dict[Answer, Outcome]] = defaultdict(dict)
+        first: list[tuple[Problem, Answer]] = []
+        for problem in problems:
+            first += [(problem, Answer("golden", problem.reference, repeat)) for repeat in range(GOLDEN_RUNS)]
+            first += [(problem, answer) for answer in _nothing(problem)]
+        self._try(first, outcomes)
+        queues = {
+            problem.id: _candidates(problem)
+            for problem in problems
+            if not _objections(problem, outcomes[problem.id], self.policy)
+            and not _machine(outcomes[problem.id])
+        }
+        waiting = [problem for problem in problems if problem.id in queues]
+        while waiting:
+            answers = [
+                (problem, Answer(mutant.name, mutant.text))
+                for problem in waiting
+                for mutant in islice(queues[problem.id], MUTANTS_A_ROUND)
+            ]
+            self._try(answers, outcomes)
+            asked = {problem.id for problem, _ in answers}
+            waiting = [
+                problem
+                for problem in waiting
+                if problem.id in asked and _killer(outcomes[problem.id]) is None
+            ]
+        for problem in problems:
+            yield _verdict(problem, outcomes[problem.id], self.policy, repeated.get(problem.id))
+
+    def _try(
+        self, answers: Sequence[tuple[Problem, Answer]], outcomes: dict[str, dict[Answer, Outcome]]
+    ) -> None:
+        asked: dict[str, tuple[Problem, Answer]] = {}
+
+        def requests() -> Iterator[ExecutionRequest]:
+            for problem, answer in answers:
+                request = self.request(problem, answer.text)
+                if request is None:
+                    outcomes[problem.id][answer] = Outcome(Status.RUNTIME_ERROR, (), None)
+                    continue
+                identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
+                asked[identity] = (problem, answer)
+                yield request.model_copy(update={"id": identity, "repeat": answer.repeat})
+
+        for result in self.executor.submit(requests()):
+            problem, answer = asked[result.id]
+            outcomes[problem.id][answer] = self._outcome(problem, answer, result)
+
+    def _outcome(self, problem: Problem, answer: Answer, result: ExecutionResult) -> Outcome:
+        faults = self.faults(problem, answer.text) if result.status is Status.PASSED else ()
+        return Outcome(result.status, tuple(faults), result.missing_module)
+
+
+def _nothing(problem: Problem) -> list[Answer]:
+    """The empty answer and the stub, once where they are the same."""
+    answers = [Answer("empty", ""), Answer("stub", stub(problem))]
+    return answers if answers[1].text else answers[:1]
+
+
+def _candidates(problem: Problem) -> Iterator[Mutant]:
+    return iter(mutants(problem))
+
+
+def _goldens(outcomes: Outcomes) -> list[Outcome]:
+    return [outcome for answer, outcome in outcomes.items() if answer.name == "golden"]
+
+
+def _machine(outcomes: Outcomes) -> list[str]:
+    """Why this machine cannot say: no toolchain, a missing package."""
+    return sorted(
+        {
+            f"golden_not_run: {outcome.status}" + (f" {outcome.module}" if outcome.module else "")
+            for outcome in _goldens(outcomes)
+            if outcome.status in _MACHINE
+        }
+    )
+
+
+def _objections(problem: Problem, outcomes: Outcomes, policy: Policy) -> list[str]:
+    goldens = _goldens(outcomes)
+    reasons = []
+    if not _machine(outcomes):
+        failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
+                         for outcome in goldens if not outcome.passed})  # fmt: skip
+        if failed and any(outcome.passed for outcome in goldens):
+            reasons.append(f"golden_flaky: {', '.join(failed)}")
+        elif failed:
+            reasons.append(f"golden_fails: {', '.join(failed)}")
+    if policy.apply(problem.reference, problem.caret).text != problem.reference:
+        reasons.append("extraction_changes_golden")
+    passing = [
+        answer.name
+        for answer, outcome in outcomes.items()
+        if answer.name in ("empty", "stub") and outcome.passed
+    ]
+    if passing:
+        reasons.append(f"answerable_without_answer: {', '.join(passing)}")
+    return reasons
+
+
+def _killer(outcomes: Outcomes) -> str | None:
+    tried = (answer for answer in outcomes if answer.name != "golden")
+    return next((answer.name for answer in tried if outcomes[answer].killed), None)
+
+
+def _verdict(problem: Problem, outcomes: Outcomes, policy: Policy, repeats: str | None) -> Validity:
+    objections = _objections(problem, outcomes, policy)
+    if repeats is not None:
+        objections.append(f"near_duplicate: {repeats}")
+    doubts = _machine(outcomes)
+    killer = _killer(outcomes)
+    tried = sum(answer.name not in ("golden", "empty", "stub") for answer in outcomes)
+    if not objections and not doubts and killer is None:
+        doubts.append(f"no_killing_mutant: {tried} tried")
+    details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
+    return Validity(
+        problem_id=problem.id,
+        verdict="invalid" if objections else "unverified" if doubts else "valid",
+        reasons=tuple(objections + doubts),
+        details=details,
+    )
