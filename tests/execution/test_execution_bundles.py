@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution import bundles
-from caretbench.execution.bundles import BundleError, LinkRule, Spec, store
+from caretbench.execution.bundles import BundleError, LinkRule, Spec, pip, store
 from caretbench.execution.bundles.catalogue import load_spec
 from caretbench.execution.bundles.maven import project
 from caretbench.execution.bundles.npm import package_json, split_package
@@ -190,10 +190,8 @@ def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: Spec) -> 
     assert bundle.environment == {"PYTHONPATH": "/bundle/site-packages"}
     module = bundle.root / "site-packages" / "tiny_caret.py"
     assert module.stat().st_mode & 0o777 == 0o444
-    python = sandbox_python()
-    assert python is not None
     done = subprocess.run(
-        [python, "-c", "import tiny_caret; print(tiny_caret.ANSWER)"],
+        [sandbox_python(), "-c", "import tiny_caret; print(tiny_caret.ANSWER)"],
         env={"PYTHONPATH": str(module.parent)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "42\n"
@@ -217,6 +215,12 @@ def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: Spec) -> None:
     wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
     with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
         bundles.build(wanted)
+
+
+def test_interpreter_that_is_too_old_is_named(wheel_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
+    with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
+        bundles.build(wheel_spec)
 
 
 def test_module_that_is_not_there_fails_the_build(wheel_spec: Spec) -> None:
@@ -292,6 +296,7 @@ def npm_spec(
 def test_npm_bundle_is_built_without_install_scripts(npm_spec: Spec) -> None:
     bundle = bundles.build(npm_spec)
     assert bundle.environment == {"NODE_PATH": "/bundle/node_modules"}
+    assert bundle.read_only["/node_modules"] == str(bundle.root / "node_modules")
     assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
     assert "type" not in json.loads((bundle.root / "package.json").read_text())
     manifest = json.loads((bundle.root / store.MANIFEST).read_text())

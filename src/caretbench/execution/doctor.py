@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from caretbench.execution import bundles
 from caretbench.execution.bundles.system import apt_line
-from caretbench.execution.runtimes import runtime
+from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
-from caretbench.languages import languages
+from caretbench.languages import language
 
 FREE_DISK_GB = 5.0
 """Free space below which building all bundles may fail (they take 1.5 GB, their downloads as much)."""
@@ -95,10 +95,11 @@ def _disk() -> Check:
 
 
 def _toolchains() -> Iterator[Check]:
-    for language in languages().values():
-        toolchain = runtime(language.name).toolchain()
+    sandbox = Sandbox()
+    for name in RUNTIMES:
+        toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
         yield Check(
-            name=language.title,
+            name=language(name).title,
             ok=toolchain.available,
             detail=toolchain.version if toolchain.available else "no toolchain: its problems are left out",
             fix="" if toolchain.available else toolchain.remedy,

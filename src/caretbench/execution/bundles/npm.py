@@ -73,13 +73,13 @@ class Npm:
             raise BundleError(f"{spec.name}: built, but holds no package {', '.join(absent)}")
 
     def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
-        """Bound at ``/bundle``, found through NODE_PATH."""
+        """Bound at ``/bundle`` for NODE_PATH, and at ``/node_modules``: ES modules look in folders above only."""
         return Bundle(
             name=spec.name,
             language=spec.language,
             lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
             root=root,
-            read_only={INSIDE: str(root)},
+            read_only={INSIDE: str(root), "/node_modules": str(root / "node_modules")},
             environment={"NODE_PATH": f"{INSIDE}/node_modules"},
         )
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import platform as machine
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
 from caretbench.execution.bundles.system import Say, run
+from caretbench.execution.walls import launcher_interpreter
 from caretbench.files import sha256_json
 
 _PACKAGES = "site-packages"
@@ -38,30 +37,9 @@ def normalised(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _readable_by_all(path: Path) -> bool:
-    resolved = path.resolve()
-    return all(folder.stat().st_mode & stat.S_IXOTH for folder in resolved.parents) and bool(
-        resolved.stat().st_mode & stat.S_IROTH
-    )
-
-
-@cache
-def sandbox_python() -> Path | None:
-    """The Python that programs run with: the distribution's, else the first one that every user may read.
-
-    None where neither is Python 3.11 or later.
-    """
-    names = ["python3", *(f"python3.{minor}" for minor in range(19, _OLDEST[1] - 1, -1))]
-    found = (
-        shutil.which(name, path=path) for path in ("/usr/bin", os.environ.get("PATH", "")) for name in names
-    )
-    for candidate in [*(Path(name) for name in found if name), Path(sys.executable)]:
-        if not _readable_by_all(candidate):
-            continue
-        if _version(candidate) >= _OLDEST:
-            return candidate
-    # nothing but a private interpreter: better than none, where the sandbox's user is its owner
-    return Path(sys.executable)
+def sandbox_python() -> Path:
+    """The Python that programs run with inside the sandbox; binary wheels must fit it."""
+    return Path(launcher_interpreter()[0])
 
 
 @cache
@@ -83,19 +61,22 @@ class Pip:
 
     def platform(self) -> str:
         """Interpreter version and processor: binary wheels fit one of each."""
-        python = sandbox_python()
-        version = ".".join(str(part) for part in _version(python)) if python else "none"
+        version = ".".join(str(part) for part in _version(sandbox_python()))
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """An interpreter, where there is none."""
-        return () if sandbox_python() else ("python3",)
+        return () if _version(sandbox_python()) else ("python3",)
 
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
         """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""
         python, lock = sandbox_python(), spec.lock_path
-        if python is None or lock is None:
-            raise BundleError(f"{spec.name}: needs Python 3.11 or later and a lock file")
+        if lock is None:
+            raise BundleError(f"{spec.name}: needs a lock file")
+        if _version(python) < _OLDEST:
+            raise BundleError(
+                f"{spec.name}: its packages need Python 3.11 or later, and programs run with {python}, which is older"
+            )
         _check_lock(spec, lock)
         say(f"{spec.name}: downloading and unpacking wheels for {python}")
         common = [

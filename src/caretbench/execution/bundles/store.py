@@ -127,7 +127,9 @@ def build(
             f"  {apt_line(missing)}\nor let it be done: caretbench deps build {spec.name} --install-system"
         )
     if missing:
-        progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
+        progress(
+            f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}"
+        )
     with _building(spec) as folder:
         found = _manifest(spec)
         if found is not None and not (set(found[1].missing) - set(missing)):

@@ -1,0 +1,111 @@
+"""The doctor's facts: every fault has its line, and nothing is claimed that was not tried."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from caretbench.execution import doctor
+from caretbench.execution.bundles import BundleStatus
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.types import Isolation, Toolchain
+from caretbench.languages import languages
+
+WALLS = Isolation(
+    backend="bubblewrap",
+    level="namespaces",
+    memory="watchdog",
+    network="none",
+    seccomp=True,
+    user="unprivileged",
+)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A machine that has everything."""
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(Sandbox, "probe", lambda _self: WALLS)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
+    monkeypatch.setattr(
+        doctor,
+        "load_runtime",
+        lambda name, *_: SimpleNamespace(
+            toolchain=lambda: Toolchain(language=name, available=True, version="1.0")
+        ),
+    )
+    ready = [BundleStatus(name="devbench/python", language="python", state="present", packages=2)]
+    monkeypatch.setattr(doctor.bundles, "status", lambda: ready)
+    return monkeypatch
+
+
+def row(name: str) -> doctor.Check:
+    return next(check for check in doctor.checks() if check.name == name)
+
+
+def test_nothing_is_to_be_done_on_a_machine_that_has_everything(machine: pytest.MonkeyPatch) -> None:
+    rows = doctor.checks()
+    assert all(check.ok for check in rows)
+    assert not any(check.fix for check in rows)
+    assert rows[0].name == "sandbox"
+    assert "network none" in rows[0].detail
+    assert {language.title for language in languages().values()} <= {check.name for check in rows}
+
+
+def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pytest.MonkeyPatch) -> None:
+    def unavailable(_self: Sandbox) -> Isolation:
+        raise SandboxUnavailable("bubblewrap is not here")
+
+    machine.setattr(Sandbox, "probe", unavailable)
+    machine.setattr(shutil, "which", lambda _name, **_: None)
+    first = doctor.checks()[0]
+    assert not first.ok
+    assert "bubblewrap" in first.detail
+    assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
+
+
+def test_memory_limit_that_is_not_in_force_is_a_fault(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(Sandbox, "probe", lambda _self: WALLS.model_copy(update={"memory": "none"}))
+    assert not row("memory limit").ok
+
+
+@pytest.mark.parametrize(("name", "package"), [("npm", "npm"), ("display", "xvfb"), ("uv", "uv")])
+def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: str, package: str) -> None:
+    machine.setattr(shutil, "which", lambda _name, **_: None)
+    check = row(name)
+    assert not check.ok
+    assert check.fix.endswith(f" {package}")
+
+
+def test_toolchain_that_is_missing_brings_its_remedy(machine: pytest.MonkeyPatch) -> None:
+    remedy = "sudo apt-get install default-jdk-headless"
+    missing = Toolchain(language="java", available=False, remedy=remedy)
+    machine.setattr(doctor, "load_runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
+    check = row("Java")
+    assert (check.ok, check.fix) == (False, remedy)
+
+
+def test_full_disk_is_a_fault(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=1e9))
+    check = row("free disk")
+    assert not check.ok
+    assert "CARETBENCH_CACHE" in check.fix
+
+
+def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPatch) -> None:
+    absent = BundleStatus(name="a/java", language="java", state="absent", fix="caretbench deps build a/java")
+    partly = BundleStatus(
+        name="b/cpp",
+        language="cpp",
+        state="partly",
+        packages=9,
+        detail="without libssl-dev",
+        fix="sudo apt-get …",
+    )
+    machine.setattr(doctor.bundles, "status", lambda: [absent, partly])
+    assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
+    assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
