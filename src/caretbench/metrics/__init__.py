@@ -1,8 +1,9 @@
-"""Numbers from outcomes: pass@k, similarities, sizes, intervals, paired tests, correlation. Pure functions.
+"""Numbers from outcomes: pass@k, similarities, sizes, intervals, paired tests, agreement. Pure functions.
 
 Sizes of programs stand in modules of their own: ``complexity``, ``tokens``, ``code_statistics``.
 """
 
+from caretbench.metrics.agreement import agreement_rate, cohen_kappa, quadratic_kappa
 from caretbench.metrics.correlation import Correlation, pearson, spearman
 from caretbench.metrics.intervals import Interval, bootstrap_mean, mean_interval, wilson
 from caretbench.metrics.paired import (
@@ -33,7 +34,9 @@ __all__ = [
     "Interval",
     "PaperSimilarity",
     "Similarity",
+    "agreement_rate",
     "bootstrap_mean",
+    "cohen_kappa",
     "compare",
     "count_cosine",
     "first_line",
@@ -50,6 +53,7 @@ __all__ = [
     "pass_at_k",
     "pearson",
     "per_problem_pass_at_k",
+    "quadratic_kappa",
     "sign_flip_p_value",
     "similarities",
     "skill",
