@@ -19,11 +19,9 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from caretbench.errors import DataError as DataError
+
 RowT = TypeVar("RowT", bound=BaseModel)
-
-
-class DataError(ValueError):
-    """A file does not hold what it should; the message names file and line, and what to do."""
 
 
 def cache_folder() -> Path:

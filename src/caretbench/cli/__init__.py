@@ -19,7 +19,7 @@ from caretbench.cli import (
     show,
     validate,
 )
-from caretbench.files import DataError
+from caretbench.errors import DataError
 
 app = typer.Typer(
     name="caretbench",

@@ -1,0 +1,56 @@
+"""``caretbench compare``: is B really better than A?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from caretbench.cli.common import AsJson, say
+
+
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(help="One or more run folders; the first model is the yardstick.")
+    ],
+    model: Annotated[
+        list[str] | None, typer.Option(help="Only these models; baselines too, when named.")
+    ] = None,
+    align: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare although this differs: data, policy, profile or isolation; may be repeated."
+        ),
+    ] = None,
+    every_pair: Annotated[bool, typer.Option("--every-pair", help="Every model with every other.")] = False,
+    seed: Annotated[int, typer.Option(help="Seeds bootstrap and permutations.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write the comparison as a page to this path.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Paired differences on common problems, with intervals; «not distinguishable» where nothing can be told apart."""
+    from caretbench.cli.report import load
+    from caretbench.report.compare import ALIGNABLE, Alignable, compare_runs, comparison_tables
+    from caretbench.report.html import render_comparison
+    from caretbench.report.terminal import print_tables
+
+    for name in align or ():
+        if name not in ALIGNABLE:
+            raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
+    compared = compare_runs(
+        [load(run) for run in runs],
+        models=model or (),
+        align=cast("list[Alignable]", align or []),
+        every_pair=every_pair,
+        seed=seed,
+    )
+    if as_json:
+        say(compared.model_dump_json(indent=2))
+    else:
+        print_tables(comparison_tables(compared), compared.notes)
+    if html is not None:
+        from caretbench.files import write_atomically
+
+        write_atomically(html, render_comparison(compared))
+        if not as_json:
+            say(f"page: {html}")

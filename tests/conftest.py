@@ -1,0 +1,56 @@
+"""What all tests share: the real data, where they are, and small problems of our own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
+
+MakeProblem = Callable[..., Problem]
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of real data; the test is skipped where it is absent."""
+    folder = Path(os.environ.get("CARETBENCH_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set CARETBENCH_TEST_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def devbench_data(test_data: Path) -> Path:
+    """The released DevBench data."""
+    return test_data / "devbench"
+
+
+@pytest.fixture
+def make_problem() -> MakeProblem:
+    """A function that makes a small problem."""
+
+    def make(
+        identity: str = "python/low_context/one",
+        *,
+        prefix: str = "def double(x):\n",
+        reference: str = "    return 2 * x\n",
+        suffix: str = "",
+        hidden: str = "\nassert double(2) == 4\n",
+        language: str = "python",
+    ) -> Problem:
+        return Problem(
+            id=identity,
+            suite="devbench",
+            shown=Caret(language=language, prefix=prefix, suffix=suffix),
+            splice=InlineSplice(before=prefix, after=suffix + hidden),
+            reference=reference,
+            checks=(ProgramCheck(),),
+            labels={"language": language, "category": "low_context", "mode": "no_suffix"},
+            cluster=identity,
+            provenance=Provenance(source="a test"),
+        )
+
+    return make

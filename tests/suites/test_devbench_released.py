@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.files import DataError
+from caretbench.problem import InlineSplice
+from caretbench.suites import suite
+from caretbench.suites.devbench import paper, recorded, released
+from caretbench.suites.devbench.layout import caret_boundary, category_name
+
+ROW = {
+    "id": "1", "testsource": "devbench-low-context", "language": "python", "prefix": "def f():",
+    "golden_completion": "    return 1", "suffix": "g = f", "LLM_justification": "", "assertions": "assert g() == 1",
+}  # fmt: skip
+
+
+def write(root: Path, *rows: object, language: str = "python") -> Path:
+    path = root / "benchmark" / language / "low_context" / "low_context.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def test_joins_are_plain_concatenation_of_whole_lines(tmp_path: Path) -> None:
+    write(tmp_path, ROW)
+    [problem] = released.load(tmp_path)
+    assert problem.id == "python/low_context/1"
+    assert problem.caret.prefix == "def f():\n"
+    assert problem.caret.suffix == "\ng = f"
+    assert isinstance(problem.splice, InlineSplice)
+    assert problem.splice.program(problem.reference) == "def f():\n    return 1\ng = f\nassert g() == 1\n"
+    assert "assert" not in problem.caret.prefix + problem.caret.suffix
+    assert problem.label("boundary") == "after_block_opening"
+    assert problem.label("mode") == "suffix"
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ({key: value for key, value in ROW.items() if key != "suffix"}, "'suffix' is missing"),
+        (ROW | {"prefix": None}, "'prefix' is NoneType"),
+        (ROW | {"extra": "1"}, "unknown field 'extra'"),
+        (ROW | {"language": "java"}, "'java' in a file of python"),
+        (ROW, "stands already at"),
+        ("{broken", "not JSON"),
+    ],
+)
+def test_a_malformed_line_is_named_and_nothing_is_loaded(tmp_path: Path, row: object, complaint: str) -> None:
+    path = write(tmp_path, ROW, row)
+    with pytest.raises(DataError, match=complaint) as caught:
+        released.load(tmp_path)
+    assert f"{path}:2" in str(caught.value)
+
+
+def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no DevBench data"):
+        released.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "boundary"),
+    [
+        ("a\n", "line_start"), ("a\n    ", "indentation"), ("if x:", "after_block_opening"), ("f(", "after_opening_bracket"),
+        ("x = ", "after_operator"), ("x.", "after_member_access"), ("x;", "after_statement"), ("return ", "after_word"),
+        ("f()", "after_closing_bracket"), ("", "line_start"), ("#'", "after_other"),
+    ],
+)  # fmt: skip
+def test_the_boundary_is_what_stands_before_the_caret(prefix: str, boundary: str) -> None:
+    assert caret_boundary(prefix) == boundary
+
+
+def test_every_spelling_of_a_category_is_known() -> None:
+    assert category_name("code2NL_NL2code") == category_name("code2NL-NL2code") == "code2nl_nl2code"
+    assert category_name("code_purpose_understanding") == "code_purpose"
+    with pytest.raises(KeyError, match="known: api_usage"):
+        category_name("nonsense")
+
+
+def test_the_released_joins_force_newlines_or_strip_them() -> None:
+    fields = {"prefix": "int x = 1; ", "suffix": "\n  int y;", "assertions": "ignored"}
+    assert paper.join("java", fields, "x++; // note") == "int x = 1;\nx++; // noteint y;"
+    assert paper.join("java", fields, "\nx++;") == "int x = 1; \nx++;\n  int y;"
+    script = paper.join("javascript", fields, "f()")
+    assert script == "int x = 1; \nf()\n\n  int y;\n\n// Run assertions\nignored\n"
+
+
+def test_null_completions_of_the_paper_profile() -> None:
+    fields = {"prefix": "", "suffix": "", "assertions": ""}
+    assert paper.join("java", fields, None) is None
+    assert "\nNone\n" in (paper.join("typescript", fields, None) or "")
+
+
+def test_a_cpp_program_without_main_is_wrapped() -> None:
+    program = paper.join(
+        "cpp", {"prefix": "#include <vector>\nint x;", "suffix": "", "assertions": ""}, "x = 1;"
+    )
+    assert program is not None
+    assert program.count("#include <vector>") == 1
+    assert "int main() {" in program
+
+
+@pytest.mark.data
+def test_all_released_problems_load(devbench_data: Path) -> None:
+    loaded = suite("devbench").load(str(devbench_data))
+    assert len(loaded.problems) == 1800
+    cells = Counter((problem.label("language"), problem.label("category")) for problem in loaded.problems)
+    assert len(cells) == 36
+    assert set(cells.values()) == {50}
+    # devbench.md section 1: blank suffixes 16 JavaScript, 9 TypeScript, 3 Java, 3 Python.
+    blank = Counter(
+        problem.label("language") for problem in loaded.problems if problem.label("mode") == "no_suffix"
+    )
+    assert blank == {"javascript": 16, "typescript": 9, "java": 3, "python": 3}
+
+
+@pytest.mark.data
+def test_the_default_policy_leaves_every_golden_answer_unchanged(devbench_data: Path) -> None:
+    default = policy()
+    changed = [
+        problem.id
+        for problem in suite("devbench").load(str(devbench_data)).problems
+        if default.apply(problem.reference, problem.caret).text != problem.reference
+    ]
+    assert changed == []
+
+
+@pytest.mark.data
+def test_recorded_completions_of_the_released_layout(devbench_data: Path) -> None:
+    problems = {problem.id: problem for problem in suite("devbench").load(str(devbench_data)).problems}
+    counts: Counter[str] = Counter()
+    errors = 0
+    for completion in recorded.recorded(devbench_data, problems):
+        counts[completion.model] += 1
+        errors += completion.error
+    assert counts == {"gpt-4o": 9000, "Ministral-3B": 8988}
+    assert errors == 3
+    with pytest.raises(DataError, match="models here: Ministral-3B, gpt-4o"):
+        list(recorded.recorded(devbench_data, problems, ["gpt-5"]))

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.files import DataError
+from caretbench.problem import InlineSplice, PredicateCheck, Problem
+from caretbench.suites import suite
+from caretbench.suites.devbench import starter
+from caretbench.suites.devbench.documentation import DocumentationCheck, missing
+
+
+@pytest.fixture(scope="module")
+def problems() -> tuple[Problem, ...]:
+    return suite("devbench").load("starter").problems
+
+
+def test_every_cell_has_at_least_two_problems(problems: tuple[Problem, ...]) -> None:
+    cells = Counter((problem.label("language"), problem.label("category")) for problem in problems)
+    assert len(cells) == 36
+    assert min(cells.values()) >= 2
+    directions = Counter(
+        (p.label("language"), p.label("direction")) for p in problems if "direction" in p.labels
+    )
+    assert len(directions) == 12
+
+
+def test_no_mark_is_left_in_a_program(problems: tuple[Problem, ...]) -> None:
+    for problem in problems:
+        assert isinstance(problem.splice, InlineSplice)
+        program = problem.splice.program(problem.reference)
+        assert not set("⟦⟧") & set(program), problem.id
+        assert problem.splice.before == problem.caret.prefix
+        assert problem.splice.after.startswith(problem.caret.suffix)
+
+
+def test_extraction_leaves_the_references_unchanged(problems: tuple[Problem, ...]) -> None:
+    default = policy()
+    changed = [p.id for p in problems if default.apply(p.reference, p.caret).text != p.reference]
+    assert changed == []
+
+
+def test_references_satisfy_their_predicates_and_vague_comments_do_not(problems: tuple[Problem, ...]) -> None:
+    documented = [
+        problem for problem in problems if any(isinstance(c, PredicateCheck) for c in problem.checks)
+    ]
+    assert len(documented) >= 6
+    for problem in documented:
+        assert suite("devbench").faults(problem, problem.reference) == [], problem.id
+        assert suite("devbench").faults(problem, "") != [], problem.id
+
+
+def test_a_file_is_split_at_its_marks() -> None:
+    parts = starter.split("a = ⟦1⟧\nb = a\n⟦tests⟧\nassert b == 1\n", "here")
+    assert parts == ("a = ", "1", "\nb = a\n", "assert b == 1\n")
+
+
+@pytest.mark.parametrize("text", ["no marks", "⟦a⟧⟦b⟧", "⟧a⟦", "⟦a"])
+def test_wrong_marks_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="here: expected one"):
+        starter.split(text, "here")
+
+
+def test_a_sidecar_that_asks_for_something_unknown_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "python" / "low_context"
+    folder.mkdir(parents=True)
+    (folder / "one.py").write_text("x = ⟦1⟧\n")
+    (folder / "one.toml").write_text("[documentation]\ndocument = 'x'\n")
+    with pytest.raises(DataError, match=r"one\.toml: .*document"):
+        starter.load(tmp_path)
+
+
+def test_what_a_comment_lacks_is_named() -> None:
+    program = 'def mean(values):\n    """Does it."""\n    return sum(values) / len(values)\n'
+    check = DocumentationCheck(
+        documents="mean", minimum_words=4, parameters=("values",), returns=True, throws=("ZeroDivisionError",),
+        mentions=(("average", "mean of"),),
+    )  # fmt: skip
+    faults = missing(program, "python", check)
+    assert len(faults) == 5
+    assert missing("def other(): pass\n", "python", check) == ["mean has no documentation comment"]

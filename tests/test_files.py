@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caretbench.files import (
+    Appender,
+    DataError,
+    cache_folder,
+    read_lines,
+    read_rows,
+    sha256_text,
+    write_atomically,
+    write_rows,
+)
+from caretbench.problem import Completion
+
+
+def row(sample: int, text: str = "x") -> Completion:
+    return Completion(problem_id="p", model="m", sample=sample, text=text)
+
+
+def test_appended_rows_come_back_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "rows.jsonl"
+    with Appender(path) as appender:
+        appender.append(row(0), row(1))
+        appender.append(row(2))
+    assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]
+
+
+@given(cut=st.integers(min_value=0, max_value=400))
+def test_whatever_is_torn_off_only_whole_rows_remain(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("torn") / "rows.jsonl"
+    write_rows(path, [row(sample) for sample in range(3)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - min(cut, len(whole))])
+    there = [entry.sample for entry in read_rows(path, Completion, torn_tail=True)]
+    with Appender(path) as appender:
+        repaired = [entry.sample for entry in read_rows(path, Completion)]
+        appender.append(row(9))
+    # A last line that lacks only its newline reads as a row but is written again, so it may be dropped.
+    assert there[: len(repaired)] == repaired
+    assert [entry.sample for entry in read_rows(path, Completion)] == [*repaired, 9]
+
+
+def _hold(path: str, ready: object, release: object) -> None:
+    with Appender(Path(path)):
+        ready.set()  # type: ignore[attr-defined]
+        release.wait()  # type: ignore[attr-defined]
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready, release = context.Event(), context.Event()
+    path = tmp_path / "rows.jsonl"
+    holder = context.Process(target=_hold, args=(str(path), ready, release))
+    holder.start()
+    try:
+        assert ready.wait(30)
+        with pytest.raises(DataError, match="another caretbench is writing"):
+            Appender(path)
+    finally:
+        release.set()
+        holder.join(30)
+    Appender(path).close()
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "expected a JSON object"),
+        ('{"problem_id": "p"}', "model"),
+        ("\xff", "not JSON"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(row(0).model_dump_json().encode() + b"\n" + line.encode("latin-1") + b"\n")
+    with pytest.raises(DataError, match=complaint) as caught:
+        list(read_rows(path, Completion))
+    assert f"{path}:2:" in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read_lines(tmp_path / "none.jsonl"))
+
+
+def test_an_atomic_write_leaves_the_old_file_where_it_fails(tmp_path: Path) -> None:
+    path = tmp_path / "value.json"
+    write_atomically(path, "old")
+
+    class Bad(str):
+        def encode(self, *_arguments: object) -> bytes:  # type: ignore[override]
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_atomically(path, Bad("new"))
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["value.json"]
+
+
+@given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
+def test_different_parts_have_different_hashes(first: list[str], second: list[str]) -> None:
+    assert (sha256_text(*first) == sha256_text(*second)) == (first == second)
+
+
+def test_rows_are_plain_json(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    write_rows(path, [row(0, "tab\there\n“quoted”")])
+    assert json.loads(path.read_text())["text"] == "tab\there\n“quoted”"
+
+
+def test_the_cache_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
