@@ -33,7 +33,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
     monkeypatch.setattr(
         doctor,
-        "load_runtime",
+        "runtime",
         lambda name, *_: SimpleNamespace(
             toolchain=lambda: Toolchain(language=name, available=True, version="1.0")
         ),
@@ -76,6 +76,7 @@ def test_memory_limit_that_is_not_in_force_is_a_fault(machine: pytest.MonkeyPatc
 @pytest.mark.parametrize(("name", "package"), [("npm", "npm"), ("display", "xvfb"), ("uv", "uv")])
 def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: str, package: str) -> None:
     machine.setattr(shutil, "which", lambda _name, **_: None)
+    machine.setattr(doctor, "find_uv", lambda: None)
     check = row(name)
     assert not check.ok
     assert check.fix.endswith(f" {package}")
@@ -84,7 +85,7 @@ def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: st
 def test_toolchain_that_is_missing_brings_its_remedy(machine: pytest.MonkeyPatch) -> None:
     remedy = "sudo apt-get install default-jdk-headless"
     missing = Toolchain(language="java", available=False, remedy=remedy)
-    machine.setattr(doctor, "load_runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
+    machine.setattr(doctor, "runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
     check = row("Java")
     assert (check.ok, check.fix) == (False, remedy)
 

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator
 
 from caretbench.execution import bundles
+from caretbench.execution.bundles.pip import find_uv
 from caretbench.execution.bundles.system import apt_line
-from caretbench.execution.runtimes import RUNTIMES, load_runtime
+from caretbench.execution.runtimes import RUNTIMES, runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
 from caretbench.languages import language
@@ -67,8 +68,10 @@ def _machine() -> Iterator[Check]:
         detail=f"{version.major}.{version.minor}.{version.micro}",
         fix="" if version >= OLDEST_PYTHON else apt_line(["python3"]),
     )
-    yield _tool("uv", "builds Python bundles (pip serves too)", "python3 -m pip install --user uv")
-    yield _tool("npm", "builds JavaScript and TypeScript bundles", apt_line(["npm"]))
+    yield _tool(
+        "uv", find_uv(), "builds Python bundles (pip serves too)", f"{apt_line(['pipx'])} && pipx install uv"
+    )
+    yield _tool("npm", shutil.which("npm"), "builds JavaScript and TypeScript bundles", apt_line(["npm"]))
     yield Check(
         name="display",
         ok=display_server() is not None,
@@ -78,8 +81,7 @@ def _machine() -> Iterator[Check]:
     yield _disk()
 
 
-def _tool(name: str, purpose: str, fix: str) -> Check:
-    found = shutil.which(name)
+def _tool(name: str, found: str | None, purpose: str, fix: str) -> Check:
     return Check(
         name=name, ok=found is not None, detail=found or f"absent; it {purpose}", fix="" if found else fix
     )
@@ -97,7 +99,7 @@ def _disk() -> Check:
 def _toolchains() -> Iterator[Check]:
     sandbox = Sandbox()
     for name in RUNTIMES:
-        toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
+        toolchain = runtime(name, sandbox).toolchain()
         yield Check(
             name=language(name).title,
             ok=toolchain.available,

@@ -42,6 +42,12 @@ def sandbox_python() -> Path:
     return Path(launcher_interpreter()[0])
 
 
+def find_uv() -> str | None:
+    """The ``uv`` on the path, else the one installed beside this interpreter, else None."""
+    beside = Path(sys.executable).with_name("uv")
+    return shutil.which("uv") or (str(beside) if beside.exists() else None)
+
+
 @cache
 def _version(python: Path) -> tuple[int, ...]:
     try:
@@ -89,15 +95,14 @@ class Pip:
         ]
         run([*self._installer(python), *common, "-r", str(lock)], what=spec.name)
         shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
-        # a read-only folder takes no byte code later, and compiling at every import would cost seconds
+        # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
+        # ignored, since some packages ship templates that are no Python
         compile_all = [str(python), "-m", "compileall", "-q", "-j", "2", str(folder / _PACKAGES)]
-        subprocess.run(
-            compile_all, capture_output=True, check=False
-        )  # some packages ship templates that are no Python
+        subprocess.run(compile_all, capture_output=True, check=False)
         return _unpacked(folder / _PACKAGES)
 
     def _installer(self, python: Path) -> list[str]:
-        uv = shutil.which("uv")
+        uv = find_uv()
         if uv:
             return [uv, "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(python)]
         if importlib.util.find_spec("pip"):
@@ -128,19 +133,9 @@ class Pip:
         with tempfile.TemporaryDirectory() as name:
             wanted = Path(name, "requirements.in")
             wanted.write_text("".join(f"{package}\n" for package in spec.packages))
-            argv = [
-                "uv",
-                "pip",
-                "compile",
-                "--quiet",
-                "--universal",
-                "--python-version",
-                "3.11",
-                "--generate-hashes",
-            ]
-            return run(
-                [*argv, "--no-header", "--no-annotate", "--no-emit-index-url", str(wanted)], what=spec.name
-            )
+            argv = [find_uv() or "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
+            argv += ["--generate-hashes", "--no-header", "--no-annotate", str(wanted)]
+            return run(argv, what=spec.name)
 
 
 def _check_lock(spec: Spec, lock: Path) -> None:
