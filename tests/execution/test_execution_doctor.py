@@ -33,7 +33,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
     monkeypatch.setattr(
         doctor,
-        "runtime",
+        "load_runtime",
         lambda name, *_: SimpleNamespace(
             toolchain=lambda: Toolchain(language=name, available=True, version="1.0")
         ),
@@ -85,7 +85,7 @@ def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: st
 def test_toolchain_that_is_missing_brings_its_remedy(machine: pytest.MonkeyPatch) -> None:
     remedy = "sudo apt-get install default-jdk-headless"
     missing = Toolchain(language="java", available=False, remedy=remedy)
-    machine.setattr(doctor, "runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
+    machine.setattr(doctor, "load_runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
     check = row("Java")
     assert (check.ok, check.fix) == (False, remedy)
 

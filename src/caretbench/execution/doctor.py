@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_uv
 from caretbench.execution.bundles.system import apt_line
-from caretbench.execution.runtimes import RUNTIMES, runtime
+from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
 from caretbench.languages import language
@@ -99,7 +99,7 @@ def _disk() -> Check:
 def _toolchains() -> Iterator[Check]:
     sandbox = Sandbox()
     for name in RUNTIMES:
-        toolchain = runtime(name, sandbox).toolchain()
+        toolchain = load_runtime(name, sandbox).toolchain()
         yield Check(
             name=language(name).title,
             ok=toolchain.available,
