@@ -16,6 +16,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -106,6 +107,7 @@ class Sandbox:
         self._binary = binary or find_bubblewrap()
         self._filter = seccomp_filter()
         self._isolation: Isolation | None = None
+        self._interrupted = threading.Event()
 
     # --- what is known of the walls -----------------------------------------------------------------------
 
@@ -128,6 +130,19 @@ class Sandbox:
                 )
             self._isolation = result.isolation
         return self._isolation
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether programs are being ended."""
+        return self._interrupted.is_set()
+
+    def interrupt(self) -> None:
+        """End every program that runs now, soon; new ones end at once until :meth:`resume`."""
+        self._interrupted.set()
+
+    def resume(self) -> None:
+        """Let programs run again."""
+        self._interrupted.clear()
 
     # --- running ------------------------------------------------------------------------------------------
 
@@ -241,7 +256,7 @@ class Sandbox:
                 extra_groups=groups,
             )
             theirs.close()
-            supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s)
+            supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s, self._interrupted)
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             return supervisor.result(begin, self._walls(dropped))
 

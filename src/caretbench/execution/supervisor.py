@@ -8,6 +8,7 @@ import os
 import selectors
 import socket
 import subprocess
+import threading
 import time
 from typing import Any, Literal
 
@@ -83,8 +84,14 @@ class Supervisor:
     """Reads what a running sandbox says, watches what it uses, and ends it when it has too much."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, limits: Limits, wall_s: float
+        self,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        limits: Limits,
+        wall_s: float,
+        interrupted: threading.Event,
     ) -> None:
+        self._interrupted = interrupted
         self._process = process
         self._channel = channel
         self._limits = limits
@@ -93,8 +100,8 @@ class Supervisor:
         self._reports = bytearray()
         self._killed: Killed | None = None
         self._late = False
+        self._fault: str | None = None
         self._started_at: float | None = None
-        self._ended_at: float | None = None
         self._memory_mb = 0.0
         self._processes = 0
         self._cpu_s = 0.0
@@ -128,7 +135,7 @@ class Supervisor:
             now = time.monotonic()
             started_at = self._started_at
             deadline = begin + START_S if started_at is None else started_at + self._wall_s
-            if now >= deadline and not self._over():
+            if now >= deadline and self._killed is None:
                 self._late = self._started_at is None
                 self._kill("wall")
             if now >= next_look:
@@ -136,9 +143,6 @@ class Supervisor:
                 next_look = time.monotonic() + POLL_S
             for key, _ in selector.select(max(0.0, min(next_look, deadline) - time.monotonic())):
                 self._read(selector, key.fileobj, key.data)
-
-    def _over(self) -> bool:
-        return self._killed is not None
 
     def _kill(self, why: Killed) -> None:
         if self._killed is None:
@@ -164,6 +168,9 @@ class Supervisor:
                 self._kill("output")
 
     def _look(self) -> None:
+        if self._interrupted.is_set() and self._killed is None:
+            self._fault = "interrupted"
+            self._kill("wall")
         if self._started_at is None or self._killed is not None:
             return
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
@@ -186,8 +193,8 @@ class Supervisor:
         last = next((report for report in reports if "code" in report), None)
         wall_s = time.monotonic() - (self._started_at or begin)
         error: str | None = None
-        if faults:
-            error = faults[0]
+        if self._fault or faults:
+            error = self._fault or faults[0]
         elif not started:
             error = (
                 "it took too long to build"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from caretbench.execution.runtimes.base import BundleLookup
+from caretbench.execution.bundles import installed
+from caretbench.execution.runtimes.base import BundleLookup, Runtime
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.types import LanguageRuntime
 
@@ -17,17 +18,27 @@ RUNTIMES: Mapping[str, str] = {
     "cpp": "caretbench.execution.runtimes.cpp:CppRuntime",
     "csharp": "caretbench.execution.runtimes.csharp:CsharpRuntime",
 }
-"""Language -> module and class; a class takes a sandbox and a look-up of bundles."""
+"""Language -> module and class; a class takes a sandbox."""
 
 __all__ = ["RUNTIMES", "load_runtime"]
 
 
-def load_runtime(language: str, sandbox: Sandbox, bundles: BundleLookup) -> LanguageRuntime:
+def load_runtime(
+    language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed
+) -> LanguageRuntime:
     """The runtime of a language.
+
+    Args:
+        language: A name of the table of languages.
+        sandbox: Where its compiler runs; an own one by default.
+        bundles: From a bundle's name to the built bundle.
 
     Raises:
         KeyError: programs in this language are not run.
     """
     module, _, name = RUNTIMES[language].partition(":")
-    runtime: LanguageRuntime = getattr(import_module(module), name)(sandbox, bundles)
-    return runtime
+    made = getattr(import_module(module), name)(sandbox or Sandbox())
+    if isinstance(made, Runtime):
+        made.look_up_with(bundles)
+    found: LanguageRuntime = made
+    return found

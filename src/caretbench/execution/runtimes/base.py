@@ -42,6 +42,11 @@ class Runtime:
         self._found: dict[str, Bundle | None] = {}
         self._toolchain: Toolchain | None = None
 
+    def look_up_with(self, bundles: BundleLookup) -> None:
+        """Find bundles by another look-up."""
+        self._bundles = bundles
+        self._found.clear()
+
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
         """The built bundle that the request names; looked up once."""
         name = request.bundle

@@ -1,0 +1,213 @@
+"""One program from request to result: compiled where its language asks for it, run, judged, tried again if ours.
+
+Everything here waits on subprocesses and is called from worker threads; the engine decides what runs when.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from caretbench.execution.bundles import Bundle
+from caretbench.execution.cache import ResultCache, program_key
+from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.runtimes import RUNTIMES, load_runtime
+from caretbench.execution.runtimes.base import BundleLookup
+from caretbench.execution.sandbox import Sandbox, display_server
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    LanguageRuntime,
+    Status,
+    Toolchain,
+)
+
+SANDBOX_ATTEMPTS = 3
+"""How often a program is started when the sandbox, not the program, fails."""
+
+_DEFAULT_CHUNK = 25
+
+
+class Runner:
+    """Runs requests in one sandbox, with one runtime per language. Threads may share it."""
+
+    def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
+        self.sandbox = sandbox
+        self._cache = cache
+        self._bundles = bundles
+        self._found: dict[str, Bundle | None] = {}
+        self._runtimes: dict[str, LanguageRuntime] = {}
+        self._toolchains: dict[str, Toolchain] = {}
+        self._lock = threading.Lock()
+
+    def runtime(self, language: str) -> LanguageRuntime:
+        """The language's runtime; made when first asked for."""
+        with self._lock:
+            if language not in self._runtimes:
+                self._runtimes[language] = load_runtime(language, self.sandbox, self._bundles)
+            return self._runtimes[language]
+
+    def toolchain(self, language: str) -> Toolchain:
+        """The language's tools, looked for once."""
+        if language not in self._toolchains:
+            self._toolchains[language] = self.runtime(language).toolchain()
+        return self._toolchains[language]
+
+    def chunk_size(self, language: str) -> int:
+        """How many programs one compiler process takes; 0 where there is nothing to compile."""
+        return int(getattr(self.runtime(language), "chunk_size", _DEFAULT_CHUNK))
+
+    def lock_hash(self, name: str | None) -> str:
+        """What identifies a bundle's content; empty where there is none, or it is not built."""
+        if name is None:
+            return ""
+        with self._lock:
+            if name not in self._found:
+                self._found[name] = self._bundles(name)
+            bundle = self._found[name]
+        return bundle.lock_hash if bundle is not None else ""
+
+    def obstacle(self, request: ExecutionRequest) -> str | None:
+        """Why this machine cannot run the request, with what would help; None where it can."""
+        if request.language not in RUNTIMES:
+            return f"programs in {request.language} are not run; known: {', '.join(RUNTIMES)}"
+        toolchain = self.toolchain(request.language)
+        if not toolchain.available:
+            return f"no toolchain for {request.language}: {toolchain.remedy}"
+        return next((reason for need in request.needs if (reason := _unmet(need)) is not None), None)
+
+    # --- compiling --------------------------------------------------------------------------------------------
+
+    def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
+        """Compile one chunk; what was compiled before is taken from the cache. Results in order."""
+        keys = [self._program_key(request) for request in requests]
+        results: dict[int, CompileResult] = {}
+        for position, key in enumerate(keys):
+            folder = self._cache.artefact(key)
+            if folder is not None:
+                results[position] = CompileResult(artefact=folder)
+        waiting = [position for position in range(len(requests)) if position not in results]
+        for _ in range(SANDBOX_ATTEMPTS):
+            if not waiting or self.sandbox.interrupted:
+                break
+            results |= self._build({position: (requests[position], keys[position]) for position in waiting})
+            waiting = [place for place in waiting if results[place].status is Status.SANDBOX_ERROR]
+        return [results[position] for position in range(len(requests))]
+
+    def _build(self, wanted: Mapping[int, tuple[ExecutionRequest, str]]) -> dict[int, CompileResult]:
+        positions = list(wanted)
+        requests = [wanted[position][0] for position in positions]
+        with self._cache.building() as folder:
+            folders = [folder / str(position) for position in positions]
+            for place in folders:
+                place.mkdir(mode=0o755)
+            try:
+                built = self.runtime(requests[0].language).compile(requests, folders)
+            except OSError as error:
+                fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
+                built = [fault] * len(requests)
+            results: dict[int, CompileResult] = {}
+            for position, result in zip(positions, built, strict=True):
+                if result.artefact is None:
+                    results[position] = result
+                elif result.status is None:
+                    kept = self._cache.keep(wanted[position][1], result.artefact)
+                    results[position] = result.model_copy(update={"artefact": kept})
+                else:
+                    results[position] = result.model_copy(update={"artefact": None})
+                    shutil.rmtree(result.artefact, ignore_errors=True)
+        return results
+
+    def _program_key(self, request: ExecutionRequest) -> str:
+        return program_key(
+            request,
+            toolchain=self.toolchain(request.language).fingerprint,
+            bundle=self.lock_hash(request.bundle),
+        )
+
+    def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
+        """The result of a program that does not come to run."""
+        status = compiled.status or Status.COMPILE_ERROR
+        ours = status in (Status.SANDBOX_ERROR, Status.SKIPPED)
+        return ExecutionResult(
+            id=request.id,
+            status=status,
+            stage="compile",
+            diagnostics=compiled.diagnostics,
+            missing_module=compiled.missing_module,
+            compile_s=compiled.compile_s,
+            toolchain=self.toolchain(request.language).version,
+            reason=compiled.diagnostics if ours else self._missing_bundle(request, status),
+        )
+
+    # --- running ----------------------------------------------------------------------------------------------
+
+    def run(self, request: ExecutionRequest, compiled: CompileResult, attempt: int = 1) -> ExecutionResult:
+        """Run a program in a fresh sandbox, up to three times where the sandbox fails."""
+        result = self._run_once(request, compiled, attempt)
+        for _ in range(SANDBOX_ATTEMPTS - 1):
+            if result.status is not Status.SANDBOX_ERROR or self.sandbox.interrupted:
+                break
+            attempt += 1
+            result = self._run_once(request, compiled, attempt)
+        return result
+
+    def _run_once(self, request: ExecutionRequest, compiled: CompileResult, attempt: int) -> ExecutionResult:
+        language = self.runtime(request.language)
+        plan = language.plan(request, compiled.artefact or Path())
+        try:
+            ran = self.sandbox.run(
+                plan.argv,
+                files=plan.files,
+                read_only=plan.read_only,
+                environment=plan.environment,
+                address_space_limit=plan.address_space_limit,
+                limits=request.limits,
+                sentinel=request.profile == "default",
+                display="display" in request.needs,
+            )
+        except OSError as error:
+            return ExecutionResult(
+                id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=f"no process: {error}"
+            )
+        status, reason = classify(
+            ran,
+            profile=request.profile,
+            limits=request.limits,
+            of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
+        )
+        missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
+        return ExecutionResult(
+            id=request.id,
+            status=status,
+            stage="run" if status is not Status.SANDBOX_ERROR else "none",
+            exit_code=ran.exit_code,
+            signal=ran.signal,
+            sentinel=ran.sentinel,
+            stdout=ran.stdout,
+            stderr=ran.stderr,
+            diagnostics=compiled.diagnostics,
+            missing_module=missing,
+            compile_s=compiled.compile_s,
+            run_s=ran.wall_s,
+            cpu_s=ran.cpu_s,
+            memory_mb=ran.memory_mb,
+            toolchain=self.toolchain(request.language).version,
+            isolation=ran.isolation,
+            attempt=attempt,
+            reason=reason or self._missing_bundle(request, status),
+        )
+
+    def _missing_bundle(self, request: ExecutionRequest, status: Status) -> str:
+        if status is not Status.UNRESOLVED_IMPORT or request.bundle is None or self.lock_hash(request.bundle):
+            return ""
+        return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+
+
+def _unmet(need: str) -> str | None:
+    if need == "display":
+        return None if display_server() else "the program needs a display: apt-get install xvfb"
+    return f"the program needs {need!r}, which no sandbox gives"
