@@ -9,10 +9,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_ARGUMENTS ?= -n auto --dist loadfile
 
-# What `make demo` shows: the baselines on the problems that ship with the package, then the report.
+# What `make demo` shows: the baselines on the problems that ship with the package, and a report.
 DEMO_RUN ?= runs/demo
-DEMO_COMMAND ?= $(BIN)/caretbench score devbench --data starter --baselines -o $(DEMO_RUN) \
-	&& $(BIN)/caretbench report $(DEMO_RUN)
+DEMO_COMMAND ?= $(BIN)/caretbench score devbench --data starter --output $(DEMO_RUN)
 
 .PHONY: help setup demo test lint types check bundles clean
 
@@ -26,6 +25,7 @@ $(READY): pyproject.toml uv.lock scripts/setup.sh
 	@touch $@
 
 demo: $(READY) ## score the baselines on the starter problems and write a report
+	@if command -v npm >/dev/null; then $(BIN)/caretbench deps build tools/typescript; fi
 	@$(DEMO_COMMAND)
 
 test: $(READY) ## run the tests

@@ -63,3 +63,11 @@ def build(
         say(f"{name}: ready ({bundle.lock_hash[:12]})")
     if failed:
         raise typer.Exit(1)
+
+
+@app.command("lock")
+def lock(name: Annotated[str, typer.Argument(help="The bundle, devbench/python for example.")]) -> None:
+    """Resolve a bundle's packages anew and rewrite its lock file. Needs the package registry, and uv or npm."""
+    from caretbench.execution.bundles import bundle_spec, write_lock
+
+    say(f"{name}: wrote {write_lock(bundle_spec(name))}")

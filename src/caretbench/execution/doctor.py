@@ -99,7 +99,7 @@ def _disk() -> Check:
 def _toolchains() -> Iterator[Check]:
     sandbox = Sandbox()
     for name in RUNTIMES:
-        toolchain = load_runtime(name, sandbox).toolchain()
+        toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
         yield Check(
             name=language(name).title,
             ok=toolchain.available,
