@@ -1,0 +1,169 @@
+"""Java: a batch compiler on ``javax.tools``, and a launcher that knows when a program has ended.
+
+Under ``default`` a program's file is named after its first public type, and the class with a main method is
+run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``, and exit
+status 0 is all that counts. Assertions are enabled under both. The JVM's flags for memory and its garbage
+collector are the same under both: they bound what a program may use, and change nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.runtimes.batch import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    OUTPUT,
+    Answer,
+    BatchCompiler,
+    Program,
+    compile_batch,
+    outside_usr,
+    tool_folder,
+)
+from caretbench.execution.sandbox import WORK
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+
+OLDEST_JDK = 17
+
+_TOOLS = "/caretbench/java"
+_SOURCES = ("JavaCompile.java", "Launch.java")
+_FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
+_NAMED_BY_ITS_PUBLIC_TYPE = "?"
+_COMPILER_HEAP_MB = 1400
+_DESCRIPTORS = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED"
+
+# In some containers the JVM's own reading of control groups throws; our limits hold anyway.
+_JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
+# The first stage of the JIT compiler is the best for a process that lives for seconds.
+_COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
+
+_STATUS = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
+
+
+def _thrown(names: str) -> re.Pattern[str]:
+    """One of these exceptions, named where a stack trace begins or goes on with a cause."""
+    return re.compile(
+        rf"^(?:Exception in thread \".*\" |Caused by: )?(?:[\w.$]+\.)?(?:{names})(?::|\s*$)", re.M
+    )
+
+
+class JavaRuntime(Runtime):
+    """The JDK of ``JAVA_HOME``, or the one on the PATH."""
+
+    language = "java"
+    chunk_size = CHUNK
+    failure_patterns = (
+        (_thrown("OutOfMemoryError"), Status.OUT_OF_MEMORY),
+        (
+            _thrown("AssertionError|AssertionFailedError|ComparisonFailure|MultipleFailuresError"),
+            Status.FAILED,
+        ),
+        (_thrown("NoClassDefFoundError|ClassNotFoundException"), Status.UNRESOLVED_IMPORT),
+    )
+
+    def find_toolchain(self) -> Toolchain:
+        """The JDK, not older than 17."""
+        home = find_jdk()
+        version = tool_version(str(home / "bin" / "javac"), "-version") if home else None
+        number = re.search(r"\d+", version or "")
+        if version is None or number is None or int(number[0]) < OLDEST_JDK:
+            return Toolchain(
+                language=self.language,
+                available=False,
+                version=version or "",
+                remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
+            )
+        texts = [harness_file(name) for name in _SOURCES]
+        mark = fingerprint(version, str(home), *texts, flags=(*_JVM, *_COMPILER_JVM))
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    @cached_property
+    def _home(self) -> Path:
+        home = find_jdk()
+        if home is None:
+            raise FileNotFoundError(self.toolchain().remedy)
+        return home
+
+    @cached_property
+    def _tools(self) -> Path:
+        """Our own classes, compiled once for this JDK."""
+        with tool_folder(f"java-{self.toolchain().fingerprint}") as (folder, empty):
+            if empty:
+                for name in _SOURCES:
+                    (folder / name).write_text(harness_file(name))
+                command = [str(self._home / "bin" / "javac"), _DESCRIPTORS, "-d", str(folder), *_SOURCES]
+                subprocess.run(command, check=True, capture_output=True, cwd=folder)
+        return folder
+
+    def _binds(self, request: ExecutionRequest) -> dict[str, str]:
+        bundle = self.bundle(request)
+        packages = bundle.read_only if bundle else {}
+        return {**outside_usr(self._home), _TOOLS: str(self._tools), **packages}
+
+    def _jars(self, request: ExecutionRequest) -> tuple[str, ...]:
+        bundle = self.bundle(request)
+        return bundle.class_path if bundle else ()
+
+    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+        jars = ":".join(self._jars(request))
+        begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
+        return BatchCompiler(
+            arguments=lambda options: (*begin, WORK, OUTPUT, str(CPU_PER_PROGRAM_S), jars, *options),
+            verdict=_verdict,
+            read_only=self._binds(request),
+            environment={},
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile programs into class files; annotation processors do not run."""
+        programs = [
+            Program(request, folder, public_class(request.source) if request.profile == "paper" else
+                    _NAMED_BY_ITS_PUBLIC_TYPE)
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]  # fmt: skip
+        return compile_batch(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Run the main class; under ``default`` by our launcher."""
+        bundle = self.bundle(request)
+        class_path = [ARTEFACT, *self._jars(request)]
+        run: tuple[str, ...]
+        if request.profile == "paper":
+            run = ("-cp", ":".join(class_path), public_class(request.source))
+        else:
+            run = (_DESCRIPTORS, "-cp", ":".join([_TOOLS, *class_path]), "Launch", f"{ARTEFACT}/main-class")
+        heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
+        return RunPlan(
+            argv=(str(self._home / "bin" / "java"), "-ea", *_JVM, heap, *run),
+            environment=bundle.environment if bundle else {},
+            read_only={**self._binds(request), ARTEFACT: str(artefact)},
+            address_space_limit=False,
+        )
+
+
+def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+    del request
+    return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
+
+
+def public_class(source: str) -> str:
+    """The class that the released runner takes: the first written ``public class``, else ``TestCase``."""
+    found = _FIRST_PUBLIC_CLASS.search(source)
+    return found[1] if found else "TestCase"
+
+
+def find_jdk() -> Path | None:
+    """The folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "javac").exists():
+        return Path(home).resolve()
+    compiler = shutil.which("javac")
+    return Path(compiler).resolve().parents[1] if compiler else None

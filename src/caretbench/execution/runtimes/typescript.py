@@ -1,0 +1,112 @@
+"""TypeScript: a batch type checker that shares parsed libraries, then a fresh Node.js per program.
+
+The released runner fails a program on any diagnostic of ``tsc``, so a type error is a failure of its own kind
+(``type_error``): the type check's verdict stays apart from the run's, and a metric may choose. Where modules
+are all that is missing, ``default`` says ``unresolved_import``; ``paper`` runs the program all the same, as
+the released runner does after its last try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
+from caretbench.execution.runtimes.base import fingerprint, harness_file, tool_version
+from caretbench.execution.runtimes.batch import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    OUTPUT,
+    Answer,
+    BatchCompiler,
+    Program,
+    compile_batch,
+    read_artefact,
+)
+from caretbench.execution.runtimes.javascript import NODE, JavaScriptRuntime
+from caretbench.execution.sandbox import WORK
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+
+COMPILER_BUNDLE = "tools/typescript"
+"""The compiler alone, for programs without a suite's bundle."""
+
+_COMPILER = "typescript_compile.cjs"
+_TOOLS = "/caretbench/typescript"
+_COMPILER_HEAP_MB = 1500
+
+_STATUS = {
+    "ok": None,
+    "module": Status.UNRESOLVED_IMPORT,
+    "type": Status.TYPE_ERROR,
+    "timeout": Status.TIMEOUT,
+}
+
+
+class TypeScriptRuntime(JavaScriptRuntime):
+    """The compiler of the request's bundle, or of the bundle ``tools/typescript``, on Node.js."""
+
+    language = "typescript"
+    chunk_size = CHUNK
+
+    def find_toolchain(self) -> Toolchain:
+        """Node.js, and a TypeScript compiler in any built bundle."""
+        node = tool_version(NODE, "--version")
+        if node is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
+        names = [name for name, spec in bundle_specs().items() if spec.language == self.language]
+        bundles = [found for name in names if (found := self._bundles(name)) and find_typescript(found.root)]
+        if not bundles:
+            remedy = f"caretbench deps build {COMPILER_BUNDLE}"
+            return Toolchain(language=self.language, available=False, remedy=remedy)
+        # Which bundle serves a program is in the cache key by the program's bundle; the fallback only is not.
+        fallback = next((bundle.lock_hash for bundle in bundles if bundle.name == COMPILER_BUNDLE), "")
+        texts = [harness_file(name) for name in (_COMPILER, "sentinel.cjs")]
+        return Toolchain(
+            language=self.language,
+            available=True,
+            version=f"node {node}",
+            fingerprint=fingerprint(node, fallback, *texts),
+        )
+
+    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+        bundle = self.bundle(request)
+        tools = None if bundle is not None and find_typescript(bundle.root) else self._tools()
+        read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
+        typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
+        modules = INSIDE if bundle is not None else _TOOLS
+        begin = (NODE, f"--max-old-space-size={_COMPILER_HEAP_MB}", "-e", harness_file(_COMPILER), "--")
+        settings = (typescript, modules, WORK, OUTPUT, str(CPU_PER_PROGRAM_S))
+        return BatchCompiler(
+            arguments=lambda options: (*begin, *settings, str(len(options))),
+            verdict=_verdict,
+            read_only=read_only,
+            environment={},
+        )
+
+    def _tools(self) -> Bundle:
+        tools = self._bundles(COMPILER_BUNDLE)
+        if tools is None:
+            raise FileNotFoundError(f"no TypeScript compiler: caretbench deps build {COMPILER_BUNDLE}")
+        return tools
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Check programs one by one, none seeing another, and write their JavaScript."""
+        programs = [Program(*each, "") for each in zip(requests, artefacts, strict=True)]
+        return compile_batch(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Run the JavaScript as a JavaScript program is run."""
+        javascript = read_artefact(artefact / "program.js")
+        return super().plan(request.model_copy(update={"source": javascript}), artefact)
+
+
+def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+    if answer.kind == "module" and request.profile == "paper":
+        return None
+    return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
+
+
+def find_typescript(root: Path) -> Path | None:
+    """The compiler's package in a bundle's folder, or None."""
+    package = root / "node_modules" / "typescript"
+    return package if (package / "lib" / "typescript.js").is_file() else None
