@@ -25,7 +25,8 @@ Data = Annotated[
 Select = Annotated[
     str | None,
     typer.Option(
-        help="Only problems with these labels: language=python,category=low_context (| between values)."
+        "--select",
+        help="Only problems with these labels: language=python,category=low_context (| between values).",
     ),
 ]
 Limit = Annotated[

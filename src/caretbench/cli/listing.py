@@ -14,10 +14,7 @@ def listing(
         str | None, typer.Argument(metavar="[SUITE]", help="List the problems of this suite.")
     ] = None,
     data: Data = "starter",
-    chosen: Annotated[
-        str | None,
-        typer.Option("--select", help="Only problems with these labels: language=python,mode=suffix."),
-    ] = None,
+    chosen: Select = None,
     limit: Limit = None,
     ids: Annotated[bool, typer.Option("--ids", help="One problem id a line instead of counts.")] = False,
     as_json: AsJson = False,
@@ -58,6 +55,3 @@ def listing(
                 counts[problem.label(label)] = counts.get(problem.label(label), 0) + 1
         if counts:
             say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
-
-
-__all__ = ["Select", "listing"]

@@ -165,12 +165,12 @@ def _executor(workers: int | None, *, use_cache: bool) -> Executor:
 
 
 def _toolchains(problems: list[Problem]) -> dict[str, ToolchainInfo]:
-    from caretbench.execution.runtimes import runtime
+    from caretbench.execution.runtimes import load_runtime
     from caretbench.runs import ToolchainInfo
 
     found: dict[str, ToolchainInfo] = {}
     for name in dict.fromkeys(problem.caret.language for problem in problems):
-        toolchain = runtime(name).toolchain()
+        toolchain = load_runtime(name).toolchain()
         if toolchain.available:
             found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
         else:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rapidfuzz import fuzz
 
 from caretbench.problem import Caret, Completion, Problem
+from caretbench.validation.mutants import stub
 
 _COPIED_LINES = 6
 
@@ -21,17 +22,6 @@ def _golden(problem: Problem) -> str:
 
 def _empty(_problem: Problem) -> str:
     return ""
-
-
-def _stub(problem: Problem) -> str:
-    """``pass`` where Python wants an indented block, else nothing."""
-    caret = problem.caret
-    lines = [line for line in caret.prefix.splitlines() if line.strip()]
-    if caret.language != "python" or not lines or not lines[-1].rstrip().endswith(":"):
-        return ""
-    indentation = len(lines[-1]) - len(lines[-1].lstrip()) + 4
-    lead = "" if caret.prefix.endswith("\n") else "\n"
-    return f"{lead}{' ' * indentation}pass\n"
 
 
 def _copy_context(problem: Problem) -> str:
@@ -62,7 +52,7 @@ def _copy_context(problem: Problem) -> str:
 BASELINES: Mapping[str, Callable[[Problem], str]] = {
     "golden": _golden,
     "empty": _empty,
-    "stub": _stub,
+    "stub": stub,
     "copy-context": _copy_context,
 }
 

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.extraction.policies import policy
+from caretbench.problem import Completion, Problem, Score
+from caretbench.runs import DataInfo, Manifest, ModelInfo, RunFolder
+from caretbench.scoring import EXECUTION, Scoring, check_resumable
+from caretbench.suites import suite
+from tests.conftest import MakeProblem
+from tests.fakes import FakeExecutor
+
+
+def right(request: ExecutionRequest) -> Status:
+    return Status.PASSED if "return 2 * x" in request.source else Status.FAILED
+
+
+def scoring(
+    folder: Path, problems: Sequence[Problem], executor: FakeExecutor | None, profile: str = "default"
+) -> Scoring:
+    return Scoring(
+        suite("devbench"), problems, RunFolder(folder), policy("syntax"), profile, executor,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def rows(folder: Path) -> list[Score]:
+    return list(RunFolder(folder).scores())
+
+
+def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, [problem], executor)
+    answers = ["    return 2 * x\n", "    return x\n", None]
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for sample, text in enumerate(answers)
+    )
+    assert stage.run() == {}
+    passed = {
+        row.sample: row.values["passed"]
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert passed == {0: 1.0, 1: 0.0, 2: 0.0}
+    before = rows(tmp_path)
+    asked = len(executor.asked)
+    stage.run()
+    assert rows(tmp_path) == before
+    assert len(executor.asked) == asked
+    assert len({row.key for row in before}) == len(before)
+
+
+def test_a_problem_whose_golden_answer_fails_here_is_left_out(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem(reference="    return None\n")
+    stage = scoring(tmp_path, [problem], FakeExecutor(right))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
+    assert stage.run() == {"golden answer: failed": [problem.id]}
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
+
+
+def test_a_module_that_the_golden_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem(prefix="import numpy\ndef double(x):\n")
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.UNRESOLVED_IMPORT))
+    assert stage.run() == {"missing dependency: numpy": [problem.id]}
+
+
+def test_a_module_that_only_the_completion_wants_is_the_models_failure(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(lambda r: Status.UNRESOLVED_IMPORT if "numpy" in r.source else Status.PASSED)
+    stage = scoring(tmp_path, [problem], executor)
+    stage.add_completions(
+        [Completion(problem_id=problem.id, model="m", text="    import numpy\n    return 2 * x\n")]
+    )
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.outcome, row.values["passed"]) == (True, "unresolved_import", 0.0)
+
+
+def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(lambda r: Status.PASSED if "2 * x" in r.source else Status.SANDBOX_ERROR)
+    stage = scoring(tmp_path, [problem], executor)
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 0\n")])
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.values) == (False, {})
+
+
+@pytest.mark.parametrize(("profile", "counted"), [("default", False), ("paper", True)])
+def test_an_error_in_place_of_a_completion(
+    tmp_path: Path, make_problem: MakeProblem, profile: str, counted: bool
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(right), profile)
+    stage.add_completions(
+        [Completion(problem_id=problem.id, model="m", text="Error: API request failed", error=True)]
+    )
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert row.counted is counted
+
+
+def test_without_an_executor_only_similarity_is_scored(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], None)
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text=problem.reference)])
+    assert stage.run() == {}
+    assert [(row.scorer, row.values["cosine"]) for row in rows(tmp_path)] == [("similarity@1", 1.0)]
+
+
+def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, [problem], executor)
+    fenced = "Here is the code:\n```python\n    return 2 * x\n```\n"
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text=fenced)])
+    stage.run()
+    assert "```" not in executor.asked[-1].source
+    assert executor.asked[-1].source.startswith(problem.caret.prefix + "    return 2 * x")
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    def manifest(profile: str, model: str) -> Manifest:
+        return Manifest.model_validate(
+            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@1",
+             "profile": profile, "models": [ModelInfo(model=model, source="recorded")]}
+        )  # fmt: skip
+
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(manifest("default", "a"))
+    assert [info.model for info in check_resumable(folder, manifest("default", "b")).models] == ["a", "b"]
+    with pytest.raises(ValueError, match=r"holds another run: profile \(default there, paper now\)"):
+        check_resumable(folder, manifest("paper", "a"))

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
+from caretbench.syntax import fault_count, parse
+from caretbench.validation.mutants import VAGUE_COMMENT, mutants, only_comment, stub
+
+
+def _problem(
+    prefix: str, reference: str, suffix: str, language: str = "python", identity: str = "a"
+) -> Problem:
+    return Problem(
+        id=identity,
+        suite="test",
+        shown=Caret(language=language, prefix=prefix, suffix=suffix),
+        splice=InlineSplice(before=prefix, after=suffix),
+        reference=reference,
+        checks=(ProgramCheck(),),
+        cluster=identity,
+        provenance=Provenance(source="a test"),
+    )
+
+
+def _texts(problem: Problem, name: str, limit: int = 100) -> list[str]:
+    return [mutant.text for mutant in mutants(problem, limit) if mutant.name == name]
+
+
+PYTHON = _problem(
+    "def f(a, b):\n",
+    "    if not a and b < 3:\n        a += 1\n    return 'x' + str(a - 2)\n",
+    "\nassert f(0, 1) == 'x-1'\n",
+)
+
+
+def test_python_mutants() -> None:
+    found = mutants(PYTHON, 100)
+    assert [mutant.name for mutant in found][:2] == ["stub", "throw"]
+    assert found[0].text.startswith("    return None\n    if not a")
+    assert found[1].text.startswith('    raise RuntimeError("mutant")\n    if not a')
+    expected = {
+        "condition": ["if not (not a and b < 3):", "if (a) and b < 3:"],
+        "number": ["b < 4", "a += 2", "a - 3"],
+        "comparison": ["b >= 3"],
+        "logical": ["not a or b"],
+        "arithmetic": ["a -= 1", "a + 2"],
+        "return_value": ["return None\n"],
+        "string": ["'xx' +"],
+        "dropped_statement": ["        pass\n"],
+    }
+    for name, parts in expected.items():
+        texts = _texts(PYTHON, name)
+        for part in parts:
+            assert any(part in text for text in texts), (name, part)
+
+
+def test_limit_order_and_no_repetition() -> None:
+    everything = mutants(PYTHON, 100)
+    assert mutants(PYTHON, 5) == everything[:5]
+    texts = [mutant.text.strip() for mutant in everything]
+    assert len(set(texts)) == len(texts)
+    assert PYTHON.reference.strip() not in texts
+    assert mutants(PYTHON, 0) == []
+
+
+def test_only_the_reference_is_changed() -> None:
+    problem = _problem("a = 1\nb = ", "2 + 3", "\nassert a + b == 6\n")
+    found = mutants(problem, 100)
+    assert {mutant.text for mutant in found} >= {"3 + 3", "2 + 4", "2 - 3"}
+    assert {mutant.name for mutant in found} == {"number", "arithmetic", "throw"}
+
+
+def test_whole_functions_get_a_stub_and_a_throw_in_the_body() -> None:
+    problem = _problem("import os\n", "def f(a):\n    '''Doc.'''\n    return a\n", "\nassert f(1) == 1\n")
+    assert _texts(problem, "stub") == ["def f(a):\n    pass\n"]
+    assert _texts(problem, "throw")[0] == (
+        "def f(a):\n    raise RuntimeError(\"mutant\")\n    '''Doc.'''\n    return a\n"
+    )
+    assert not _texts(problem, "string")  # a docstring is no constant
+
+
+JAVA = _problem(
+    "class A { static int g = 0;\n",
+    """    A() { this(1); g = 2; }
+    int f(int a) { return a * 2; }
+    boolean ok() { return g > 1; }
+    String text() { return "a"; }
+    void run() { g++; }
+    int[] all() { return null; }
+""",
+    "public static void main(String[] x) { new A(); } }\n",
+    "java",
+)
+
+
+def test_java_types_decide_what_is_returned() -> None:
+    stubs = " ".join(_texts(JAVA, "stub"))
+    assert "int f(int a) { return 0; }" in stubs
+    assert "boolean ok() { return false; }" in stubs
+    assert "A() { return" not in stubs
+    values = " ".join(_texts(JAVA, "return_value"))
+    assert "return (a * 2) + 1;" in values
+    assert "return !(g > 1);" in values
+    assert 'return ("a") + "x";' in values
+
+
+def test_nothing_stands_before_a_constructor_call() -> None:
+    assert (
+        'A() { this(1); if (true) throw new RuntimeException("mutant"); g = 2; }' in _texts(JAVA, "throw")[0]
+    )
+
+
+def test_leaving_main_early_is_no_mutant() -> None:
+    problem = _problem(
+        "class A { public static void main(String[] x) {\n",
+        "int a = 1 + 1;\n",
+        "assert a == 2; } }\n",
+        "java",
+    )
+    assert not _texts(problem, "stub")
+    assert _texts(problem, "throw") == ['if (true) throw new RuntimeException("mutant"); int a = 1 + 1;\n']
+
+
+@pytest.mark.parametrize(
+    ("language", "prefix", "reference", "stub_text"),
+    [
+        ("cpp", "", "int f(int a) { return a; }\n", "int f(int a) { return {}; }\n"),
+        ("cpp", "", "void f(int& a) { a = 1; }\n", "void f(int& a) {}\n"),
+        ("csharp", "class A {", "int F(int a) { return a; }\n", "int F(int a) { return default; }\n"),
+        ("csharp", "class A {", "async Task F() { await G(); }\n", "async Task F() {}\n"),
+        ("csharp", "class A {", "async Task<int> F() { return 1; }\n", "async Task<int> F() { return default; }\n"),
+        ("javascript", "", "const f = (a) => { return a; };\n", "const f = (a) => { return undefined; };\n"),
+        ("typescript", "", "function f(): number { return 1; }\n", "function f(): number { return undefined as any; }\n"),
+    ],
+)  # fmt: skip
+def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_text: str) -> None:
+    problem = _problem(prefix, reference, "}" if prefix else "", language)
+    assert _texts(problem, "stub")[0] == stub_text
+
+
+@pytest.mark.parametrize(
+    ("language", "reference"),
+    [("cpp", "int& f(int& a) { return a; }\n"), ("cpp", "auto f(int a) { return a; }\n")],
+)
+def test_types_without_a_value_of_their_own(language: str, reference: str) -> None:
+    problem = _problem("", reference, "int main() {}\n", language)
+    names = {mutant.name for mutant in mutants(problem, 100)}
+    assert "stub" not in names
+    assert "return_value" not in names
+    assert "throw" in names
+
+
+def test_imports_and_loops_are_left_alone() -> None:
+    problem = _problem(
+        "",
+        "const fs = require('fs');\nwhile (a < 3) { a++; }\nfor (let i = 0; i < 2; i += 1) {}\n",
+        "",
+        "javascript",
+    )
+    assert not _texts(problem, "string")
+    assert not any("a >= 3" in text for text in _texts(problem, "comparison"))
+    assert not _texts(problem, "arithmetic")
+
+
+def test_a_blank_reference_gets_a_throw_where_statements_may_stand() -> None:
+    problem = _problem("function f() {\n", "\n", "}\n", "javascript")
+    assert [mutant.name for mutant in mutants(problem)] == ["throw"]
+    assert mutants(_problem("class A {\n", "\n", "}\n", "java")) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "prefix", "reference", "suffix", "vague"),
+    [
+        ("python", "def f():\n", '    """Adds."""\n', "    return 1\n", '    """Does something."""\n'),
+        ("python", "", "# Adds.\n# More.\n", "a = 1\n", "# Does something.\n"),
+        (
+            "java",
+            "class A {\n",
+            " /** Adds.\n * @return x */\n",
+            " int f = 1;\n}\n",
+            " /** Does something. */\n",
+        ),
+        ("java", "class A {\n /**\n", "  * Adds.\n  */", "\n int f = 1;\n}\n", "  Does something. */"),
+        ("java", "class A {\n /**\n", "  * Adds.", "\n */\n int f = 1;\n}\n", "  Does something."),
+        ("csharp", "class A {", "/// Adds.\n", "int F() => 1; }", "/// <summary>Does something.</summary>\n"),
+    ],
+)
+def test_comments(language: str, prefix: str, reference: str, suffix: str, vague: str) -> None:
+    problem = _problem(prefix, reference, suffix, language)
+    assert only_comment(problem)
+    assert mutants(problem) == [(VAGUE_COMMENT, vague)]
+
+
+def test_code_with_a_comment_is_not_only_a_comment() -> None:
+    assert not only_comment(_problem("", "# Adds.\na = 1\n", ""))
+    assert not only_comment(_problem("", "", "# other\n"))
+    assert not only_comment(PYTHON)
+
+
+def test_other_splices_are_refused() -> None:
+    problem = PYTHON.model_copy(update={"splice": FileSplice(snapshot="s", path="p", start=0, end=1)})
+    with pytest.raises(TypeError, match="not spliced into one program"):
+        mutants(problem)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "expected"),
+    [
+        ("def f():\n", "\nf()\n", "    pass"),
+        ("def f():\n    ", "\nf()\n", "pass"),
+        ("class A:\n    def f():  # why\n\n", "", "        pass"),
+        ("def f():", "\nf()\n", " pass"),
+        ("def f():\n", "f()\n", "    pass\n"),
+        ("a = 1\n", "", ""),
+        ("a = ", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_stub_baseline(prefix: str, suffix: str, expected: str) -> None:
+    assert stub(_problem(prefix, "x", suffix)) == expected
+    assert stub(_problem(prefix, "x", suffix, "java")) == ""
+
+
+@pytest.mark.data
+def test_mutants_of_released_problems(devbench_data: Path) -> None:
+    total: Counter[str] = Counter()
+    with_some: Counter[str] = Counter()
+    for path in sorted(devbench_data.glob("benchmark/*/*/*.jsonl")):
+        rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text("utf-8").splitlines()[::5]]
+        for row in rows:
+            prefix = row["prefix"] + ("" if row["prefix"].endswith("\n") else "\n")
+            suffix = ("" if row["suffix"].startswith("\n") else "\n") + row["suffix"]
+            problem = _problem(prefix, row["golden_completion"], suffix, row["language"])
+            if only_comment(problem):
+                continue
+            found = mutants(problem)
+            total[row["language"]] += 1
+            with_some[row["language"]] += len(found) > 0
+            allowed = fault_count(
+                parse(prefix + problem.reference + suffix, row["language"]), row["language"]
+            )
+            for mutant in found:
+                program = prefix + mutant.text + suffix
+                assert fault_count(parse(program, row["language"]), row["language"]) <= allowed
+    assert total.total() > 330
+    assert all(with_some[language] >= 0.95 * count for language, count in total.items())
