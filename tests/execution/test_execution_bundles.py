@@ -217,6 +217,16 @@ def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: Spec) -> None:
         bundles.build(wanted)
 
 
+def test_without_uv_and_pip_the_line_that_brings_one_is_said(
+    wheel_spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pip, "find_uv", lambda: None)
+    monkeypatch.setattr(pip, "_has_pip", lambda _python: False)
+    monkeypatch.setattr(pip.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(BundleError, match=r"apt-get install .* python3-pip"):
+        bundles.build(wheel_spec)
+
+
 def test_interpreter_that_is_too_old_is_named(wheel_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):

@@ -60,6 +60,12 @@ def _version(python: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in done.stdout.split())
 
 
+def _has_pip(python: Path) -> bool:
+    return (
+        subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    )
+
+
 class Pip:
     """Packages of the Python Package Index."""
 
@@ -71,8 +77,11 @@ class Pip:
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
-        """An interpreter, where there is none."""
-        return () if _version(sandbox_python()) else ("python3",)
+        """An interpreter, and uv or pip, where there is none."""
+        python = sandbox_python()
+        if not _version(python):
+            return ("python3", "python3-pip")
+        return () if find_uv() or importlib.util.find_spec("pip") or _has_pip(python) else ("python3-pip",)
 
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
         """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""
