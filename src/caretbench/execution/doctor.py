@@ -63,7 +63,7 @@ def _walls(isolation: Isolation) -> str:
 def _machine() -> Iterator[Check]:
     version = sys.version_info
     yield Check(
-        name="Python",
+        name="CaretBench's Python",
         ok=version >= OLDEST_PYTHON,
         detail=f"{version.major}.{version.minor}.{version.micro}",
         fix="" if version >= OLDEST_PYTHON else apt_line(["python3"]),
