@@ -1,0 +1,67 @@
+"""Whether a whole program is well formed: the grammar's errors, and rules that a grammar leaves out.
+
+tree-sitter's Python grammar accepts empty blocks, wrong indentation and ``try`` without a handler; the query
+file ``faults.scm`` names the nodes that are looked at again here.
+"""
+
+from __future__ import annotations
+
+import tree_sitter
+
+from caretbench.syntax.parser import error_count, has_error, parse
+from caretbench.syntax.queries import captures
+
+_HANDLERS = frozenset({"except_clause", "except_group_clause", "finally_clause"})
+
+
+def _badly_laid_out(body: tree_sitter.Node) -> bool:
+    """A block without a statement, or with statements that begin in different columns."""
+    statements = [child for child in body.named_children if child.type not in {"comment", "ERROR"}]
+    if not statements:
+        return body.type != "module"
+    columns: set[int] = set()
+    row = -1
+    for statement in statements:
+        if statement.start_point.row != row:  # a statement after a semicolon shares the row of the one before
+            columns.add(statement.start_point.column)
+        row = statement.end_point.row
+    if len(columns) > 1:
+        return True
+    if body.parent is None:
+        return columns != {0}
+    return columns.pop() <= _line_column(body.parent)
+
+
+def _line_column(node: tree_sitter.Node) -> int:
+    """The column at which the statement that holds ``node`` begins."""
+    statement: tree_sitter.Node | None = node
+    while statement is not None and statement.parent is not None:
+        if statement.parent.type in {"module", "block"}:
+            return statement.start_point.column
+        statement = statement.parent
+    return -1
+
+
+def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
+    found = captures(tree.root_node, language, "faults")
+    count = len(found.get("fault", []))
+    count += sum(map(_badly_laid_out, found.get("body", [])))
+    count += sum(
+        not any(child.type in _HANDLERS for child in node.named_children) for node in found.get("try", [])
+    )
+    return count
+
+
+def fault_count(tree: tree_sitter.Tree, language: str) -> int:
+    """The number of faults of a program: error nodes, invented tokens, and what a grammar leaves out."""
+    return error_count(tree) + _extra_faults(tree, language)
+
+
+def is_well_formed(tree: tree_sitter.Tree, language: str) -> bool:
+    """Whether the program has no syntactic fault."""
+    return not has_error(tree) and _extra_faults(tree, language) == 0
+
+
+def fits(text: str, language: str) -> bool:
+    """Whether ``text`` is a well-formed program of its language."""
+    return is_well_formed(parse(text, language), language)

@@ -1,0 +1,104 @@
+"""Parsing with tree-sitter: grammars are loaded when first asked for, one parser per language and thread.
+
+A tree's positions count bytes of the UTF-8 text; :class:`Offsets` turns them into positions of the ``str``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from functools import cache
+from importlib import import_module
+
+import tree_sitter
+
+from caretbench.languages import language as language_named
+
+_local = threading.local()
+_loading = threading.Lock()
+
+
+def encode(text: str) -> bytes:
+    """The UTF-8 bytes that trees count in; lone surrogates, which models do produce, are kept."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+@cache
+def _load(name: str) -> tree_sitter.Language:
+    entry = language_named(name)
+    return tree_sitter.Language(getattr(import_module(entry.grammar), entry.grammar_function)())
+
+
+def grammar(language: str) -> tree_sitter.Language:
+    """The grammar of a language, by name or alias.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    name = language_named(language).name
+    with _loading:
+        return _load(name)
+
+
+def _parser(language: str) -> tree_sitter.Parser:
+    parsers: dict[str, tree_sitter.Parser] = _local.__dict__.setdefault("parsers", {})
+    parser = parsers.get(language)
+    if parser is None:
+        parser = parsers[language] = tree_sitter.Parser(grammar(language))
+    return parser
+
+
+def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
+    """The syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
+
+    Args:
+        text: The program.
+        language: Its language, by name or alias.
+        old: An edited tree of an earlier version of the text, to parse incrementally.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    data = encode(text) if isinstance(text, str) else text
+    parser = _parser(language)
+    return parser.parse(data, old) if old is not None else parser.parse(data)
+
+
+def has_error(tree: tree_sitter.Tree) -> bool:
+    """Whether some part of the text does not fit the grammar."""
+    return tree.root_node.has_error
+
+
+def error_count(tree: tree_sitter.Tree) -> int:
+    """The number of error nodes and of tokens that the parser had to invent."""
+    if not tree.root_node.has_error:
+        return 0
+    count = 0
+    open_nodes = [tree.root_node]
+    while open_nodes:
+        node = open_nodes.pop()
+        count += node.is_error or node.is_missing
+        open_nodes.extend(child for child in node.children if child.has_error)
+    return count
+
+
+class Offsets:
+    """Turns positions of a text in bytes into positions in characters and back."""
+
+    def __init__(self, text: str) -> None:
+        self._ascii = text.isascii()
+        self._starts: list[int] = []
+        if not self._ascii:
+            position = 0
+            for character in text:
+                self._starts.append(position)
+                position += len(encode(character))
+            self._starts.append(position)
+
+    def characters(self, position: int) -> int:
+        """The character that holds byte ``position``."""
+        return position if self._ascii else bisect.bisect_right(self._starts, position) - 1
+
+    def bytes(self, position: int) -> int:
+        """The first byte of character ``position``."""
+        return position if self._ascii else self._starts[position]

@@ -1,0 +1,39 @@
+"""Query files: what to look for in a tree, one folder of ``.scm`` files per language."""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from importlib import resources
+
+import tree_sitter
+
+from caretbench.languages import language as language_named
+from caretbench.syntax.parser import grammar
+
+Captures = dict[str, list[tree_sitter.Node]]
+
+_compiling = threading.Lock()
+
+
+@cache
+def _compiled(language: str, name: str) -> tree_sitter.Query | None:
+    file = resources.files("caretbench.syntax").joinpath("queries", language, f"{name}.scm")
+    return tree_sitter.Query(grammar(language), file.read_text("utf-8")) if file.is_file() else None
+
+
+def _query(language: str, name: str) -> tree_sitter.Query | None:
+    with _compiling:
+        return _compiled(language_named(language).name, name)
+
+
+def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:
+    """Nodes under ``node`` by capture name; empty where the language has no query file of this name."""
+    query = _query(language, name)
+    return tree_sitter.QueryCursor(query).captures(node) if query else {}
+
+
+def matches(node: tree_sitter.Node, language: str, name: str) -> list[Captures]:
+    """One dictionary of captured nodes per match; empty where the language has no query file of this name."""
+    query = _query(language, name)
+    return [found for _, found in tree_sitter.QueryCursor(query).matches(node)] if query else []

@@ -1,0 +1,11 @@
+(namespace_declaration name: (_) @name) @declaration
+(class_declaration name: (_) @name) @declaration
+(interface_declaration name: (_) @name) @declaration
+(struct_declaration name: (_) @name) @declaration
+(record_declaration name: (_) @name) @declaration
+(enum_declaration name: (_) @name) @declaration
+(delegate_declaration name: (_) @name) @declaration
+(constructor_declaration name: (_) @name) @declaration
+(method_declaration name: (_) @name) @declaration
+(property_declaration name: (_) @name) @declaration
+(local_function_statement name: (_) @name) @declaration

@@ -1,0 +1,2 @@
+(function_definition name: (_) @name) @declaration
+(class_definition name: (_) @name) @declaration
