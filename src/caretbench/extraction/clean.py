@@ -1,0 +1,193 @@
+"""Take off what a chat model wraps around code: reasoning, fences, chatter. Code stays untouched.
+
+Every step here is conservative: a text without its mark is not even parsed, and nothing is taken off where
+the caret stands inside a string or comment, because there prose and fences are as good as code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from caretbench.extraction.surroundings import Surroundings, caret_in_literal, within_literal
+from caretbench.languages import language as language_named
+from caretbench.syntax.faults import fits
+from caretbench.syntax.parser import encode, parse
+
+_REASONING = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>[\s\S]*?)(?:</\1>|\Z)", re.IGNORECASE)
+_REASONING_END = re.compile(
+    r"^[^\"'`\n]*</(?:think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE
+)
+_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,})[ \t]*(?P<word>[\w+#.-]*)[ \t]*\r?$", re.MULTILINE)
+_CHATTER = re.compile(
+    "(?:"
+    + "|".join(
+        (
+            r"absolutely",
+            r"based on",
+            r"below is",
+            r"certainly",
+            r"completion",
+            r"given the",
+            r"great",
+            r"here(?:['\u2019]s| is| are)",
+            r"i(?:['\u2019]ll|['\u2019]ve| will| have)",
+            r"in this",
+            r"let me",
+            r"let['\u2019]s",
+            r"my completion",
+            r"of course",
+            r"okay|ok,",
+            r"sure",
+            r"the (?:following|completed?|completion|missing|code|function|implementation|corrected|updated)",
+            r"this (?:is the|code|completion|implementation)",
+            r"to (?:complete|fill|fix|implement)",
+            r"we (?:can|need|should)",
+            r"you can",
+        )
+    )
+    + r")\b",
+    re.IGNORECASE,
+)
+_CODE_MARKS = re.compile(r"[;{}=]|//|/\*|\w\(|^\s*(?:#|@|\*)|->|::")
+
+
+class Cleaned(NamedTuple):
+    """A text and what was taken off it, in words."""
+
+    text: str
+    steps: tuple[str, ...] = ()
+
+
+class _Block(NamedTuple):
+    word: str
+    code: str
+
+
+def _without_reasoning(text: str, around: Surroundings) -> str:
+    if "<" not in text or not (_REASONING.match(text) or _REASONING_END.search(text)):
+        return text
+    if caret_in_literal(around, text):
+        return text
+    rest = text
+    while hit := _REASONING.match(rest):
+        rest = rest[hit.end() :].lstrip("\r\n")
+    if (
+        rest == text
+        and (end := _REASONING_END.search(text))
+        and not fits(around.program(text), around.language)
+    ):
+        rest = text[end.end() :].lstrip("\r\n")  # some chat templates put the opening tag into the prompt
+    return rest
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line is clearly chatter: its first words, how it ends, no mark of code."""
+    line = line.strip().lstrip("*_> ")
+    ends_well = line.rstrip("*_ ").endswith((":", ".", "!"))
+    return bool(
+        ends_well and len(line.split()) >= 2 and _CHATTER.match(line) and not _CODE_MARKS.search(line)
+    ) or line.lower() in {"sure!", "certainly!", "absolutely!"}
+
+
+def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
+    """The fenced blocks: a fence closes with at least as many marks and no word; the last may stay open."""
+    found: list[_Block] = []
+    opening: re.Match[str] | None = None
+    for fence in fences:
+        if opening is None:
+            opening = fence
+        elif not fence["word"] and len(fence["marks"]) >= len(opening["marks"]):
+            found.append(_Block(opening["word"], text[opening.end() + 1 : fence.start()]))
+            opening = None
+    if opening is not None:
+        found.append(_Block(opening["word"], text[opening.end() + 1 :]))
+    return found
+
+
+def _speaks(word: str, language: str) -> bool:
+    try:
+        return not word or language_named(word).name == language
+    except KeyError:
+        return False
+
+
+def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
+    """The code of the first block in the right language or without a language, else of the first block."""
+    head = text[: fences[0].start()]
+    first_closes = len(fences) % 2 == 1 and not fences[0]["word"] and head.strip()
+    if first_closes and not any(_is_prose(line) for line in head.splitlines()):
+        return head  # the prompt itself ended inside a fence, and the model closed it
+    found = _blocks(text, fences)
+    return next((block.code for block in found if _speaks(block.word, language)), found[0].code)
+
+
+def _without_fences(text: str, around: Surroundings) -> str:
+    fences = list(_FENCE.finditer(text)) if "```" in text else []
+    if not fences or caret_in_literal(around, text):
+        return text
+    if text[: fences[0].start()].strip():
+        # A fence further down may belong to a docstring or template of the code itself. (A leading one never does,
+        # although in JavaScript a fenced block happens to be a well-formed tagged template.)
+        tree = parse(around.program(text), around.language)
+        offset = len(encode(around.before))
+        if all(within_literal(tree, offset + len(encode(text[: fence.start()]))) for fence in fences):
+            return text
+    code = _chosen(text, fences, around.language)
+    return code if around.needs_newline else code.removesuffix("\n")
+
+
+def _without_chatter(text: str, around: Surroundings) -> str:
+    lines = text.splitlines(keepends=True)
+    first = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if first is None or not _is_prose(lines[first]):
+        return text
+    rest = "".join(lines[first + 1 :])
+    if not rest.strip() or caret_in_literal(around, text) or fits(around.program(text), around.language):
+        return text
+    while rest and not rest.split("\n", 1)[0].strip():
+        rest = rest.split("\n", 1)[1] if "\n" in rest else ""
+    return rest
+
+
+_STEPS = (
+    ("reasoning removed", _without_reasoning),
+    ("fence removed", _without_fences),
+    ("chatter removed", _without_chatter),
+)
+
+
+def clean(text: str, around: Surroundings) -> Cleaned:
+    """Remove reasoning spans, fences and a first line of chatter.
+
+    * Reasoning (``<think>``, ``<thinking>``, ``<reasoning>``) at the start goes; if it never ends, nothing
+      is left.
+    * Of fenced blocks the first whose word names the language of the problem, or that has no word, is
+      taken; else the first. A block that is never closed reaches to the end. The newline before the closing
+      fence goes, unless the caret stands at the start of a line and the suffix needs one.
+    * Without a fence, a first line that is clearly prose goes, if there is more and the program does not
+      parse.
+    """
+    steps = []
+    for name, step in _STEPS:
+        shorter = step(text, around)
+        if shorter != text:
+            text = shorter
+            steps.append(name)
+    return Cleaned(text, tuple(steps))
+
+
+def released_clean(text: str) -> str:
+    """What the released code did to a model's text: the lines of a closed fence that opens it.
+
+    Only a text that begins with a fence is touched, and the block ends at the first line that is exactly
+    three backticks. The text so made never begins with that fence, so that doing it again changes nothing
+    in the data.
+    """
+    if not text.strip().startswith("```"):
+        return text
+    lines = text.strip().split("\n")
+    for number, line in enumerate(lines[1:], start=1):
+        if line.strip() == "```":
+            return "\n".join(lines[1:number])
+    return text

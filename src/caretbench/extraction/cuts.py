@@ -1,0 +1,171 @@
+"""Where to cut a text that runs on: line by line, by block, and where the program parses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tree_sitter
+
+from caretbench.extraction.surroundings import Surroundings
+from caretbench.syntax.faults import is_well_formed
+from caretbench.syntax.parser import Offsets, encode, parse
+
+MOST_CUTS = 200
+"""At most so many places of one text are tried."""
+MOST_BYTES = 3_000_000
+"""At most so many bytes are parsed for one text; the first few cuts are tried however long the program is."""
+_FEWEST_CUTS = 8
+
+
+def _ends(text: str) -> list[int]:
+    """The ends of lines that are not blank, newline excluded, without the end of the text itself."""
+    ends = []
+    position = 0
+    for line in text.split("\n")[:-1]:
+        position += len(line)
+        if line.strip() and text[position:].strip():
+            ends.append(position)
+        position += 1
+    return ends
+
+
+def _closed(text: str, around: Surroundings) -> str:
+    return text + "\n" if text and around.needs_newline and not text.endswith("\n") else text
+
+
+def first_line(text: str, around: Surroundings) -> str:
+    """The text up to the end of its first line that is not blank; a blank text stays."""
+    ends = _ends(text)
+    return _closed(text[: ends[0]], around) if ends else text
+
+
+def _leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
+    """The tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
+    open_nodes = [tree.root_node]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node.end_byte <= start or node.start_byte >= end:
+            continue
+        if node.child_count == 0 or node.type == "string":
+            if node.start_byte >= start:
+                yield node
+        else:
+            open_nodes.extend(reversed(node.children))
+
+
+def _dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
+    """The character at which a text leaves the indented block of its first statement, or None."""
+    caret_line = around.before.rpartition("\n")[2]
+    head = text.split("\n", 1)[0]
+    continues_line = bool(caret_line.strip() and head.strip())
+    first = caret_line if continues_line else next((line for line in text.split("\n") if line.strip()), "")
+    if not continues_line and head.strip():
+        first = caret_line + first
+    margin = len(first) - len(first.lstrip())
+    offsets = Offsets(text)
+    depth = 0
+    row = -1
+    for token in tokens:
+        if token.start_point.row != row and depth == 0:
+            row = token.start_point.row
+            position = offsets.characters(token.start_byte - offset)
+            line_start = text.rfind("\n", 0, position) + 1
+            if line_start and not text[line_start:position].strip() and position - line_start < margin:
+                return line_start - 1
+        depth += (token.type in {"(", "[", "{"}) - (token.type in {")", "]", "}"})
+        row = token.end_point.row if token.type == "string" else row
+    return None
+
+
+def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | None:
+    """The character at which a text closes a bracket it did not open, or the end of the line before."""
+    depth = 0
+    for token in tokens:
+        depth += (token.type in {"(", "[", "{", "${"}) - (token.type in {")", "]", "}"})
+        if depth < 0:
+            position = Offsets(text).characters(token.start_byte - offset)
+            line_start = text.rfind("\n", 0, position) + 1
+            leads = line_start > 0 and not text[line_start:position].strip()
+            return line_start - 1 if leads else position
+    return None
+
+
+def same_block(text: str, around: Surroundings) -> str:
+    """The text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
+    offset = len(encode(around.before))
+    tree = parse(around.program(text), around.language)
+    tokens = list(_leaves(tree, offset, offset + len(encode(text))))
+    is_python = around.language == "python"
+    position = _dedent(text, around, tokens, offset) if is_python else _unopened(text, tokens, offset)
+    if position is None:
+        return text
+    return _closed(text[:position], around)
+
+
+def _candidates(ends: list[int], size: int) -> list[int]:
+    """The cuts to try, longest first; of too many the first ones are all kept and the later ones thinned out.
+
+    A text that runs on goes wrong after its first statements, so that the right cut stands near the start.
+    """
+    most = max(_FEWEST_CUTS, min(MOST_CUTS, MOST_BYTES // max(size, 1)))
+    if len(ends) <= most:
+        return ends[::-1]
+    dense = most * 3 // 4
+    later = ends[dense:]
+    step = -(-len(later) // (most - dense))
+    return (ends[:dense] + later[::step])[::-1]
+
+
+def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, program: bytes) -> None:
+    """Tell ``tree`` that ``start`` to ``old_end`` of its ``program`` became ``start`` to ``new_end``."""
+
+    def point(position: int) -> tuple[int, int]:
+        before = program[:position]
+        return before.count(b"\n"), position - (before.rfind(b"\n") + 1)
+
+    start_point = point(start)
+    tree.edit(start, old_end, new_end, start_point, point(old_end), start_point)
+
+
+def longest_fit(text: str, around: Surroundings) -> str:
+    """The text itself if the program parses with it, else its longest line-wise beginning with which it does.
+
+    If nothing parses the whole text stays: no cut could make that program run, and which cut has the fewest
+    errors is an accident of error recovery (and an unfinished prefix, or syntax newer than the grammar, has
+    errors with every text). A blank beginning is no answer, and never taken.
+    """
+    before, after = encode(around.before), encode(around.after)
+    program = before + encode(text) + after
+    tree = parse(program, around.language)
+    if is_well_formed(tree, around.language):
+        return text
+    for end in _candidates(_ends(text), len(program)):
+        cut = _closed(text[:end], around)
+        shorter = before + encode(cut) + after
+        _edit(
+            tree,
+            len(before) + len(encode(text[:end])),
+            len(program) - len(after),
+            len(shorter) - len(after),
+            program,
+        )
+        tree = parse(shorter, around.language, old=tree)
+        program = shorter
+        if is_well_formed(tree, around.language):
+            return cut
+    return text
+
+
+def without_overlap(text: str, around: Surroundings) -> str:
+    """The text without the longest run of whole lines at its end that repeats the beginning of the suffix.
+
+    At least one line that says something (a name or a number) must repeat; the text must not become blank.
+    """
+    following = [line.strip() for line in around.after.split("\n") if line.strip()]
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    for count in range(min(len(filled) - 1, len(following)), 0, -1):
+        tail = [lines[number].strip() for number in filled[-count:]]
+        if tail == following[:count] and any(character.isalnum() for line in tail for character in line):
+            return _closed("\n".join(lines[: filled[-count - 1] + 1]), around)
+    return text

@@ -1,0 +1,135 @@
+"""Named, versioned policies: from a model's raw text to the text that is inserted at the caret.
+
+A policy sees what the model was shown, never the reference answer or the tests. Its key (``syntax@1``)
+stands in every score; a change of behaviour needs a new version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from caretbench.extraction import cuts
+from caretbench.extraction.clean import clean, released_clean
+from caretbench.extraction.surroundings import Surroundings
+from caretbench.problem import Caret
+
+DEFAULT_POLICY = "syntax"
+
+_Step = Callable[[str, Surroundings], str]
+
+
+class Extracted(NamedTuple):
+    """The text for the caret, and what was done to the raw text, in words."""
+
+    text: str
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One way from raw text to inserted text; ``key`` is what stands in scores."""
+
+    name: str
+    version: int
+    description: str
+    cleans: bool
+    steps: tuple[tuple[str, _Step], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Name and version, ``syntax@1``."""
+        return f"{self.name}@{self.version}"
+
+    def apply(self, text: str, caret: Caret, after: str | None = None) -> Extracted:
+        """The text to insert at ``caret``.
+
+        Args:
+            text: The model's text, as it came.
+            caret: What the model was shown.
+            after: The text that follows the caret, where it is known better than the shown suffix tells (a
+            prompt
+                that was shortened to its budget). Hidden assertions do not belong into it.
+        """
+        return _apply(self, text, Surroundings.of(caret, after))
+
+
+@lru_cache(maxsize=16_384)
+def _apply(policy: Policy, text: str, around: Surroundings) -> Extracted:
+    """Samples of one problem repeat each other, so the last results are kept."""
+    done: list[str] = []
+    if policy.cleans:
+        text, taken_off = clean(text, around)
+        done += taken_off
+    for name, step in policy.steps:
+        shorter = step(text, around)
+        if shorter != text:
+            text = shorter
+            done.append(name)
+    return Extracted(text, tuple(done))
+
+
+def _released(text: str, around: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone
+    return released_clean(text)
+
+
+_SYNTAX: tuple[str, _Step] = ("cut where the program parses", cuts.longest_fit)
+
+_POLICIES = (
+    Policy("raw", 1, "The text as it came.", cleans=False),
+    Policy(
+        "released",
+        1,
+        "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
+        cleans=False,
+        steps=(("fence removed", _released),),
+    ),
+    Policy("clean", 1, "Without reasoning, fences and a first line of chatter; nothing is cut.", cleans=True),
+    Policy(
+        "first_line",
+        1,
+        "Cleaned, then its first line that is not blank.",
+        cleans=True,
+        steps=(("cut after the first line", cuts.first_line),),
+    ),
+    Policy(
+        "same_block",
+        1,
+        "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
+        cleans=True,
+        steps=(("cut at the end of the block", cuts.same_block),),
+    ),
+    Policy(
+        "syntax",
+        1,
+        "Cleaned, then the longest line-wise beginning with which the program parses; if none, all.",
+        cleans=True,
+        steps=(_SYNTAX,),
+    ),
+    Policy(
+        "syntax_overlap",
+        1,
+        "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
+        cleans=True,
+        steps=(("repetition of the suffix removed", cuts.without_overlap), _SYNTAX),
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({entry.name: entry for entry in _POLICIES})
+"""All policies by name."""
+
+
+def policy(name: str = DEFAULT_POLICY) -> Policy:
+    """The policy with this name (``syntax``) or key (``syntax@1``).
+
+    Raises:
+        KeyError: no such policy, or not in this version; the message lists the known ones.
+    """
+    found = POLICIES.get(name.partition("@")[0])
+    if found is None or name not in {found.name, found.key}:
+        known = ", ".join(entry.key for entry in _POLICIES)
+        raise KeyError(f"unknown truncation policy {name!r}; known: {known}")
+    return found

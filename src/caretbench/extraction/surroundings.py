@@ -1,0 +1,64 @@
+"""What is visible around a caret: the texts before and after it, and what surrounds the caret in the tree."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.languages import language as language_named
+from caretbench.problem import Caret
+from caretbench.syntax.parser import encode, parse
+
+_LITERAL = ("comment", "string", "template", "char", "text", "regex")
+
+
+class Surroundings(NamedTuple):
+    """The texts before and after the caret that a policy may look at, and their language."""
+
+    before: str
+    after: str
+    language: str
+
+    @classmethod
+    def of(cls, caret: Caret, after: str | None = None) -> Surroundings:
+        """The surroundings of a caret; ``after`` stands in for a suffix that is not shown in full."""
+        name = language_named(caret.language).name
+        return cls(caret.prefix, caret.suffix if after is None else after, name)
+
+    def program(self, text: str) -> str:
+        """The visible program with ``text`` at the caret."""
+        return self.before + text + self.after
+
+    @property
+    def needs_newline(self) -> bool:
+        """Whether a text at the caret must end its last line itself, because the suffix begins a new one."""
+        at_line_start = not self.before or self.before.endswith("\n")
+        return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
+
+
+def _is_literal(node: tree_sitter.Node) -> bool:
+    return any(word in node.type for word in _LITERAL)
+
+
+def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
+    """Whether byte ``position`` stands inside a string or comment, behind its beginning."""
+    node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
+    while node is not None:
+        ends_line = (
+            "comment" in node.type and node.end_byte == position
+        )  # a line comment goes on until a newline
+        inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
+        if inside and _is_literal(node) and not (ends_line and (node.text or b"").endswith((b"*/", b"\n"))):
+            return True
+        node = node.parent
+    return False
+
+
+def caret_in_literal(around: Surroundings, text: str) -> bool:
+    """Whether the caret stands inside a string or comment, where prose and fences are as good as code."""
+    position = len(encode(around.before))
+    return any(
+        within_literal(parse(around.program(middle), around.language), position)
+        for middle in (text, "\n", "")
+    )

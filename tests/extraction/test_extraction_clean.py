@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+
+from caretbench.extraction import Surroundings, clean
+from caretbench.extraction.clean import released_clean
+
+HERE = Surroundings("def f(a):\n", "\nprint(f(1))\n", "python")
+SCRIPT = Surroundings("function f(a) {\n", "\n}\n", "javascript")
+TEXT_BLOCK = Surroundings("class A { String f() {\n", "\n} }\n", "java")
+CODE = "    return a + 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```python\n{CODE}\n```",
+        f"```\n{CODE}\n```",
+        f"```py\n{CODE}\n```\n",
+        f"\n```python\n{CODE}\n```\nThis returns the next number.",
+        f"Here is the completion:\n\n```python\n{CODE}\n```\nIt adds one.",
+        f"Some words\n```python\n{CODE}\n```",
+        f"Run this:\n```bash\npip install x\n```\nand then\n```python\n{CODE}\n```\nor\n```python\nno\n```",
+        f"````python\n{CODE}\n````",
+        f"```python\n{CODE}",
+        f"{CODE}\n```\n\nThis returns the next number.",
+    ],
+)
+def test_fences(text: str) -> None:
+    cleaned = clean(text, HERE)
+    assert cleaned.text == CODE
+    assert cleaned.steps == ("fence removed",)
+
+
+def test_first_block_when_none_speaks_the_language() -> None:
+    assert clean("```ruby\na\n```\n```perl\nb\n```", HERE).text == "a"
+
+
+def test_script_fences_are_not_taken_for_templates() -> None:
+    assert clean("```js\nreturn a + 1;\n```", SCRIPT).text == "return a + 1;"
+    assert clean("```javascript\nreturn a + 1;\n```\nDone.", SCRIPT).text == "return a + 1;"
+    assert clean("Here:\n```javascript\nreturn a + 1;\n```", SCRIPT).text == "return a + 1;"
+
+
+def test_newline_is_kept_where_the_suffix_needs_it() -> None:
+    here = Surroundings("a = 1\n", "c = 3\n", "python")
+    assert clean("```python\nb = 2\n```", here).text == "b = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "around"),
+    [
+        ('    """Do it.\n\n    ```\n    f(1)\n    ```\n    """\n    return a', HERE),
+        ('    """Do it.\n```python\nf(1)\n```\n    """\n    return a', HERE),
+        ('String s = """\n```\nf(1)\n```\n""";\nreturn s;', TEXT_BLOCK),
+        ("/*\n```\nf(1)\n```\n*/\nreturn s;", TEXT_BLOCK),
+        ("  const text = `a ${a} b`; // `quoted`\n  return text;", SCRIPT),
+        ("  /**\n   * ```\n   * f(1)\n   * ```\n   */\n  return a;", SCRIPT),
+        ("```\n    f(1)\n    ```\n", Surroundings('def f():\n    """Do it.\n\n    ', '    """\n', "python")),
+        ("```\nf(1)\n```\n", Surroundings("/**\n * Example:\n", " */\nfunction f() {}\n", "javascript")),
+        ("Here is the text:\nmore of it.\n", Surroundings('def f():\n    """', '\n    """\n', "python")),
+        (" Here is why:\n    return a", Surroundings("def f(a):\n    #", "\n", "python")),
+        ("<think>\n", Surroundings('PROMPT = """\n', '"""\n', "python")),
+        ("    marks = ('<think>', '</think>')\n    return a", HERE),
+        ("    return a.split('</think>')\n", HERE),
+        ("    return a  # Sure, here is why:\n", HERE),
+        ("", HERE),
+        ("\n\n", HERE),
+    ],
+)
+def test_code_is_left_alone(text: str, around: Surroundings) -> None:
+    assert clean(text, around) == (text, ())
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "Think"])
+def test_reasoning(tag: str) -> None:
+    assert clean(f"<{tag}>\nLet me see:\n```\nx\n```\n</{tag}>\n\n{CODE}", HERE) == (
+        CODE,
+        ("reasoning removed",),
+    )
+    assert clean(f"\n<{tag}>never ends\n{CODE}", HERE) == ("", ("reasoning removed",))
+    assert clean(f"<{tag}>a</{tag}><{tag}>b</{tag}>\n{CODE}", HERE).text == CODE
+    assert clean(f"It must add one.\n</{tag}>\n{CODE}", HERE).text == CODE
+
+
+def test_reasoning_and_fence() -> None:
+    cleaned = clean(f"<think>hm</think>\n```python\n{CODE}\n```", HERE)
+    assert cleaned == (CODE, ("reasoning removed", "fence removed"))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "Here is the completion:",
+        "Here's the missing code:",
+        "Sure! Here is the code.",
+        "**Certainly! Here's the code:**",
+        "Sure!",
+        "To complete the function, we return the next number:",
+    ],
+)
+def test_chatter(first: str) -> None:
+    assert clean(f"{first}\n\n{CODE}", HERE) == (CODE, ("chatter removed",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Here is the completion:", "this.value = 1;\nfoo(", "completion = model()\nx = (", "sure = 1.\nx = ("],
+)
+def test_no_chatter(text: str) -> None:
+    assert clean(text, HERE).text == text
+
+
+def test_released_cleaning() -> None:
+    assert released_clean("```python\na\nb\n```\nwords") == "a\nb"
+    assert released_clean("  ```\na\n  ```  ") == "a"
+    for untouched in ("```python\na", "a\n```\nb\n```", "", "words\n```\na\n```"):
+        assert released_clean(untouched) == untouched
+    assert released_clean(released_clean("```\na\n```")) == "a"

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caretbench.extraction import DEFAULT_POLICY, POLICIES, policy
+from caretbench.extraction import cuts as cuts_module
+from caretbench.extraction.surroundings import Surroundings
+from caretbench.problem import Caret
+
+BLOCK = Caret(language="python", prefix="def f(a):\n", suffix="\nprint(f(1))\n")
+CALL = Caret(language="java", prefix="class A { int f(int a) {\n", suffix="\n} }\n")
+
+
+def test_names_and_versions() -> None:
+    assert set(POLICIES) == {
+        "raw", "released", "clean", "first_line", "same_block", "syntax", "syntax_overlap",
+    }  # fmt: skip
+    assert policy().name == DEFAULT_POLICY == "syntax"
+    assert policy("syntax@1") is policy("syntax")
+    assert policy("first_line").key == "first_line@1"
+    assert all(entry.description for entry in POLICIES.values())
+    for unknown in ("syntax@2", "longest", "", "@1"):
+        with pytest.raises(KeyError, match=r"unknown truncation policy .* raw@1, released@1"):
+            policy(unknown)
+
+
+def test_raw_and_released_and_clean() -> None:
+    text = "```python\n    return a\n```"
+    assert policy("raw").apply(text, BLOCK) == (text, ())
+    assert policy("released").apply(text, BLOCK) == ("    return a", ("fence removed",))
+    assert policy("released").apply("Here:\n" + text, BLOCK).steps == ()
+    assert policy("clean").apply("Here:\n" + text, BLOCK) == ("    return a", ("fence removed",))
+
+
+def test_first_line() -> None:
+    first = policy("first_line")
+    assert first.apply("\n\n    b = a\n    return b", BLOCK).text == "\n\n    b = a"
+    assert first.apply("    return b", BLOCK) == ("    return b", ())
+    assert first.apply("    return b\n", BLOCK).steps == ()
+    assert first.apply("\n \n", BLOCK) == ("\n \n", ())
+    at_line = Caret(language="python", prefix="a = 1\n", suffix="c = 3\n")
+    assert first.apply("b = 2\nc = 4\n", at_line).text == "b = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    b = a\n    return b\n\ndef g():\n    pass\n", "    b = a\n    return b\n"),
+        ("    if a:\n        b = 1\n    return b\nprint(1)", "    if a:\n        b = 1\n    return b"),
+        (
+            "    b = '''\nx\n'''\n    c = [\n1]\n    return b\nx",
+            "    b = '''\nx\n'''\n    c = [\n1]\n    return b",
+        ),
+        ("    return a\n", "    return a\n"),
+    ],
+)
+def test_same_block_of_python(text: str, expected: str) -> None:
+    assert policy("same_block").apply(text, BLOCK).text == expected
+
+
+def test_same_block_goes_on_with_the_line_of_the_caret() -> None:
+    caret = Caret(language="python", prefix="def f(a):\n    return ", suffix="\n")
+    assert policy("same_block").apply("a + 1\n\ndef g(): pass", caret).text == "a + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("if (a > 0) { a = 1; }\nreturn a;\n}\nint g() { return 1; }", "if (a > 0) { a = 1; }\nreturn a;"),
+        ("return a; } int g() {", "return a; "),
+        ('String s = "}";\nreturn a; // }\n', 'String s = "}";\nreturn a; // }\n'),
+    ],
+)
+def test_same_block_of_brace_languages(text: str, expected: str) -> None:
+    assert policy("same_block").apply(text, CALL).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "caret", "expected"),
+    [
+        ("    return a\n\ndef g():\n    pass", BLOCK, None),
+        ("    return a\n\ndef g(:\n    pass", BLOCK, "    return a"),
+        ("    return a\nThis returns a.", BLOCK, "    return a"),
+        ("    return (\nThis returns", BLOCK, None),  # nothing parses: it stays
+        ("    x = 1\n    return x\n    y = (", BLOCK, "    x = 1\n    return x"),
+        ("return a;\n}\nint g() { return 1; }", CALL, "return a;"),
+        ("return a;\n}\nint g() { return 1;", CALL, None),  # parses as it stands
+        ("", BLOCK, None),
+        ("\n    é = 'ü'\n    return (\n", BLOCK, "\n    é = 'ü'"),
+    ],
+)
+def test_syntax(text: str, caret: Caret, expected: str | None) -> None:
+    extracted = policy().apply(text, caret)
+    assert extracted.text == (text if expected is None else expected)
+    assert extracted.steps == (() if expected is None else ("cut where the program parses",))
+
+
+def test_syntax_ends_the_line_where_the_suffix_begins_one() -> None:
+    caret = Caret(language="python", prefix="a = 1\n", suffix="c = 3\n")
+    assert policy().apply("b = 2\nd = (", caret).text == "b = 2\n"
+
+
+def test_after_stands_in_for_the_suffix() -> None:
+    caret = Caret(language="python", prefix="x = [\n", suffix="")
+    assert policy().apply("1,\n2,\n]\ny = (", caret).text == "1,\n2,\n]"
+    assert policy().apply("1,\n2,\n]\ny = (", caret, "\n]\n").text == "1,\n2,"
+
+
+def test_overlap_with_the_suffix() -> None:
+    caret = Caret(language="python", prefix="def f(a):\n", suffix="\n    b = a\n    return b\n")
+    overlap = policy("syntax_overlap")
+    assert overlap.apply("    a += 1\n    b = a\n    return b\n", caret) == (
+        "    a += 1",
+        ("repetition of the suffix removed",),
+    )
+    assert overlap.apply("    b = a\n    return b", caret).steps == ()  # nothing else would be left
+    assert overlap.apply("    a += 1\n    return b", caret).steps == ()
+    braces = Caret(language="java", prefix="class A { void f() {\n", suffix="\n}\n}\n")
+    assert overlap.apply("if (x) {\n  y();\n}", braces).steps == ()  # a bare bracket says nothing
+
+
+def test_cuts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    parse = cuts_module.parse
+
+    def counting(*arguments: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        return parse(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cuts_module, "parse", counting)
+    text = "    a = 1\n" * 2 + "    b = )\n" * 3000
+    around = Surroundings("def f():\n", "\nf()\n", "python")
+    assert cuts_module.longest_fit(text, around) == "    a = 1\n    a = 1"
+    assert calls <= cuts_module.MOST_CUTS + 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(sorted(POLICIES)),
+    st.lists(
+        st.sampled_from(
+            ["```", "```python", "    return a", "}", "<think>", "</think>", "Here is:", "x = (", "é", ""]
+        )
+    ).map("\n".join),
+    st.sampled_from([BLOCK, CALL]),
+)
+def test_policies_give_a_part_of_the_text_and_say_what_they_did(name: str, text: str, caret: Caret) -> None:
+    extracted = policy(name).apply(text, caret)
+    assert extracted.text.removesuffix("\n") in text
+    assert (extracted.steps == ()) == (extracted.text == text)
+    assert policy(name).apply(text, caret) == extracted
