@@ -41,7 +41,7 @@ PYTHON = _problem(
 def test_python_mutants() -> None:
     found = mutants(PYTHON, 100)
     assert [mutant.name for mutant in found][:2] == ["stub", "throw"]
-    assert found[0].text.startswith("    return None\n    if not a")
+    assert found[0].text == "    pass\n"
     assert found[1].text.startswith('    raise RuntimeError("mutant")\n    if not a')
     expected = {
         "condition": ["if not (not a and b < 3):", "if (a) and b < 3:"],
@@ -73,6 +73,11 @@ def test_only_the_reference_is_changed() -> None:
     found = mutants(problem, 100)
     assert {mutant.text for mutant in found} >= {"3 + 3", "2 + 4", "2 - 3"}
     assert {mutant.name for mutant in found} == {"number", "arithmetic", "throw"}
+
+
+def test_a_part_of_a_function_gets_an_early_return() -> None:
+    problem = _problem("def f(a):\n    a += 1\n", "    a += 2\n    return a\n", "\nassert f(1) == 4\n")
+    assert mutants(problem)[0] == ("stub", "    return None\n    a += 2\n    return a\n")
 
 
 def test_whole_functions_get_a_stub_and_a_throw_in_the_body() -> None:
@@ -135,7 +140,7 @@ def test_leaving_main_early_is_no_mutant() -> None:
         ("csharp", "class A {", "async Task F() { await G(); }\n", "async Task F() {}\n"),
         ("csharp", "class A {", "async Task<int> F() { return 1; }\n", "async Task<int> F() { return default; }\n"),
         ("javascript", "", "const f = (a) => { return a; };\n", "const f = (a) => { return undefined; };\n"),
-        ("typescript", "", "function f(): number { return 1; }\n", "function f(): number { return undefined as any; }\n"),
+        ("typescript", "", "function f(): X { return 1; }\n", "function f(): X { return undefined as any; }\n"),
     ],
 )  # fmt: skip
 def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_text: str) -> None:

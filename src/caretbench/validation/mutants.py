@@ -1,0 +1,147 @@
+"""Mutants for the gate: wrong answers that parse and should compile, and that a check worth its name kills.
+
+A mutant that merely does not compile proves nothing, so changes are chosen that keep types and
+reachability: a guard with a throw, an early return of the type's default, a negated condition. None is
+guaranteed to compile or to be wrong: the gate runs them until one fails at run time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from typing import NamedTuple
+
+from caretbench.languages import language as language_named
+from caretbench.problem import InlineSplice, Problem
+from caretbench.syntax.comments import Comment, comments
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import encode, parse
+from caretbench.validation.mutation import OPERATORS
+from caretbench.validation.mutation_subject import Edit, Subject
+from caretbench.validation.mutation_tables import TABLES
+
+VAGUE_COMMENT = "vague_comment"
+"""The name of mutants of comments: running the program cannot kill them."""
+
+MOST_OF_A_KIND = 3
+"""More throws at other places, say, would prove nothing new."""
+VAGUE_WORDS = "Does something."
+
+_ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")
+_PYTHON_INDENTATION = "    "
+
+
+class Mutant(NamedTuple):
+    """A wrong answer; ``name`` says what was done to the reference."""
+
+    name: str
+    text: str
+
+
+def _splice(problem: Problem) -> InlineSplice:
+    if not isinstance(problem.splice, InlineSplice):
+        raise TypeError(f"{problem.id} is not spliced into one program: it has no mutants")
+    return problem.splice
+
+
+def _comments_of(problem: Problem) -> list[Comment]:
+    """The comments of the golden program that reach into the reference."""
+    splice = _splice(problem)
+    start = len(encode(splice.before))
+    end = start + len(encode(problem.reference))
+    found = comments(splice.program(problem.reference), problem.caret.language)
+    return [comment for comment in found if comment.start < end and start < comment.end]
+
+
+def only_comment(problem: Problem) -> bool:
+    """Whether the reference is nothing but comments or a docstring, which no execution can check.
+
+    Raises:
+        TypeError: the problem asks a question, or is not spliced into one program.
+    """
+    found = _comments_of(problem)
+    if not found:
+        return False
+    rest = encode(problem.reference)
+    start = len(encode(_splice(problem).before))
+    for comment in reversed(found):
+        rest = rest[: max(0, comment.start - start)] + rest[max(0, comment.end - start) :]
+    return not rest.strip()
+
+
+def _vague_comments(problem: Problem) -> list[Mutant]:
+    table = TABLES[language_named(problem.caret.language).name]
+    first = _comments_of(problem)[0]
+    reference = problem.reference
+    start = len(encode(_splice(problem).before))
+    is_plain = first.kind == "line" and not first.text.startswith(("///", "//!"))
+    body = table.vague_line_comment if is_plain else table.vague_comment
+    if first.start < start or first.end > start + len(encode(reference)):
+        # The comment began before the reference; what ends it within the reference has to stay.
+        body = VAGUE_WORDS + (" */" if reference.rstrip().endswith("*/") else "")
+    lead = reference[: len(reference) - len(reference.lstrip())]
+    tail = reference[len(reference.rstrip()) :]
+    return [Mutant(VAGUE_COMMENT, lead + body + tail)]
+
+
+def _in_turn(subject: Subject) -> Iterator[Edit]:
+    """The first change of every kind, then the second of every kind, up to the third."""
+    kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
+    for row in zip_longest(*kinds):
+        yield from (edit for edit in row if edit is not None)
+
+
+def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
+    """Wrong answers to a problem, the likeliest to fail at run time first, in a deterministic order.
+
+    All whole programs have no more syntactic faults than the golden one. A reference that is only a comment
+    gets mutants called ``vague_comment``.
+
+    Raises:
+        TypeError: the problem asks a question, or is not spliced into one program.
+    """
+    splice = _splice(problem)
+    language = language_named(problem.caret.language).name
+    if only_comment(problem):
+        return _vague_comments(problem)[:limit]
+    program = encode(splice.program(problem.reference))
+    start = len(encode(splice.before))
+    end = start + len(encode(problem.reference))
+    subject = Subject(program, language, start, end)
+    allowed = fault_count(subject.tree, language)
+    found: dict[str, Mutant] = {}
+    for edit in _in_turn(subject):
+        if len(found) >= limit:
+            break
+        changed = program[: edit.start] + encode(edit.text) + program[edit.end :]
+        text = changed[start : len(changed) - (len(program) - end)].decode("utf-8", "surrogatepass")
+        key = text.strip()
+        if not key or key == problem.reference.strip() or key in found:
+            continue
+        if fault_count(parse(changed, language), language) <= allowed:
+            found[key] = Mutant(edit.name, text)
+    return list(found.values())
+
+
+def stub(problem: Problem) -> str:
+    """The least that keeps a program well formed: ``pass`` in Python where a block must follow a colon, else nothing.
+
+    Brace languages need nothing: their blocks may be empty. It is a floor (``baseline stub``), not a mutant.
+
+    Raises:
+        TypeError: the problem asks a question.
+    """
+    caret = problem.caret
+    if language_named(caret.language).name != "python":
+        return ""
+    head, _, line = caret.prefix.rpartition("\n")
+    if line.strip():
+        return " pass" if _ENDS_WITH_COLON.search(line) else ""
+    opener = next((above for above in reversed(head.split("\n")) if above.strip()), "")
+    if not _ENDS_WITH_COLON.search(opener):
+        return ""
+    indentation = opener[: len(opener) - len(opener.lstrip())] + _PYTHON_INDENTATION
+    missing = indentation.removeprefix(line) if indentation.startswith(line) else ""
+    needs_newline = bool(caret.suffix.strip()) and not caret.suffix.startswith("\n")
+    return f"{missing}pass" + ("\n" if needs_newline else "")

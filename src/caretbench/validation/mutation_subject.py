@@ -1,0 +1,85 @@
+"""What is mutated: a golden program with the place of its reference, and one change of it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.syntax.parser import parse
+from caretbench.syntax.queries import captures, matches
+from caretbench.validation.mutation_tables import TABLES, MutationTable
+
+_TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
+
+
+class Edit(NamedTuple):
+    """Bytes ``start`` to ``end`` of the program become ``text``; ``name`` says what kind of change it is."""
+
+    name: str
+    start: int
+    end: int
+    text: str
+
+
+class Subject:
+    """A golden program and the bytes ``start`` to ``end`` of it that are the reference."""
+
+    def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
+        self.program = program
+        self.language = language
+        self.table: MutationTable = TABLES[language]
+        self.start = start
+        self.end = end
+        self.tree = parse(program, language)
+        self._captures = captures(self.tree.root_node, language, "mutations")
+        self.functions = {
+            match["function"][0].id: (match["function"][0], match["body"][0])
+            for match in matches(self.tree.root_node, language, "mutations")
+            if "function" in match
+        }
+
+    def nodes(self, capture: str) -> list[tree_sitter.Node]:
+        """The captured nodes within the reference, in the order of the text."""
+        found = self._captures.get(capture, [])
+        return sorted((node for node in found if self.holds(node)), key=lambda node: node.start_byte)
+
+    def holds(self, node: tree_sitter.Node) -> bool:
+        """Whether the node lies within the reference."""
+        return self.start <= node.start_byte and node.end_byte <= self.end
+
+    def text(self, node: tree_sitter.Node) -> str:
+        """The text of a node."""
+        return self.program[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+    def indentation(self, node: tree_sitter.Node) -> str | None:
+        """The blanks before a node, or None where something else stands before it on its line."""
+        line_start = self.program.rfind(b"\n", 0, node.start_byte) + 1
+        before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
+        return None if before.strip() else before
+
+    def function_around(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """The innermost function that holds ``node``."""
+        parent = node.parent
+        while parent is not None and parent.id not in self.functions:
+            parent = parent.parent
+        return parent
+
+    def return_type(self, function: tree_sitter.Node) -> str | None:
+        """The declared type of what a function returns, blanks and modifiers left out; None where none can be made.
+
+        Asynchronous functions of C# count as what their task holds.
+        """
+        declared = function.child_by_field_name("returns") or function.child_by_field_name("type")
+        if declared is None:
+            return None
+        declarator = function.child_by_field_name("declarator")
+        if declarator is not None and declarator.type == "reference_declarator":
+            return None
+        name = _TYPE_NOISE.sub("", self.text(declared))
+        if declarator is not None and declarator.type == "pointer_declarator":
+            name += "*"
+        if any(self.text(child) == "async" for child in function.children):
+            name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)
+        return None if name in self.table.untouched else name
