@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.cache import DETERMINISTIC, ResultCache, program_key, verdict_key
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+
+REQUEST = ExecutionRequest(id="a", language="python", source="print(1)")
+
+
+def result(status: Status = Status.PASSED) -> ExecutionResult:
+    return ExecutionResult(id="a", status=status, stage="run", exit_code=0)
+
+
+def key(request: ExecutionRequest, toolchain: str = "t", bundle: str = "b") -> str:
+    return verdict_key(request, toolchain=toolchain, bundle=bundle)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ResultCache:
+    return ResultCache(tmp_path / "cache")
+
+
+def test_the_key_holds_all_that_decides_and_not_the_id() -> None:
+    changed = [
+        {"source": "print(2)"}, {"language": "cpp"}, {"profile": "paper"}, {"variant": "common_headers"},
+        {"needs": ("display",)}, {"limits": Limits(cpu_s=1)}, {"repeat": 1},
+    ]  # fmt: skip
+    keys = {key(REQUEST.model_copy(update=change)) for change in changed}
+    assert (
+        len(keys | {key(REQUEST), key(REQUEST, toolchain="u"), key(REQUEST, bundle="c")}) == len(changed) + 3
+    )
+    assert key(REQUEST.model_copy(update={"id": "z"})) == key(REQUEST)
+    limited = REQUEST.model_copy(update={"limits": Limits(cpu_s=1), "repeat": 2})
+    assert program_key(limited, toolchain="t", bundle="b") == program_key(REQUEST, toolchain="t", bundle="b")
+
+
+def test_a_verdict_comes_back_marked(cache: ResultCache) -> None:
+    assert cache.get("k") is None
+    assert cache.put("k", REQUEST, result())
+    assert cache.get("k") == result().model_copy(update={"cached": True})
+
+
+def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache) -> None:
+    for status in Status:
+        assert cache.put(status.value, REQUEST, result(status)) is (status in DETERMINISTIC)
+    for status in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.SANDBOX_ERROR, Status.SKIPPED):
+        assert cache.get(status.value) is None
+
+
+def test_a_row_of_another_version_counts_as_absent(cache: ResultCache) -> None:
+    cache.put("k", REQUEST, result())
+    with sqlite3.connect(cache.folder / "verdicts.sqlite") as connection:
+        connection.execute("UPDATE verdicts SET result = '{\"unknown\": 1}'")
+    connection.close()
+    assert cache.get("k") is None
+
+
+def test_artefacts_appear_whole_and_the_first_stays(cache: ResultCache) -> None:
+    for text in ("first", "second"):
+        with cache.building() as folder:
+            built = folder / "0"
+            built.mkdir()
+            (built / "program").write_text(text)
+            assert (cache.keep("ab12", built) / "program").read_text() == "first"
+    kept = cache.artefact("ab12")
+    assert kept is not None
+    assert cache.artefact("cd34") is None
+    assert not list((cache.folder / "artefacts").glob(".building-*"))
+
+
+def test_statistics_prune_and_clear(cache: ResultCache) -> None:
+    for number, language in enumerate(["python", "python", "cpp"]):
+        cache.put(str(number), REQUEST.model_copy(update={"language": language}), result())
+    for number in range(3):
+        with cache.building() as folder:
+            (folder / "0").mkdir()
+            (folder / "0" / "program").write_bytes(bytes(1000))
+            place = cache.keep(f"{number}0ff", folder / "0")
+            os.utime(place, (time.time() - 86_400 * (3 - number),) * 2)
+    found = cache.statistics()
+    assert (found.verdicts, found.artefacts, found.artefact_bytes) == (3, 3, 3000)
+    assert found.by_language == {"python": 2, "cpp": 1}
+    assert cache.prune(language="cpp").verdicts == 1
+    assert cache.prune(unused_days=2.5).artefacts == 1
+    assert cache.prune(keep_bytes=1000 + found.verdict_bytes).artefacts == 1
+    assert cache.artefact("20ff") is not None
+    bound = cache.statistics().verdict_bytes // 2
+    pruned = cache.prune(keep_bytes=bound)
+    assert (pruned.verdicts, pruned.artefacts) == (1, 1)
+    assert cache.statistics().verdict_bytes <= bound
+    assert cache.clear().verdicts == 1
+    assert cache.statistics().verdicts == 0
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.types import ExecutionRequest, ExecutionResult
+cache = ResultCache(Path(sys.argv[1]))
+for number in range(int(sys.argv[2])):
+    request = ExecutionRequest(id=str(number), language="python", source=str(number))
+    cache.put(str(number), request, ExecutionResult(id=str(number), status="passed", stage="run"))
+    with cache.building() as folder:
+        (folder / "0").mkdir()
+        (folder / "0" / "program").write_text("whole")
+        cache.keep(f"{number:04x}", folder / "0")
+    print(number, flush=True)
+"""
+
+
+def _writer(folder: Path, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _WRITER, str(folder), str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_processes_write_at_a_time(tmp_path: Path) -> None:
+    writers = [_writer(tmp_path, 100), _writer(tmp_path, 100)]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors
+    found = ResultCache(tmp_path).statistics()
+    assert (found.verdicts, found.artefacts) == (100, 100)
+
+
+def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
+    writer = _writer(tmp_path, 100_000)
+    assert writer.stdout is not None
+    for _ in range(20):
+        writer.stdout.readline()
+    writer.send_signal(signal.SIGKILL)
+    writer.communicate()
+    cache = ResultCache(tmp_path)
+    found = cache.statistics()
+    assert found.verdicts >= 20
+    for number in range(found.artefacts):
+        place = cache.artefact(f"{number:04x}")
+        assert place is not None
+        assert (place / "program").read_text() == "whole"
+    assert cache.put("another", REQUEST, result())

@@ -1,0 +1,386 @@
+"""Attacks on the walls, with real processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution import sandbox as sandbox_module
+from caretbench.execution import walls
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.seccomp import MACHINES, seccomp_filter
+from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.types import Limits
+
+pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+PYTHON = walls.launcher_interpreter()[0]
+SMALL = Limits(wall_s=20, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)
+
+
+@pytest.fixture(scope="module")
+def box() -> Sandbox:
+    try:
+        made = Sandbox()
+        made.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    return made
+
+
+def run(
+    box: Sandbox, program: str, limits: Limits = SMALL, environment: Mapping[str, str] | None = None
+) -> SandboxResult:
+    return box.run([PYTHON, "-I", "-c", program], limits=limits, environment=environment)
+
+
+def test_probe_says_which_walls_stand(box: Sandbox) -> None:
+    isolation = box.probe()
+    assert (isolation.backend, isolation.level, isolation.network) == ("bubblewrap", "namespaces", "none")
+    assert isolation.seccomp
+    assert isolation.user in ("unprivileged", "mapped-root")
+
+
+def test_nothing_of_the_host_environment_is_visible(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED_API_KEY", "sk-planted-secret")
+    result = run(
+        box,
+        "import glob\n"
+        "for name in glob.glob('/proc/[0-9]*/environ') + glob.glob('/proc/[0-9]*/cmdline'):\n"
+        "    try: print(name, open(name, 'rb').read())\n"
+        "    except OSError as error: print(name, error)\n"
+        "import os; print(dict(os.environ))",
+    )
+    assert result.ok
+    assert "PLANTED" not in result.stdout.text
+    assert "sk-planted" not in result.stdout.text
+    assert str(Path.home()) not in result.stdout.text.replace(walls.HOME, "")
+    assert str(Path(sandbox_module.__file__).parent) not in result.stdout.text
+
+
+def test_files_of_the_host_are_not_there(box: Sandbox) -> None:
+    places = ["/root", "/home", "/var", "/sys", "/etc/shadow", "/etc/ssl/private", "/proc/1/root/etc/shadow"]
+    result = run(
+        box,
+        "import os\n"
+        f"for place in {places!r}:\n"
+        "    try: print('FOUND', place, os.listdir(place) if os.path.isdir(place) else open(place).read())\n"
+        "    except OSError: pass\n"
+        "print(open('/etc/passwd').read())",
+    )
+    assert "FOUND" not in result.stdout.text
+    assert result.stdout.text.strip().splitlines() == [walls.STUBS["/etc/passwd"].strip()]
+
+
+def test_only_the_work_folder_and_tmp_can_be_written(box: Sandbox) -> None:
+    result = run(
+        box,
+        "for place in ('/x', '/usr/x', '/etc/x', '/dev/x', '/run/x', '/proc/sys/kernel/hostname'):\n"
+        "    try: open(place, 'w'); print('WROTE', place)\n"
+        "    except OSError: pass\n"
+        "open('here', 'w').write('1'); open('/tmp/there', 'w').write('1'); print('done')",
+    )
+    assert result.stdout.text == "done\n"
+
+
+def test_loopback_is_up_and_nothing_else(box: Sandbox) -> None:
+    result = run(
+        box,
+        "import socket\n"
+        "server = socket.create_server(('localhost', 0))\n"
+        "socket.create_connection(server.getsockname()[:2]); print('loopback')\n"
+        "for place in (('1.1.1.1', 53), ('169.254.169.254', 80)):\n"
+        "    try: socket.create_connection(place, timeout=2); print('REACHED', place)\n"
+        "    except OSError: pass\n"
+        "try: socket.getaddrinfo('example.com', 80); print('RESOLVED')\n"
+        "except OSError: pass\n"
+        "try: socket.socket(40, socket.SOCK_STREAM); print('VSOCK')\n"
+        "except OSError as error: print(error.errno)",
+    )
+    assert result.stdout.text.split() == ["loopback", "97"]
+
+
+def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
+    numbers = MACHINES[os.uname().machine]
+    calls = {name: numbers.denied[name] for name in ("ptrace", "mount", "unshare", "bpf", "io_uring_setup")}
+    result = run(
+        box,
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        f"for name, number in {calls!r}.items():\n"
+        "    print(name, libc.syscall(number, 0, 0, 0, 0, 0), ctypes.get_errno())\n"
+        f"print('clone', libc.syscall({numbers.clone}, 0x10000000 | 17, 0, 0, 0, 0), ctypes.get_errno())\n"
+        f"print('clone3', libc.syscall({numbers.clone3}, 0, 0), ctypes.get_errno())",
+    )
+    said = dict(line.split(" ", 1) for line in result.stdout.text.splitlines())
+    assert said.pop("clone3") == "-1 38"
+    assert set(said.values()) == {"-1 1"}, said
+
+
+def test_a_filter_is_made_for_known_machines_only() -> None:
+    for machine in ("x86_64", "aarch64"):
+        program = seccomp_filter(machine)
+        assert program is not None
+        assert len(program) % 8 == 0
+    assert seccomp_filter("vax") is None
+
+
+def test_forks_are_bounded(box: Sandbox) -> None:
+    result = run(
+        box,
+        "import os, time\n"
+        "for _ in range(500):\n"
+        "    if os.fork() == 0: time.sleep(30); os._exit(0)\n"
+        "print('UNBOUNDED'); time.sleep(5)",
+    )
+    assert "UNBOUNDED" not in result.stdout.text
+    assert result.killed == "processes" or "BlockingIOError" in result.stderr.text
+
+
+def test_private_memory_is_bounded(box: Sandbox) -> None:
+    result = run(box, "hoard = []\nwhile True: hoard.append(bytearray(1 << 20))")
+    assert result.killed == "memory" or "MemoryError" in result.stderr.text
+
+
+def test_shared_memory_is_bounded(box: Sandbox) -> None:
+    program = (
+        "import mmap, os, time\n"
+        "parts = [mmap.mmap(-1, 40 << 20) for _ in range(3)]\n"
+        "def fill():\n"
+        "    own = [mmap.mmap(-1, 40 << 20) for _ in range(3)]\n"
+        "    for part in own:\n"
+        "        for at in range(0, len(part), 4096): part[at] = 1\n"
+        "    time.sleep(20)\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0: fill(); os._exit(0)\n"
+        "time.sleep(20)"
+    )
+    result = run(box, program)
+    assert result.killed == "memory"
+    assert result.memory_mb > SMALL.memory_mb
+    assert result.wall_s < 15
+
+
+def test_disk_in_memory_is_bounded(box: Sandbox) -> None:
+    result = run(
+        box,
+        "for place in ('/tmp', '/dev/shm'):\n"
+        "    try:\n"
+        "        for part in range(10): open(f'{place}/{part}', 'wb').write(bytes(4 << 20))\n"
+        "        print('UNBOUNDED')\n"
+        "    except OSError as error: print(error.errno)\n",
+    )
+    assert result.stdout.text.split() == ["28", "28"]
+
+
+def test_a_flood_of_output_ends_the_program_and_keeps_head_and_tail(box: Sandbox) -> None:
+    limits = SMALL.model_copy(update={"output_kb": 8, "output_kill_mb": 1})
+    result = run(box, "import os\nos.write(1, b'head')\nwhile True: os.write(1, b'x' * 65536)", limits)
+    assert result.killed == "output"
+    assert result.stdout.truncated
+    assert result.stdout.text.startswith("head")
+    assert len(result.stdout.text) < 9000
+    assert result.stdout.bytes_total > 1 << 20
+
+
+def test_an_endless_loop_is_ended_by_its_cpu_time(box: Sandbox) -> None:
+    result = run(box, "while True: pass", SMALL.model_copy(update={"cpu_s": 1}))
+    assert result.signal is not None
+    assert 0.9 <= result.cpu_s < 2.5
+
+
+def test_cpu_time_of_all_processes_counts(box: Sandbox) -> None:
+    program = "import os\nfor _ in range(4): os.fork()\nwhile True: pass"
+    result = run(box, program, SMALL.model_copy(update={"cpu_s": 1, "wall_s": 40}))
+    assert result.killed == "cpu" or result.signal is not None
+
+
+def test_waiting_is_ended_by_the_clock_with_all_that_was_started(box: Sandbox) -> None:
+    marker = f"caretbench-{os.getpid()}-orphan"
+    program = (
+        "import os, signal, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)\n"
+        f"    os.execv('/bin/sh', ['{marker}', '-c', 'sleep 60; :'])\n"
+        "time.sleep(60)"
+    )
+    begin = time.monotonic()
+    result = run(box, program, SMALL.model_copy(update={"wall_s": 1}))
+    assert result.killed == "wall"
+    assert time.monotonic() - begin < 15
+    assert not _running(marker)
+
+
+def test_a_daemon_does_not_outlive_its_program(box: Sandbox) -> None:
+    marker = f"caretbench-{os.getpid()}-daemon"
+    program = (
+        "import os\nif os.fork() == 0:\n    os.setsid()\n"
+        f"    os.execv('/bin/sh', ['{marker}', '-c', 'sleep 60; :'])"
+    )
+    result = run(box, program)
+    assert result.exit_code == 0
+    assert result.wall_s < 10
+    assert not _running(marker)
+
+
+def _running(marker: str) -> bool:
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:
+        listing = subprocess.run(
+            ["/bin/ps", "-eo", "args"], capture_output=True, text=True, check=True
+        ).stdout
+        if marker not in listing:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_the_launcher_can_be_neither_killed_nor_written_to(box: Sandbox) -> None:
+    result = run(
+        box,
+        "import os, signal\n"
+        "os.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)\n"
+        "for name in ('mem', 'fd', 'environ'):\n"
+        "    try:\n"
+        "        os.listdir('/proc/1/fd') if name == 'fd' else open(f'/proc/1/{name}', 'rb').read(1)\n"
+        "        print('OPEN', name)\n"
+        "    except OSError: pass\n"
+        "os.kill(-1, signal.SIGKILL)",
+    )
+    assert "OPEN" not in result.stdout.text
+    assert result.error is None
+    assert result.exit_code is not None or result.signal is not None
+
+
+def test_a_program_cannot_choose_to_be_our_fault(box: Sandbox) -> None:
+    for program in (
+        "import sys; sys.stderr.write('bwrap: No space left on device'); sys.exit(1)",
+        "import os\nfor number in range(3, 250):\n"
+        '    try: os.write(number, b\'{"error": "forged"}\\n\')\n'
+        "    except OSError: pass\n"
+        "os._exit(127)",
+        "import os; os.abort()",
+    ):
+        assert run(box, program).error is None
+
+
+def test_links_lead_nowhere(box: Sandbox, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    result = run(
+        box,
+        "import os\n"
+        f"os.symlink({str(secret)!r}, 'link')\n"
+        "try: print('READ', open('link').read())\n"
+        "except OSError: print('closed')\n"
+        "try: os.link('/usr/bin/env', 'hard'); print('LINKED')\n"
+        "except OSError: print('closed')\n"
+        "try: os.mknod('device', 0o60644, os.makedev(254, 0)); print('MADE')\n"
+        "except OSError: print('closed')",
+    )
+    assert result.stdout.text.split() == ["closed"] * 3
+
+
+def test_nothing_is_left_for_the_next_program(box: Sandbox) -> None:
+    run(box, "open('/tmp/left', 'w').write('x'); open('/dev/shm/left', 'w').write('x')")
+    result = run(box, "import os; print(os.path.exists('/tmp/left'), os.path.exists('/dev/shm/left'))")
+    assert result.stdout.text.split() == ["False", "False"]
+
+
+def test_files_input_and_the_work_folder(box: Sandbox) -> None:
+    result = box.run(
+        [PYTHON, "-c", "import sys, os; print(os.getcwd(), open('a/b.txt').read(), sys.stdin.read())"],
+        limits=SMALL,
+        files={"a/b.txt": "text \ud800".encode("utf-8", "replace")},
+        stdin=b"input",
+    )
+    assert result.stdout.text == f"{walls.WORK} text ? input\n"
+    with pytest.raises(ValueError, match="outside"):
+        box.run(["/bin/true"], limits=SMALL, files={"../../etc/passwd": ""})
+
+
+def test_a_compiler_can_leave_files_in_a_writable_folder(box: Sandbox, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    result = box.run(["/bin/sh", "-c", "echo made > /out/file"], limits=SMALL, writable={"/out": folder})
+    assert result.ok, result.stderr.text
+    assert (folder / "file").read_text() == "made\n"
+
+
+def test_the_sentinel_needs_the_word(box: Sandbox) -> None:
+    harness = (
+        "import os\na, b = map(int, os.environ['CARETBENCH_SENTINEL'].split(':'))\nword = os.read(a, 64)\n"
+        "os.write(b, {})"
+    )
+    for sent, reached in (("word", True), ("b'guess'", False), ("word + b'x'", False)):
+        result = box.run([PYTHON, "-c", harness.format(sent)], limits=SMALL, sentinel=True)
+        assert (result.exit_code, result.sentinel) == (0, reached)
+
+
+def test_interrupting_ends_what_runs(box: Sandbox) -> None:
+    own = Sandbox()
+    own.interrupt()
+    assert own.run(["/bin/sleep", "20"], limits=SMALL).error == "interrupted"
+    own.resume()
+    assert own.run(["/bin/true"], limits=SMALL).ok
+
+
+def test_without_bubblewrap_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        Sandbox().probe()
+
+
+def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new user namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(SandboxUnavailable, match="apparmor_restrict_unprivileged_userns"):
+        Sandbox(str(broken)).probe()
+
+
+@pytest.mark.skipif(display_server() is None, reason="Xvfb is not installed")
+def test_a_display_is_there_on_demand(box: Sandbox) -> None:
+    program = (
+        "import os, socket\ns = socket.socket(socket.AF_UNIX)\n"
+        "s.connect('/tmp/.X11-unix/X' + os.environ['DISPLAY'][1:]); print('connected')"
+    )
+    result = box.run([PYTHON, "-c", program], limits=Limits(), display=True)
+    assert result.stdout.text == "connected\n"
+
+
+def test_root_is_given_up_where_all_that_is_bound_can_be_read(box: Sandbox, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not started by root")
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    for mode, user in ((0o755, "unprivileged"), (0o700, "mapped-root")):
+        folder.chmod(mode)
+        for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+            parent.chmod(0o755)
+        result = box.run(["/bin/ls", "/packages"], limits=SMALL, read_only={"/packages": str(folder)})
+        assert result.ok, result.error
+        assert result.isolation is not None
+        assert result.isolation.user == user
+
+
+def test_mapped_root_is_bounded_too(box: Sandbox, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("not started by root")
+    folder = tmp_path / "packages"
+    folder.mkdir(mode=0o700)
+    program = (
+        "import os, time\nprint(os.getuid(), flush=True)\n"
+        "for _ in range(300):\n"
+        "    if os.fork() == 0: time.sleep(30); os._exit(0)\n"
+        "time.sleep(30)"
+    )
+    result = box.run([PYTHON, "-c", program], limits=SMALL, read_only={"/packages": str(folder)})
+    assert result.stdout.text == f"{walls.INSIDE_USER}\n"
+    assert result.killed == "processes" or "BlockingIOError" in result.stderr.text
