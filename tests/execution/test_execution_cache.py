@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def cache(tmp_path: Path) -> ResultCache:
 
 
 def test_the_key_holds_all_that_decides_and_not_the_id() -> None:
-    changed = [
+    changed: list[dict[str, Any]] = [
         {"source": "print(2)"}, {"language": "cpp"}, {"profile": "paper"}, {"variant": "common_headers"},
         {"needs": ("display",)}, {"limits": Limits(cpu_s=1)}, {"repeat": 1},
     ]  # fmt: skip

@@ -43,7 +43,7 @@ def test_exit_status_and_sentinel_decide_a_pass() -> None:
 
 
 def test_a_signal_at_the_cpu_limit_is_a_timeout() -> None:
-    assert judge(SandboxResult(signal=signal.SIGXCPU, cpu_s=5.0)) is Status.TIMEOUT
+    assert judge(SandboxResult(signal=signal.SIGXCPU, cpu_s=4.3)) is Status.TIMEOUT
     assert judge(SandboxResult(signal=signal.SIGKILL, cpu_s=5.9)) is Status.TIMEOUT
     assert judge(SandboxResult(signal=signal.SIGKILL, cpu_s=0.1)) is Status.RUNTIME_ERROR
     assert judge(SandboxResult(signal=signal.SIGSEGV, cpu_s=5.0)) is Status.RUNTIME_ERROR

@@ -26,7 +26,8 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
     "processes": (Status.RUNTIME_ERROR, "it had more than {limits.pids} processes"),
 }
 
-_CPU_SIGNALS = (signal.SIGXCPU, signal.SIGKILL)
+_NEAR_THE_LIMIT = 0.8
+"""The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
 
 _MISSING_MODULE = (
     re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
@@ -62,7 +63,9 @@ def classify(
     if result.killed is not None:
         status, reason = _KILLED[result.killed]
         return status, reason.format(limits=limits)
-    if result.signal in _CPU_SIGNALS and result.cpu_s >= 0.9 * limits.cpu_s:
+    if result.signal == signal.SIGXCPU or (
+        result.signal == signal.SIGKILL and result.cpu_s >= _NEAR_THE_LIMIT * limits.cpu_s
+    ):
         return Status.TIMEOUT, _KILLED["cpu"][1].format(limits=limits)
     if result.exit_code is None and result.signal is None:
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
