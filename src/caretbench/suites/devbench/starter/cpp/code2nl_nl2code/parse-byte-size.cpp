@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-namespace quota {
-
 /**
  * @brief Formats a number of bytes with the largest unit that divides it.
  * @param bytes The number of bytes.
@@ -54,15 +52,13 @@ std::uint64_t parseByteSize(std::string_view text) {
         bytes *= 1024;
     }
     return bytes;
-}
-
-}  // namespace quota⟧
+}⟧
 ⟦tests⟧
 
 template <typename Error>
 bool refuses(std::string_view text) {
     try {
-        quota::parseByteSize(text);
+        parseByteSize(text);
     } catch (const Error&) {
         return true;
     }
@@ -70,7 +66,6 @@ bool refuses(std::string_view text) {
 }
 
 int main() {
-    using quota::parseByteSize;
     assert(parseByteSize("0") == 0);
     assert(parseByteSize("512") == 512);
     assert(parseByteSize("007") == 7);
@@ -80,7 +75,7 @@ int main() {
     assert(parseByteSize("2g") == 2147483648u);
     assert(parseByteSize("0G") == 0);
     assert(parseByteSize("18446744073709551615") == 18446744073709551615u);
-    assert(quota::formatByteSize(parseByteSize("3072k")) == "3M");
+    assert(formatByteSize(parseByteSize("3072k")) == "3M");
 
     for (std::string_view text : {"", "K", "12KB", "1 K", " 1", "1 ", "-1", "+1", "1T", "1.5M", "M1", "1K1", "0x10"}) {
         assert(refuses<std::invalid_argument>(text));

@@ -24,8 +24,8 @@ struct Overloaded : Cases... {
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-/// The alarms that the events of a night raise, in order. Above 30 degrees a room is "hot", below 5 "cold"; an open
-/// door raises "open". A heartbeat raises nothing. At -273 degrees and below the sensor is broken: std::domain_error.
+/// The alarms that the events of a night raise, in order: "hot lab" above 30 degrees, "cold lab" below 5, "open lab" for
+/// an open door. A heartbeat raises nothing. At -273 degrees and below the sensor is broken: std::domain_error.
 std::vector<std::string> alarms(const std::vector<Event>& events) {
     std::vector<std::string> raised;
     for (const Event& event : events) {
