@@ -1,0 +1,94 @@
+"""A summary as JSON, as CSV in long form (one number a line) and as Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from caretbench.report.estimates import Estimate
+from caretbench.report.summary import Cell, Column, Summary
+from caretbench.report.tables import Table
+from caretbench.report.terminal import summary_tables
+
+CSV_FIELDS = (
+    "suite",
+    "run",
+    "model",
+    "parameters",
+    "policy",
+    "profile",
+    "scope",
+    "language",
+    "category",
+    "mode",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "problems",
+    "method",
+)
+
+
+def to_json(summary: Summary) -> str:
+    """The whole summary; rates run from 0 to 1. :meth:`Summary.model_validate_json` reads it back."""
+    return summary.model_dump_json(indent=2)
+
+
+def to_csv(summary: Summary) -> str:
+    """One line per model, scope and metric; rates run from 0 to 1, the scope says which problems were counted."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
+    writer.writeheader()
+    for column in summary.columns:
+        common = {name: getattr(column, name) for name in ("model", "parameters", "policy", "profile")}
+        for scope, cell in _scopes(column):
+            for metric, estimate in _estimates(cell):
+                writer.writerow(
+                    {"suite": summary.suite, "run": summary.run, "scope": scope, "metric": metric}
+                    | common
+                    | dict(cell.labels)
+                    | estimate.model_dump(include={"value", "low", "high", "problems", "method"})
+                )
+        if column.coverage is not None:
+            row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
+            writer.writerow({"suite": summary.suite, "run": summary.run, "scope": "all"} | common | row)
+    return stream.getvalue()
+
+
+def _scopes(column: Column) -> Iterator[tuple[str, Cell]]:
+    yield "all", column.overall
+    if column.valid is not None:
+        yield "valid", column.valid
+    if column.net_of_empty is not None:
+        yield "net_of_empty", column.net_of_empty
+    for stratum, cells in column.strata.items():
+        for cell in cells:
+            yield stratum, cell
+
+
+def _estimates(cell: Cell) -> Iterator[tuple[str, Estimate]]:
+    for k, estimate in cell.pass_at.items():
+        yield f"pass@{k}", estimate
+    yield from cell.similarity.items()
+
+
+def to_markdown(summary: Summary, *, published: bool = False) -> str:
+    """The tables of the terminal as Markdown."""
+    parts = [f"# {summary.suite}: {summary.run}".rstrip(": ")]
+    parts += [table_to_markdown(table) for table in summary_tables(summary, published=published)]
+    parts += [f"- {note}" for note in (*summary.warnings, *summary.notes)]
+    return "\n\n".join(parts)
+
+
+def table_to_markdown(table: Table) -> str:
+    """One table under its title; bars in texts are escaped."""
+    lines = [f"## {table.title}", "", _line(table.heads)]
+    lines.append(_line(["---:" if numeric else "---" for numeric in table.numeric]))
+    lines += [_line([f"{f.text} ({f.note})" if f.note else f.text for f in row]) for row in table.rows]
+    return "\n".join(lines + (["", table.caption] if table.caption else []))
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in texts) + " |"

@@ -1,0 +1,181 @@
+"""The page: one HTML file that holds everything it needs and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from caretbench.report import charts, tables
+from caretbench.report.compare import ComparisonReport, comparison_tables
+from caretbench.report.frame import Run
+from caretbench.report.published import beside_published
+from caretbench.report.samples import DEFAULT_LIMIT, pack_samples, to_island
+from caretbench.report.summary import Column, Summary
+
+HEAT_MAPS = 12
+"""At most so many heat maps: one a model, best first."""
+
+STRATUM_CHARTS = ("language", "category", "mode")
+
+
+def render_html(
+    summary: Summary,
+    run: Run,
+    *,
+    published: bool = False,
+    samples: int = DEFAULT_LIMIT,
+    comparison: ComparisonReport | None = None,
+) -> str:
+    """The report of one run as a page.
+
+    Args:
+        summary: The numbers.
+        run: The rows, for the sample browser.
+        published: Show the numbers that the suite's paper prints beside ours.
+        samples: At most so many entries in the sample browser; 0 leaves it out.
+        comparison: A comparison to show above the rest.
+
+    Returns:
+        HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
+        policy lets nothing else run or load.
+    """
+    specs: dict[str, charts.Spec] = {}
+    packed = pack_samples(run.frame, run.problems, run.completions, samples) if samples else None
+    return _render(
+        title=f"{summary.suite}: {summary.run}".rstrip(": "),
+        summary=summary,
+        groups=[_group(number, *group, specs) for number, group in enumerate(tables.groups(summary))],
+        left_out=tables.left_out_table(summary),
+        discordant=tables.discordant_tables(summary),
+        published=tables.published_table(beside_published(summary)) if published else None,
+        comparison=comparison_tables(comparison) if comparison else [],
+        facts=list(manifest_facts(summary.manifest)),
+        samples=packed,
+        specs=specs,
+    )
+
+
+def render_comparison(comparison: ComparisonReport) -> str:
+    """A comparison of runs as a page of its own, as self-contained as a report."""
+    return _render(
+        title=f"Comparison with {comparison.first}",
+        summary=None,
+        groups=[],
+        left_out=None,
+        discordant=(),
+        published=None,
+        comparison=comparison_tables(comparison),
+        facts=[],
+        samples=None,
+        specs={},
+    )
+
+
+def _render(*, specs: Mapping[str, Any], samples: Mapping[str, Any] | None, **values: Any) -> str:
+    own = _asset("report.js")
+    scripts = [_vega_bundle(), own] if specs else [own]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            **values,
+            style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
+            scripts=[Markup(script) for script in scripts],  # noqa: S704  # the bundle and a file of this package
+            policy=_policy(scripts),
+            specs=Markup(to_island(specs)) if specs else None,  # noqa: S704  # escaped for this place
+            samples=Markup(to_island(samples)) if samples else None,  # noqa: S704  # escaped for this place
+        )
+    )
+
+
+def _group(
+    number: int, profile: str, policy: str, columns: Sequence[Column], specs: dict[str, charts.Spec]
+) -> dict[str, Any]:
+    """Everything about one profile and policy; the charts' specifications go to ``specs``."""
+    drawn: list[dict[str, str]] = []
+
+    def draw(name: str, title: str, spec: charts.Spec | None) -> None:
+        if spec is not None:
+            identity = f"chart-{number}-{name}"
+            specs[identity] = spec
+            drawn.append({"id": identity, "title": title, "text": str(spec["description"])})
+
+    for stratum in STRATUM_CHARTS:
+        draw(stratum, f"pass@1 by {stratum}", charts.rates_by(columns, stratum))
+    draw("status", "How completions ended", charts.status_shares(columns))
+    best = sorted(tables.pass_columns(columns), key=lambda column: -column.overall.pass_at[1].value)
+    for place, column in enumerate([column for column in best if not column.baseline][:HEAT_MAPS]):
+        title = f"{column.title}: pass@1 by language and category"
+        draw(f"heat-{place}", title, charts.heat_map(column))
+    draw("similarity", "Similarity against pass rate", charts.similarity_against_passing(columns))
+    detail = [tables.stratum_table(columns, name) for name in (*STRATUM_CHARTS, "language / category")]
+    judged = tables.pass_columns(columns)
+    return {
+        "id": f"group-{number}",
+        "profile": profile,
+        "policy": policy,
+        "headline": tables.headline(judged) if judged else None,
+        "similarity": tables.similarity_table(columns),
+        "charts": drawn,
+        "details": [table for table in (*detail, tables.status_table(columns)) if table is not None],
+    }
+
+
+def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The manifest as names and texts, nested names joined by dots; problem lists stand elsewhere."""
+    for name, value in manifest.items():
+        if not path and name == "left_out":
+            continue
+        if isinstance(value, Mapping):
+            yield from manifest_facts(value, f"{path}{name}.")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            for place, item in enumerate(value):
+                entry = item if isinstance(item, Mapping) else {"": item}
+                yield from manifest_facts(entry, f"{path}{name}[{place}].")
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{path}{name}".rstrip("."), text
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Only these scripts run (none that a completion smuggles in), and nothing is loaded from anywhere.
+
+    Vega compiles its expressions, which needs ``unsafe-eval``; it sets styles on the elements that it draws.
+    """
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return f"default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _vega_bundle() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default
+
+
+def _asset(name: str) -> str:
+    return resources.files("caretbench.report").joinpath("templates", name).read_text("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("caretbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = tables.percent
+    return environment

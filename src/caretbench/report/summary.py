@@ -1,0 +1,282 @@
+"""The summary of a run: every number that the terminal, the exports and the page show, in one JSON-able value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from pydantic import Field, JsonValue
+
+from caretbench.metrics.intervals import RESAMPLES
+from caretbench.problem import Problem
+from caretbench.report.discordant import DiscordantCase, discordant_cases
+from caretbench.report.estimates import (
+    Correlation,
+    Estimate,
+    Reported,
+    SimilarityColumn,
+    correlate,
+    fold_problems,
+    pass_estimates,
+    similarity_columns,
+    similarity_estimates,
+)
+from caretbench.report.frame import BASELINES, GROUP, metric_columns
+from caretbench.report.left_out import LeftOut, find_left_out
+
+STRATUM_RESAMPLES = 2000
+"""Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
+
+COVERAGE_WANTED = 0.98
+"""Below this share of verdicts a run has failed (DESIGN section 4)."""
+
+STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("mode",), ("language", "category"))
+
+
+class Cell(Reported):
+    """The numbers of one part of the problems: all of them, a language, a category in a language, ..."""
+
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    problems: int
+    left_out: int
+    pass_at: Mapping[int, Estimate]
+    if_left_out_failed: float | None = None
+    if_left_out_passed: float | None = None
+    similarity: Mapping[str, Estimate] = Field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The labels' values in one text; ``all`` where there are none."""
+        return " / ".join(self.labels.values()) or "all"
+
+
+class Column(Reported):
+    """Everything about one model with one set of parameters, under one policy and one profile."""
+
+    model: str
+    parameters: str
+    policy: str
+    profile: str
+    title: str
+    baseline: bool
+    samples: int
+    completions: int
+    verdicts: int
+    expected: int
+    coverage: float | None
+    overall: Cell
+    strata: Mapping[str, tuple[Cell, ...]]
+    valid: Cell | None = None
+    net_of_empty: Cell | None = None
+    passed_by_empty: int = 0
+    statuses: Mapping[str, int] = Field(default_factory=dict)
+    similarity_titles: Mapping[str, str] = Field(default_factory=dict)
+    correlation: Correlation | None = None
+
+
+class Summary(Reported):
+    """A run in numbers. Rates, similarities and coverage run from 0 to 1."""
+
+    schema_version: int = 1
+    suite: str
+    run: str
+    seed: int
+    problems: int
+    verdicts: Mapping[str, int] = Field(default_factory=dict)
+    columns: tuple[Column, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    discordant: tuple[DiscordantCase, ...] = ()
+    discordant_totals: Mapping[str, int] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """Why a number is not to be believed."""
+    notes: tuple[str, ...] = ()
+    manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+
+def summarise(
+    frame: pl.DataFrame,
+    problems: Sequence[Problem],
+    manifest: Mapping[str, Any],
+    *,
+    run: str = "",
+    discordant_limit: int = 40,
+) -> Summary:
+    """Summarise a run.
+
+    Args:
+        frame: The table of :func:`caretbench.report.frame.build_frame`.
+        problems: The problems that the run was about; those without any row lower the coverage.
+        manifest: The run's manifest; ``seed`` seeds the bootstrap, ``left_out`` names problems by cause.
+        run: The run's name.
+        discordant_limit: How many discordant cases to list of each kind; their total is always given.
+
+    Returns:
+        One column per model, parameters, policy and profile: models first, then baselines.
+    """
+    seed = int(manifest.get("seed") or 0)
+    left_out = find_left_out(frame, problems, manifest)
+    columns = tuple(
+        _column(group, frame, problems, left_out, seed)
+        for group in sorted(frame.partition_by(*GROUP), key=_group_order)
+    )
+    cases = discordant_cases(frame.filter(~pl.col("model").is_in(BASELINES)), discordant_limit)
+    verdicts = dict(
+        frame.unique("problem_id")
+        .filter(pl.col("verdict").is_not_null())["verdict"]
+        .value_counts()
+        .sort("verdict")
+        .iter_rows()
+    )
+    suite = manifest.get("suite") or (problems[0].suite if problems else "")
+    return Summary(
+        suite=str(suite),
+        run=run,
+        seed=seed,
+        problems=len(problems),
+        verdicts=verdicts,
+        columns=columns,
+        left_out=left_out,
+        discordant=cases.listed,
+        discordant_totals=cases.totals,
+        warnings=tuple(_warnings(columns)),
+        notes=tuple(_notes(columns)),
+        manifest=dict(manifest),
+    )
+
+
+def _group_order(group: pl.DataFrame) -> tuple[object, ...]:
+    model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
+    rank = BASELINES.index(model) + 1 if model in BASELINES else 0
+    return (profile, rank, model.lower(), parameters, policy)
+
+
+def _column(
+    group: pl.DataFrame,
+    frame: pl.DataFrame,
+    problems: Sequence[Problem],
+    left_out: Sequence[LeftOut],
+    seed: int,
+) -> Column:
+    model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
+    excluded = {problem for entry in left_out if entry.profile == profile for problem in entry.problems}
+    known = similarity_columns(profile, [name for name in metric_columns(group) if group[name].count() > 0])
+    table = fold_problems(group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded))), known)
+    eligible = table.filter(pl.col("eligible"))
+    samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
+    expected = samples * sum(problem.id not in excluded for problem in problems)
+    verdicts = int(eligible["samples"].sum())
+    empty = _passed_by_empty(frame, profile)
+    net = eligible.filter(~pl.col("problem_id").is_in(list(empty)))
+    overall = _cell({}, table, known, profile, seed)
+    believed = table.filter(pl.col("valid"))
+    has_verdicts = table["valid"].count() > 0
+    return Column(
+        model=model,
+        parameters=parameters,
+        policy=policy,
+        profile=profile,
+        title=_title(model, parameters, frame),
+        baseline=model in BASELINES,
+        samples=samples,
+        completions=group.height,
+        verdicts=verdicts,
+        expected=expected,
+        coverage=verdicts / expected if expected and group["counted"].count() else None,
+        overall=overall,
+        strata=dict(_strata(table, known, profile, seed)),
+        valid=_cell({}, believed, known, profile, seed) if has_verdicts else None,
+        net_of_empty=_cell({}, net, known, profile, seed) if _has_baseline(frame, "empty", profile) else None,
+        passed_by_empty=len(empty - excluded),
+        statuses=dict(
+            group["status"]
+            .drop_nulls()
+            .value_counts()
+            .sort("count", "status", descending=[True, False])
+            .iter_rows()
+        ),
+        similarity_titles={column.name: column.title for column in known},
+        correlation=correlate(eligible.filter(pl.col("samples") > 0), known),
+    )
+
+
+def _title(model: str, parameters: str, frame: pl.DataFrame) -> str:
+    """The model's name; with a few letters of the parameter hash where the run holds it more than once."""
+    several = frame.filter(pl.col("model") == model)["parameters"].n_unique() > 1
+    return f"{model} ({parameters[:8]})" if several else model
+
+
+def _strata(
+    table: pl.DataFrame, known: tuple[SimilarityColumn, ...], profile: str, seed: int
+) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    for names in STRATA:
+        labelled = table.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
+        if labelled.is_empty() or (len(names) == 1 and labelled[names[0]].n_unique() < 1):
+            continue
+        cells = [
+            _cell({name: str(part[name][0]) for name in names}, part, known, profile, seed)
+            for part in labelled.partition_by(*names, maintain_order=False)
+        ]
+        yield " / ".join(names), tuple(sorted(cells, key=lambda cell: tuple(cell.labels.values())))
+
+
+def _cell(
+    labels: Mapping[str, str],
+    table: pl.DataFrame,
+    known: tuple[SimilarityColumn, ...],
+    profile: str,
+    seed: int,
+) -> Cell:
+    """Pass rates over the eligible problems, similarities over all: a text needs no toolchain to be compared."""
+    eligible = table.filter(pl.col("eligible"))
+    resamples = STRATUM_RESAMPLES if labels else RESAMPLES
+    pass_at = pass_estimates(eligible, profile, seed, resamples)
+    failed, passed = None, None
+    if 1 in pass_at and table.height:
+        certain = pass_at[1].value * eligible.height
+        failed, passed = certain / table.height, (certain + table.height - eligible.height) / table.height
+    return Cell(
+        labels=labels,
+        problems=eligible.height,
+        left_out=table.height - eligible.height,
+        pass_at=pass_at,
+        if_left_out_failed=failed,
+        if_left_out_passed=passed,
+        similarity=similarity_estimates(table, known, seed, resamples),
+    )
+
+
+def _has_baseline(frame: pl.DataFrame, name: str, profile: str) -> bool:
+    rows = frame.filter((pl.col("model") == name) & (pl.col("profile") == profile))
+    return rows["passed"].count() > 0
+
+
+def _passed_by_empty(frame: pl.DataFrame, profile: str) -> set[str]:
+    """Problems that an empty answer passes: they measure nothing."""
+    rows = frame.filter((pl.col("model") == "empty") & (pl.col("profile") == profile) & pl.col("passed"))
+    return set(rows["problem_id"])
+
+
+def _warnings(columns: Sequence[Column]) -> Iterator[str]:
+    for column in columns:
+        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+            yield (
+                f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; "
+                "the run has failed, its rates are not to be believed."
+            )
+
+
+def _notes(columns: Sequence[Column]) -> Iterator[str]:
+    if any(len(cells) > 1 for column in columns for cells in column.strata.values()):
+        count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
+        yield (
+            f"Intervals hold one at a time: of {count} strata per model about one in twenty misses its value "
+            "by chance. Use compare, which corrects for the number of tests (Holm), before calling strata different."
+        )
+    warnings = {
+        estimate.warning
+        for column in columns
+        for estimate in column.overall.pass_at.values()
+        if estimate.warning is not None
+    }
+    yield from sorted(warnings)

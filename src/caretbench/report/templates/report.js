@@ -1,0 +1,222 @@
+"use strict";
+(() => {
+  const island = (id) => {
+    const element = document.getElementById(id);
+    return element ? JSON.parse(element.textContent) : null;
+  };
+  const make = (tag, options = {}, ...children) => {
+    const { data, ...rest } = options;
+    const element = Object.assign(document.createElement(tag), rest);
+    Object.assign(element.dataset, data || {});
+    element.append(...children.filter((child) => child !== null && child !== undefined));
+    return element;
+  };
+
+  // Tables sort by the value behind each field; numbers by size, words by the alphabet.
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, place) => head.firstElementChild.addEventListener("click", () => {
+      const numeric = head.classList.contains("number");
+      const before = head.getAttribute("aria-sort");
+      const direction = before ? (before === "ascending" ? -1 : 1) : numeric ? -1 : 1;
+      const value = (row) => row.cells[place].dataset.v;
+      const order = (a, b) => numeric ? value(a) - value(b) : value(a).localeCompare(value(b), "en", { numeric: true });
+      const body = table.tBodies[0];
+      body.append(...[...body.rows].sort((a, b) => direction * order(a, b)));
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+    }));
+  }
+
+  // Charts take their colours from the style sheet, so one drawing serves dark, light and print.
+  const specs = island("chart-data") || {};
+  for (const [id, spec] of Object.entries(specs)) {
+    vegaEmbed(document.getElementById(id), spec, { actions: false, renderer: "svg", logLevel: 1 })
+      .catch((error) => { document.getElementById(id).textContent = `This chart could not be drawn: ${error.message}`; });
+  }
+
+  const packed = island("sample-data");
+  if (!packed) return;
+
+  const [PROBLEM, COLUMN, SAMPLES, TEXT, STATUS, COUNTED, PASSED, STAGE, MESSAGE, COSINE] = Array(10).keys();
+  const { problems, columns, strings, entries } = packed;
+  const text = (place) => place === null ? null : strings[place];
+  const words = (value) => (value === null || value === undefined ? "none" : String(value).replaceAll("_", " "));
+  const several = (name) => new Set(columns.map((column) => column[name])).size > 1;
+  const columnName = (column) => [column.model]
+    .concat(several("parameters") && column.parameters !== "none" ? [column.parameters.slice(0, 8)] : [])
+    .concat(several("profile") ? [column.profile] : []).concat(several("policy") ? [column.policy] : []).join(" · ");
+
+  const form = document.getElementById("filters");
+  const list = document.getElementById("sample-list");
+  const article = document.getElementById("sample");
+  const count = document.getElementById("sample-count");
+  const PAGE = 100;
+
+  const fill = (name, values, label = words) => {
+    const present = [...new Set(values)].filter((value) => value !== null && value !== undefined);
+    form[name].append(make("option", { value: "", textContent: "all" }),
+      ...present.map((value) => make("option", { value: String(value), textContent: label(value) })));
+    form[name].closest("label").hidden = present.length === 0;
+  };
+  fill("column", columns.keys(), (place) => columnName(columns[place]));
+  fill("language", problems.map((problem) => problem.language).sort());
+  fill("category", problems.map((problem) => problem.category).sort());
+  fill("status", entries.map((entry) => text(entry[STATUS])).sort());
+
+  let matching = [];
+  let shown = 0;
+  const matches = (entry) => {
+    const problem = problems[entry[PROBLEM]];
+    return (!form.column.value || String(entry[COLUMN]) === form.column.value)
+      && (!form.language.value || problem.language === form.language.value)
+      && (!form.category.value || problem.category === form.category.value)
+      && (!form.status.value || text(entry[STATUS]) === form.status.value)
+      && problem.id.toLowerCase().includes(form.text.value.trim().toLowerCase());
+  };
+  const tone = (entry) => entry[PASSED] === true ? "pass" : entry[PASSED] === false ? "fail" : "none";
+  const times = (entry) => entry[SAMPLES].length > 1 ? ` ×${entry[SAMPLES].length}` : "";
+
+  const showMore = () => {
+    list.querySelector(".show-more")?.remove();
+    const next = matching.slice(shown, shown + PAGE);
+    list.append(...next.map((entry) => {
+      const problem = problems[entry[PROBLEM]];
+      return make("button", { type: "button", onclick: (event) => open(entry, event.currentTarget) },
+        make("span", { className: "name", textContent: problem.id }),
+        make("span", { className: "what" },
+          make("span", { textContent: columnName(columns[entry[COLUMN]]) + times(entry) }),
+          make("span", { className: tone(entry), textContent: words(text(entry[STATUS])) })));
+    }));
+    shown += next.length;
+    if (shown < matching.length) {
+      list.append(make("button", {
+        type: "button", className: "show-more", textContent: `Show ${Math.min(PAGE, matching.length - shown)} more`,
+        onclick: () => { const first = shown; showMore(); list.children[first]?.focus(); },
+      }));
+    }
+  };
+  const filter = () => {
+    matching = entries.filter(matches);
+    shown = 0;
+    list.replaceChildren();
+    showMore();
+    const limit = entries.length < packed.total ? `; this page holds ${entries.length} of ${packed.total} (--samples holds more)` : "";
+    count.textContent = `${matching.length} of ${entries.length} distinct completions${limit}. `
+      + "Equal completions of one problem stand as one; the number after × counts them.";
+    if (matching.length) open(matching[0], list.firstElementChild);
+    else article.replaceChildren(make("p", { className: "caption", textContent: "Nothing matches these filters." }));
+  };
+
+  // A token diff by the longest common subsequence: words, single marks, and each kind of blank are tokens.
+  const tokens = (value) => value.match(/\r?\n|\t+| +|\w+|[^\w\s]|\s/g) || [];
+  const LARGEST = 1500;
+  const diff = (before, after) => {
+    let a = tokens(before);
+    let b = tokens(after);
+    if (a.length > LARGEST || b.length > LARGEST) {
+      a = before.split(/(?<=\n)/);
+      b = after.split(/(?<=\n)/);
+    }
+    const width = b.length + 1;
+    const common = new Uint16Array((a.length + 1) * width);
+    for (let i = a.length - 1; i >= 0; i--) {
+      for (let j = b.length - 1; j >= 0; j--) {
+        common[i * width + j] = a[i] === b[j]
+          ? common[(i + 1) * width + j + 1] + 1
+          : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
+      }
+    }
+    const parts = [];
+    const push = (kind, token) => {
+      const last = parts[parts.length - 1];
+      if (last && last[0] === kind) last[1] += token;
+      else parts.push([kind, token]);
+    };
+    let i = 0;
+    let j = 0;
+    while (i < a.length || j < b.length) {
+      if (i < a.length && j < b.length && a[i] === b[j]) { push("same", a[i]); i++; j++; }
+      else if (i < a.length && (j === b.length || common[(i + 1) * width + j] >= common[i * width + j + 1])) push("del", a[i++]);
+      else push("ins", b[j++]);
+    }
+    return joined(parts);
+  };
+  // A blank or a lone mark between two changes is no common ground: what surrounds it reads better as one change.
+  const joined = (parts) => {
+    const result = [];
+    let removed = "";
+    let added = "";
+    const flush = () => {
+      if (removed) result.push(["del", removed]);
+      if (added) result.push(["ins", added]);
+      removed = "";
+      added = "";
+    };
+    parts.forEach(([kind, value], place) => {
+      const inside = removed && added && place < parts.length - 1 && value.trim().length < 2 && !value.includes("\n");
+      if (kind === "del") removed += value;
+      else if (kind === "ins") added += value;
+      else if (inside) { removed += value; added += value; }
+      else { flush(); result.push([kind, value]); }
+    });
+    flush();
+    return result;
+  };
+  const visible = (value) => value.replace(/ /g, "·").replace(/\t/g, "→\t").replace(/\r/g, "␍").replace(/\n/g, "↵\n");
+  const drawDiff = (before, after) => {
+    const parts = diff(before, after);
+    if (parts.every(([kind]) => kind === "same")) return make("pre", { className: "diff", textContent: after || "(empty)" });
+    const nodes = parts.map(([kind, value]) => kind === "same"
+      ? document.createTextNode(value)
+      : make(kind, { textContent: /\S/.test(value) && !/^\s|\s$/.test(value) ? value : visible(value) }));
+    return make("pre", { className: "diff" }, ...nodes);
+  };
+
+  const fact = (name, value, className = "") => value === null || value === undefined || value === ""
+    ? null : make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value, className }));
+  const open = (entry, button) => {
+    list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    button?.setAttribute("aria-current", "true");
+    const problem = problems[entry[PROBLEM]];
+    const column = columns[entry[COLUMN]];
+    const answer = text(entry[TEXT]);
+    const message = text(entry[MESSAGE]);
+    const note = answer === null ? "(the provider answered nothing)" : answer === "" ? "(empty)" : null;
+    const same = answer !== null && answer === problem.reference;
+    const close = !same && answer !== null && answer.trim() === problem.reference.trim();
+    article.replaceChildren(
+      make("h3", { textContent: problem.id }),
+      make("dl", {},
+        fact("Model", column.model), fact("Policy", column.policy), fact("Profile", column.profile),
+        fact("Language", problem.language), fact("Category", problem.category && words(problem.category)),
+        fact("Mode", problem.mode && words(problem.mode)),
+        fact("Samples", entry[SAMPLES].map((sample) => sample + 1).join(", ")),
+        fact("Status", words(text(entry[STATUS])) + (text(entry[STAGE]) ? ` (${text(entry[STAGE])})` : ""), tone(entry)),
+        fact("Counted", entry[COUNTED] === false ? "no: this says nothing about the model" : null),
+        fact("Cosine", entry[COSINE] === null ? null : entry[COSINE].toFixed(3))),
+      make("h4", { textContent: "Completion in its place, as it came" }),
+      make("div", { className: "program" },
+        make("pre", { className: "quiet", tabIndex: 0, textContent: (problem.prefixCut ? "…\n" : "") + problem.prefix }),
+        make("pre", { className: "answer", tabIndex: 0, textContent: note ?? answer }),
+        make("pre", { className: "quiet", tabIndex: 0, textContent: problem.suffix + (problem.suffixCut ? "\n…" : "") || "(no suffix)" })),
+      make("h4", { textContent: same ? "Equal to the reference" : "Reference and completion" },
+        same ? null : make("span", { className: "legend" },
+          make("del", { textContent: "only in the reference" }), " ", make("ins", { textContent: "only in the completion" }),
+          close ? " They differ in blanks only." : "")),
+      same ? "" : drawDiff(problem.reference, answer ?? ""),
+      ...(message ? [make("h4", { textContent: "What the program said" }), make("pre", { className: "message", textContent: message })] : []));
+  };
+
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = step && (step > 0 ? document.activeElement.nextElementSibling : document.activeElement.previousElementSibling);
+    if (!next || !list.contains(document.activeElement)) return;
+    event.preventDefault();
+    next.focus();
+    if (!next.classList.contains("show-more")) next.click();
+  });
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  filter();
+})();
