@@ -34,6 +34,7 @@ class Debian:
         if spec.language == "java":
             say(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
             jars = {jar for package in versions for jar in _jars(package)}
+            jars = {jar for jar in jars if not any(map(jar.match, spec.exclude_jars))}
             (folder / JARS).mkdir()
             for jar in sorted(jars):
                 shutil.copyfile(jar, folder / JARS / jar.name)

@@ -48,6 +48,8 @@ class Spec(Frozen):
     """Modules to import, packages to require or classes to find once it is built."""
     offline_repository: str | None = None
     """Maven: a local repository to resolve from without a network."""
+    exclude_jars: tuple[str, ...] = ()
+    """Java: jars (patterns of names) that a Debian package brings and a class path must not hold."""
     include_folders: tuple[str, ...] = ()
     link_rules: tuple[LinkRule, ...] = ()
     notes: str = ""

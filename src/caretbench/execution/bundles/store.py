@@ -75,6 +75,8 @@ def bundle_key(spec: Spec) -> str:
     """16 hexadecimal digits of the hash of what decides a bundle's content: packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
+    if spec.exclude_jars:
+        decides["exclude_jars"] = spec.exclude_jars
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
 
 
