@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.syntax import fault_count, parse
-from caretbench.validation.mutants import VAGUE_COMMENT, mutants, only_comment, stub
+from caretbench.validation.mutants import REACH_ONLY, VAGUE_COMMENT, mutants, only_comment, stub
 
 
 def _problem(
@@ -72,7 +72,7 @@ def test_only_the_reference_is_changed() -> None:
     problem = _problem("a = 1\nb = ", "2 + 3", "\nassert a + b == 6\n")
     found = mutants(problem, 100)
     assert {mutant.text for mutant in found} >= {"3 + 3", "2 + 4", "2 - 3"}
-    assert {mutant.name for mutant in found} == {"number", "arithmetic", "throw"}
+    assert {mutant.name for mutant in found} == {"number", "arithmetic", "crash"}
 
 
 def test_a_part_of_a_function_gets_an_early_return() -> None:
@@ -128,7 +128,8 @@ def test_leaving_main_early_is_no_mutant() -> None:
         "java",
     )
     assert not _texts(problem, "stub")
-    assert _texts(problem, "throw") == ['if (true) throw new RuntimeException("mutant"); int a = 1 + 1;\n']
+    assert not _texts(problem, "throw")
+    assert _texts(problem, "crash") == ['if (true) throw new RuntimeException("mutant"); int a = 1 + 1;\n']
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,17 @@ def test_types_without_a_value_of_their_own(language: str, reference: str) -> No
     assert "stub" not in names
     assert "return_value" not in names
     assert "throw" in names
+
+
+def test_assertions_of_the_reference_are_not_mutated() -> None:
+    reference = "a = f(1)\nassert a == 2, 'no'\n"
+    problem = _problem("def f(a):\n    return a + 1\n", reference, "")
+    kinds = [mutant.name for mutant in mutants(problem, 100)]
+    assert set(kinds) == {"number", "dropped_line", "dropped_statement", "crash"}
+    assert kinds[-1] in REACH_ONLY
+    assert _texts(problem, "number") == ["a = f(2)\nassert a == 2, 'no'\n"]
+    script = _problem("", "assert.equal(f(1), 2);\n", "", "javascript")
+    assert {mutant.name for mutant in mutants(script)} <= REACH_ONLY
 
 
 def test_imports_and_loops_are_left_alone() -> None:

@@ -1,14 +1,14 @@
 """Mutants for the gate: wrong answers that parse and should compile, and that a check worth its name kills.
 
-A mutant that merely does not compile proves nothing, so changes are chosen that keep types and
-reachability: a guard with a throw, an early return of the type's default, a negated condition. None is
-guaranteed to compile or to be wrong: the gate runs them until one fails at run time.
+A mutant that merely does not compile proves nothing, so changes are chosen that keep types and reachability:
+a guard with a throw, an early return of the type's default, a negated condition. None is guaranteed to compile
+or to be wrong: the gate runs them until one fails at run time. Mutants called ``crash`` come last: a throw at the
+top level or in the main function stops any program, whether or not it checks what the reference did.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
@@ -17,10 +17,12 @@ from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.comments import Comment, comments
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
-from caretbench.validation.mutation import OPERATORS
+from caretbench.validation.mutation import CRASH, OPERATORS
 from caretbench.validation.mutation_subject import Edit, Subject
 from caretbench.validation.mutation_tables import TABLES
 
+REACH_ONLY = frozenset({CRASH})
+"""Names of mutants whose failure shows that the place is run, not that anything is checked."""
 VAGUE_COMMENT = "vague_comment"
 """The name of mutants of comments: running the program cannot kill them."""
 
@@ -85,11 +87,11 @@ def _vague_comments(problem: Problem) -> list[Mutant]:
     return [Mutant(VAGUE_COMMENT, lead + body + tail)]
 
 
-def _in_turn(subject: Subject) -> Iterator[Edit]:
-    """The first change of every kind, then the second of every kind, up to the third."""
+def _in_turn(subject: Subject) -> list[Edit]:
+    """The first change of every kind, then the second of every kind, up to the third; crashes last."""
     kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
-    for row in zip_longest(*kinds):
-        yield from (edit for edit in row if edit is not None)
+    edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
+    return sorted(edits, key=lambda edit: edit.name in REACH_ONLY)
 
 
 def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:

@@ -14,6 +14,9 @@ import tree_sitter
 from caretbench.validation.mutation_subject import Edit, Subject
 from caretbench.validation.mutation_tables import SWAPS
 
+CRASH = "crash"
+"""The name of throws in code that every run passes, at the top level or in the main function."""
+
 _IMPORTS = frozenset(
     {"import_statement", "import_from_statement", "preproc_include", "export_statement", "literal_type"}
 )
@@ -74,6 +77,11 @@ def _is_entry(subject: Subject, function: tree_sitter.Node) -> bool:
     return name is not None and subject.text(name).lower() == "main"
 
 
+def _always_runs(subject: Subject, function: tree_sitter.Node | None) -> bool:
+    """Whether code is the program's own: at its top level or in its main function."""
+    return function is None or _is_entry(subject, function)
+
+
 def _stubs(subject: Subject) -> Iterator[Edit]:
     for function, body in _own_functions(subject):
         returned = _return_of_nothing(subject, function)
@@ -105,7 +113,22 @@ def _throws(subject: Subject) -> Iterator[Edit]:
                 place = child.end_byte
         yield Edit("throw", place, place, f" {subject.table.throw}")
     for statement in _statements(subject):
-        yield _insertion(subject, statement, "throw", subject.table.throw)
+        if not _always_runs(subject, subject.function_around(statement)):
+            yield _insertion(subject, statement, "throw", subject.table.throw)
+
+
+def _crashes(subject: Subject) -> Iterator[Edit]:
+    """Throws in code that every run passes: that they fail shows reach, not that anything is checked."""
+    for statement in _statements(subject):
+        if _always_runs(subject, subject.function_around(statement)):
+            yield _insertion(subject, statement, CRASH, subject.table.throw)
+
+
+def _function_at(subject: Subject, container: tree_sitter.Node) -> tree_sitter.Node | None:
+    parent: tree_sitter.Node | None = container
+    while parent is not None and parent.id not in subject.functions:
+        parent = parent.parent
+    return parent
 
 
 def _late_throw(subject: Subject) -> Iterator[Edit]:
@@ -127,9 +150,9 @@ def _late_throw(subject: Subject) -> Iterator[Edit]:
     place = subject.start + len(text.rstrip().encode("utf-8", "surrogatepass"))
     indentation = last[: len(last) - len(last.lstrip())]
     lead = f"\n{indentation}" if text.strip() else ""
-    yield Edit(
-        "throw", place, place, lead + subject.table.throw + ("" if text[len(text.rstrip()) :] else "\n")
-    )
+    tail = "" if text[len(text.rstrip()) :] else "\n"
+    name = CRASH if _always_runs(subject, _function_at(subject, node)) else "throw"
+    yield Edit(name, place, place, lead + subject.table.throw + tail)
 
 
 def _conditions(subject: Subject) -> Iterator[Edit]:
@@ -216,7 +239,7 @@ def _dropped(subject: Subject) -> Iterator[Edit]:
 
 
 def _dropped_lines(subject: Subject) -> Iterator[Edit]:
-    marks = ("#", "//", "/*", "*", "import ", "from ", "using ", "return", "def ", "class ")
+    marks = ("#", "//", "/*", "*", "import ", "from ", "using ", "return", "def ", "class ", "assert")
     position = subject.start
     for line in subject.program[subject.start : subject.end].splitlines(keepends=True):
         if line.strip() and not line.strip().decode("utf-8", "surrogatepass").startswith(marks):
@@ -237,7 +260,8 @@ OPERATORS: tuple[Callable[[Subject], Iterator[Edit]], ...] = (
     _negations,
     _dropped,
     _strings,
-    _late_throw,
     _dropped_lines,
+    _late_throw,
+    _crashes,
 )
 """All kinds of change, the likeliest to kill first."""

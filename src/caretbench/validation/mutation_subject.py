@@ -11,6 +11,7 @@ from caretbench.syntax.parser import parse
 from caretbench.syntax.queries import captures, matches
 from caretbench.validation.mutation_tables import TABLES, MutationTable
 
+_ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
 _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
 
 
@@ -41,9 +42,19 @@ class Subject:
         }
 
     def nodes(self, capture: str) -> list[tree_sitter.Node]:
-        """The captured nodes within the reference, in the order of the text."""
-        found = self._captures.get(capture, [])
-        return sorted((node for node in found if self.holds(node)), key=lambda node: node.start_byte)
+        """The captured nodes within the reference, in the order of the text, outside of assertions.
+
+        An assertion that the reference itself holds would be killed by its own change.
+        """
+        found = [node for node in self._captures.get(capture, []) if self.holds(node)]
+        return sorted((node for node in found if not self.asserts(node)), key=lambda node: node.start_byte)
+
+    def asserts(self, node: tree_sitter.Node) -> bool:
+        """Whether a node is, or stands in, an assertion."""
+        statement: tree_sitter.Node | None = node
+        while statement is not None and not statement.type.endswith(("_statement", "_declaration")):
+            statement = statement.parent
+        return statement is not None and _ASSERTION.match(self.text(statement)) is not None
 
     def holds(self, node: tree_sitter.Node) -> bool:
         """Whether the node lies within the reference."""
