@@ -40,7 +40,7 @@ PYTHON = _problem(
 
 def test_python_mutants() -> None:
     found = mutants(PYTHON, 100)
-    assert [mutant.name for mutant in found][:2] == ["stub", "throw"]
+    assert [mutant.name for mutant in found][:2] == ["default_return", "throw"]
     assert found[0].text == "    pass\n"
     assert found[1].text.startswith('    raise RuntimeError("mutant")\n    if not a')
     expected = {
@@ -77,12 +77,12 @@ def test_only_the_reference_is_changed() -> None:
 
 def test_a_part_of_a_function_gets_an_early_return() -> None:
     problem = _problem("def f(a):\n    a += 1\n", "    a += 2\n    return a\n", "\nassert f(1) == 4\n")
-    assert mutants(problem)[0] == ("stub", "    return None\n    a += 2\n    return a\n")
+    assert mutants(problem)[0] == ("default_return", "    return None\n    a += 2\n    return a\n")
 
 
 def test_whole_functions_get_a_stub_and_a_throw_in_the_body() -> None:
     problem = _problem("import os\n", "def f(a):\n    '''Doc.'''\n    return a\n", "\nassert f(1) == 1\n")
-    assert _texts(problem, "stub") == ["def f(a):\n    pass\n"]
+    assert _texts(problem, "default_return") == ["def f(a):\n    pass\n"]
     assert _texts(problem, "throw")[0] == (
         "def f(a):\n    raise RuntimeError(\"mutant\")\n    '''Doc.'''\n    return a\n"
     )
@@ -104,7 +104,7 @@ JAVA = _problem(
 
 
 def test_java_types_decide_what_is_returned() -> None:
-    stubs = " ".join(_texts(JAVA, "stub"))
+    stubs = " ".join(_texts(JAVA, "default_return"))
     assert "int f(int a) { return 0; }" in stubs
     assert "boolean ok() { return false; }" in stubs
     assert "A() { return" not in stubs
@@ -127,7 +127,7 @@ def test_leaving_main_early_is_no_mutant() -> None:
         "assert a == 2; } }\n",
         "java",
     )
-    assert not _texts(problem, "stub")
+    assert not _texts(problem, "default_return")
     assert not _texts(problem, "throw")
     assert _texts(problem, "crash") == ['if (true) throw new RuntimeException("mutant"); int a = 1 + 1;\n']
 
@@ -146,7 +146,7 @@ def test_leaving_main_early_is_no_mutant() -> None:
 )  # fmt: skip
 def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_text: str) -> None:
     problem = _problem(prefix, reference, "}" if prefix else "", language)
-    assert _texts(problem, "stub")[0] == stub_text
+    assert _texts(problem, "default_return")[0] == stub_text
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_tex
 def test_types_without_a_value_of_their_own(language: str, reference: str) -> None:
     problem = _problem("", reference, "int main() {}\n", language)
     names = {mutant.name for mutant in mutants(problem, 100)}
-    assert "stub" not in names
+    assert "default_return" not in names
     assert "return_value" not in names
     assert "throw" in names
 

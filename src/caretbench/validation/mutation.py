@@ -86,10 +86,10 @@ def _stubs(subject: Subject) -> Iterator[Edit]:
     for function, body in _own_functions(subject):
         returned = _return_of_nothing(subject, function)
         if subject.language == "python":
-            yield Edit("stub", body.start_byte, body.end_byte, "pass")
+            yield Edit("default_return", body.start_byte, body.end_byte, "pass")
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
-            yield Edit("stub", body.start_byte, body.end_byte, f"{{{inner}}}")
+            yield Edit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
     first = next(_statements(subject), None)
     around = subject.function_around(first) if first is not None else None
     if first is None or around is None or _is_entry(subject, around):
@@ -97,7 +97,9 @@ def _stubs(subject: Subject) -> Iterator[Edit]:
     if not subject.holds(subject.functions[around.id][1]):
         returned = _return_of_nothing(subject, around)
         if returned is not None:
-            yield _insertion(subject, first, "stub", subject.table.early_return.replace("@", returned))
+            yield _insertion(
+                subject, first, "default_return", subject.table.early_return.replace("@", returned)
+            )
 
 
 def _throws(subject: Subject) -> Iterator[Edit]:
