@@ -8,6 +8,7 @@ the released runner does after its last try.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,7 +65,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         return Toolchain(
             language=self.language,
             available=True,
-            version=f"node {node}",
+            version=f"{_versions(bundles)}, node {node}",
             fingerprint=fingerprint(node, fallback, *texts),
         )
 
@@ -104,6 +105,12 @@ def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
     if answer.kind == "module" and request.profile == "paper":
         return None
     return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
+
+
+def _versions(bundles: Sequence[Bundle]) -> str:
+    packages = (bundle.root / "node_modules" / "typescript" / "package.json" for bundle in bundles)
+    versions = {str(json.loads(package.read_text("utf-8"))["version"]) for package in packages}
+    return f"TypeScript {' and '.join(sorted(versions))}"
 
 
 def find_typescript(root: Path) -> Path | None:

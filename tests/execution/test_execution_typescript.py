@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from compiled_programs import run_programs
+
+from caretbench.execution.runtimes import typescript
+from caretbench.execution.types import ExecutionResult, Status
+
+ASSERT = "import * as assert from 'assert';\n"
+PROGRAMS = {
+    "passed": ASSERT + "const x: number = 41;\nassert.strictEqual(x + 1, 42);\n",
+    "failed": ASSERT + "assert.strictEqual(1 as number, 2);\n",
+    "syntax": "const x: = 1;\n",
+    "type": "const x: number = 'one';\nexport {};\n",
+    "early exit": ASSERT + "process.exit(0);\nassert.strictEqual(1 as number, 2);\n",
+    "missing module": "import { a } from 'no-such-module';\nconsole.log(a);\n",
+    "missing module and type error": "import { a } from 'no-such-module';\nconst x: number = 'one';\na(x);\n",
+    "type of a missing module": "import { A } from 'no-such-module';\nconst a: A = 1;\n",
+    "thrown": "throw new RangeError('beyond');\n",
+    "asynchronous": ASSERT + "async function f() { await null; assert.ok(false); }\nf();\n",
+    "printed sentinel": "console.log(process.env.CARETBENCH_SENTINEL, 'D');\nprocess.exit(0);\n",
+    # Global scripts, which would clash if one program saw another.
+    "global one": "interface Shape { side: number }\nconst shared = 1;\nconst shape: Shape = { side: 1 };\n",
+    "global two": "interface Shape { radius: number }\nconst shared = 'a';\nconst shape: Shape = { radius: 1 };\n",
+    "writes beside itself": "import * as fs from 'fs';\nfs.writeFileSync(__dirname + '/note', 'x');\n",
+}
+
+
+@pytest.fixture(scope="module")
+def results() -> Mapping[str, ExecutionResult]:
+    return run_programs("typescript", PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("passed", Status.PASSED),
+        ("failed", Status.FAILED),
+        ("syntax", Status.COMPILE_ERROR),
+        ("type", Status.TYPE_ERROR),
+        ("early exit", Status.INCOMPLETE),
+        ("missing module", Status.UNRESOLVED_IMPORT),
+        ("missing module and type error", Status.TYPE_ERROR),
+        ("type of a missing module", Status.UNRESOLVED_IMPORT),
+        ("thrown", Status.RUNTIME_ERROR),
+        ("asynchronous", Status.FAILED),
+        ("printed sentinel", Status.INCOMPLETE),
+        ("global one", Status.PASSED),
+        ("global two", Status.PASSED),
+        ("writes beside itself", Status.PASSED),
+    ],
+)
+def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Status) -> None:
+    assert results[name].status is status, results[name]
+
+
+def test_a_missing_module_is_named(results: Mapping[str, ExecutionResult]) -> None:
+    assert results["missing module"].missing_module == "no-such-module"
+    assert "TS2322" in results["missing module and type error"].diagnostics
+
+
+def test_paper_runs_a_program_whose_modules_are_missing() -> None:
+    names = ("early exit", "missing module", "type of a missing module", "type")
+    results = run_programs("typescript", {name: PROGRAMS[name] for name in names}, profile="paper")
+    assert results["early exit"].status is Status.PASSED
+    assert results["missing module"].status is Status.UNRESOLVED_IMPORT
+    assert results["missing module"].stage == "run"
+    assert results["type of a missing module"].status is Status.PASSED
+    assert results["type"].status is Status.TYPE_ERROR
+
+
+@pytest.mark.slow
+def test_a_program_that_hangs_the_checker_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typescript, "CPU_PER_PROGRAM_S", 6.0)
+    count = "type Count<N, A extends 0[] = []> = A['length'] extends N ? A : Count<N, [...A, 0]>;\n"
+    hang = count + "".join(f"const c{n}: Count<{n}>['length'] = {n};\n" for n in range(200, 999))
+    results = run_programs("typescript", {"a": PROGRAMS["passed"], "hang": hang, "b": PROGRAMS["passed"]})
+    assert [results[name].status for name in ("a", "hang", "b")] == [
+        Status.PASSED,
+        Status.TIMEOUT,
+        Status.PASSED,
+    ]
