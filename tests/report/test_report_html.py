@@ -177,6 +177,16 @@ def test_blanks_show_in_the_diff(page) -> None:
 
 
 @needs_browser
+def test_a_discordant_case_opens_in_the_browser(page) -> None:
+    link = page.locator("#discordant tbody a").first
+    problem = link.inner_text()
+    link.click()
+    assert page.locator("#sample h3").inner_text() == problem
+    assert page.faults == []
+    page.evaluate("document.getElementById('filters').reset()")
+
+
+@needs_browser
 def test_tables_sort_by_number(page) -> None:
     table = page.locator("table.sortable").first
     head = table.locator("th button", has_text="pass@1").first

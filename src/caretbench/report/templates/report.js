@@ -216,6 +216,19 @@
     next.focus();
     if (!next.classList.contains("show-more")) next.click();
   });
+  // A discordant case opens in the browser.
+  const known = new Set(problems.map((problem) => problem.id));
+  for (const row of document.querySelectorAll("#discordant tbody tr")) {
+    const cell = row.cells[0];
+    if (!known.has(cell.textContent)) continue;
+    cell.replaceChildren(make("a", { href: "#samples", textContent: cell.textContent, onclick: () => {
+      const column = columns.findIndex((candidate) => candidate.model === row.cells[1].textContent);
+      form.reset();
+      form.text.value = cell.textContent;
+      form.column.value = column < 0 ? "" : String(column);
+      filter();
+    } }));
+  }
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   filter();
