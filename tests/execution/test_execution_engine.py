@@ -172,7 +172,11 @@ def test_under_paper_exit_status_alone_decides(language: str, source: str, cache
 def test_common_headers_are_a_variant(cache: ResultCache) -> None:
     source = "int main() { std::function<int()> f = [] { return 0; }; std::vector<int> v; return f(); }"
     assert execute(source, "cpp", cache).status is Status.COMPILE_ERROR
-    assert execute(source, "cpp", cache, variant="common_headers").status is Status.PASSED
+    for profile in ("default", "paper"):
+        result = execute(source, "cpp", cache, variant="common_headers", profile=profile)
+        assert result.status is Status.PASSED, result.diagnostics
+    forged = "#define NDEBUG\n#include <cassert>\nint main() { assert(false); }"
+    assert execute(forged, "cpp", cache, variant="common_headers").status is Status.FAILED
 
 
 def test_a_python_bundle_is_found_and_the_distributions_packages_are_not(

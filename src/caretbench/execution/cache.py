@@ -1,8 +1,9 @@
 """Verdicts and compiled programs, kept by what decides them, so that a program runs once on this machine.
 
 A key is the hash of the program's text and of all that its verdict depends on. Only verdicts that would come out the
-same again are kept: never a timeout, out of memory, a sandbox's fault or a skipped program. The verdicts stand in one
-SQLite file that several processes write at a time; compiled programs in folders that appear whole by a rename.
+same again are kept: never a timeout, out of memory, a missing module, a sandbox's fault or a skipped program. The
+verdicts stand in one SQLite file that several processes write at a time; compiled programs in folders that appear
+whole by a rename.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from caretbench.files import cache_folder, sha256_json
 DETERMINISTIC = frozenset(
     {
         Status.PASSED, Status.FAILED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.RUNTIME_ERROR,
-        Status.INCOMPLETE, Status.UNRESOLVED_IMPORT, Status.OUTPUT_LIMIT,
+        Status.INCOMPLETE, Status.OUTPUT_LIMIT,
     }
 )  # fmt: skip
-"""What is kept; everything else depends on the machine's load or on us."""
+"""What is kept; everything else depends on the machine's load, on us, or on packages that may be installed later."""
 
 _ABANDONED_S = 3600.0
 _BUSY_S = 60.0

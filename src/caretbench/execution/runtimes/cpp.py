@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from caretbench.execution.runtimes.base import (
 )
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, RunPlan, Status, Toolchain
+from caretbench.files import cache_folder
 
 if TYPE_CHECKING:
     from caretbench.execution.bundles import Bundle
@@ -32,8 +34,12 @@ PROGRAM = "main.cpp"
 OUT = "/out"
 
 PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
-DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}", "-Wl,--wrap=main")
-VARIANTS = {"common_headers": ("-include", f"{HARNESS}/common_headers.hpp")}
+DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
+LINK_FLAGS = ("-Wl,--wrap=main", *(("-fuse-ld=mold",) if Path(MOLD).exists() else ()))
+COMMON_HEADERS = "common_headers"
+"""The variant that puts the usual standard headers first."""
+_HEADERS = "common_headers.hpp"
+_PRECOMPILED = "/precompiled"
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
@@ -49,6 +55,7 @@ class CppRuntime(Runtime):
         (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),
     )
 
+    _no_precompiled = False
     _sentinel: bytes | None = None
     _lock = threading.Lock()
 
@@ -59,7 +66,7 @@ class CppRuntime(Runtime):
             return Toolchain(language=self.language, available=False, remedy="apt-get install g++ mold")
         linker = tool_version(MOLD, "--version") or "default linker"
         texts = [harness_file(name) for name in _HARNESS_FILES]
-        mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS))
+        mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS, *LINK_FLAGS))
         return Toolchain(
             language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark
         )
@@ -75,31 +82,64 @@ class CppRuntime(Runtime):
         flags: tuple[str, ...] = PAPER_FLAGS
         objects: tuple[str, ...] = ()
         if request.profile == "default":
-            flags = DEFAULT_FLAGS + (("-fuse-ld=mold",) if Path(MOLD).exists() else ())
+            flags = (*DEFAULT_FLAGS, *LINK_FLAGS)
             objects = (f"{HARNESS}/sentinel.o",)
             files[objects[0]] = self._sentinel_object()
             files[f"{HARNESS}/assert.h"] = harness_file("assert.h")
-        if request.variant is not None:
-            flags += VARIANTS[request.variant]
-            files[f"{HARNESS}/common_headers.hpp"] = harness_file("common_headers.hpp")
+        read_only: dict[str, str] = {}
+        if request.variant == COMMON_HEADERS:
+            place = self._precompiled_headers() if request.profile == "default" else None
+            if place is not None:
+                read_only[_PRECOMPILED] = str(place)
+            else:
+                files[f"{HARNESS}/{_HEADERS}"] = harness_file(_HEADERS)
+            flags += ("-include", f"{_PRECOMPILED if place else HARNESS}/{_HEADERS}")
         bundle = self.bundle(request)
         result = self._run(
             [*flags, *_flags(bundle, "compile", request), PROGRAM, *objects, "-o", f"{OUT}/program", "-pthread",
              *_flags(bundle, "link", request)],
-            files, folder, compile_limits(request.limits),
+            files, folder, compile_limits(request.limits), read_only,
         )  # fmt: skip
         return _compiled(result, folder)
 
     def _run(
-        self, arguments: Sequence[str], files: dict[str, str | bytes], folder: Path, limits: Limits
+        self,
+        arguments: Sequence[str],
+        files: Mapping[str, str | bytes],
+        folder: Path,
+        limits: Limits,
+        read_only: Mapping[str, str] | None = None,
     ) -> SandboxResult:
         return self.sandbox.run(
             [COMPILER, *arguments],
             files=files,
+            read_only=read_only,
             writable={OUT: folder},
             environment={"LC_ALL": "C"},
             limits=limits,
         )
+
+    def _precompiled_headers(self) -> Path | None:
+        """The common headers, compiled once for this toolchain: programs of the variant all begin with them."""
+        place = cache_folder() / "tools" / f"cpp-{self.toolchain().fingerprint}"
+        with CppRuntime._lock:
+            if place.is_dir() or self._no_precompiled:
+                return place if place.is_dir() else None
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as name:
+                folder = Path(name, "headers")
+                folder.mkdir()
+                Path(name).chmod(0o755)
+                (folder / _HEADERS).write_text(harness_file(_HEADERS))
+                result = self._run(
+                    [*DEFAULT_FLAGS, "-pthread", "-x", "c++-header", _HEADERS, "-o", f"{OUT}/{_HEADERS}.gch"],
+                    {_HEADERS: harness_file(_HEADERS), f"{HARNESS}/assert.h": harness_file("assert.h")},
+                    folder, compile_limits(Limits()),
+                )  # fmt: skip
+                self._no_precompiled = not result.ok
+                if result.ok and not place.is_dir():
+                    folder.rename(place)
+            return place if place.is_dir() else None
 
     def _sentinel_object(self) -> bytes:
         """The compiled sentinel: made once per process, given to every link."""
