@@ -23,7 +23,7 @@ from caretbench.files import Appender, read_rows, sha256_text
 from caretbench.problem import Problem
 from caretbench.runs import Validity
 from caretbench.validation.duplicates import near_duplicates
-from caretbench.validation.mutants import Mutant, mutants, stub
+from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
 
 GOLDEN_RUNS = 3
 MUTANTS_A_ROUND = 2
@@ -201,8 +201,11 @@ def _objections(problem: Problem, outcomes: Outcomes, policy: Policy) -> list[st
 
 
 def _killer(outcomes: Outcomes) -> str | None:
-    tried = (answer for answer in outcomes if answer.name != "golden")
-    return next((answer.name for answer in tried if outcomes[answer].killed), None)
+    """The first wrong answer that compiled and failed, one that proves more than that the place is run if there is one."""
+    killed = [
+        answer.name for answer, outcome in outcomes.items() if answer.name != "golden" and outcome.killed
+    ]
+    return next((name for name in killed if name not in REACH_ONLY), killed[0] if killed else None)
 
 
 def _verdict(problem: Problem, outcomes: Outcomes, policy: Policy, repeats: str | None) -> Validity:
@@ -212,8 +215,11 @@ def _verdict(problem: Problem, outcomes: Outcomes, policy: Policy, repeats: str 
     doubts = _machine(outcomes)
     killer = _killer(outcomes)
     tried = sum(answer.name not in ("golden", "empty", "stub") for answer in outcomes)
-    if not objections and not doubts and killer is None:
-        doubts.append(f"no_killing_mutant: {tried} tried")
+    if not objections and not doubts and (killer is None or killer in REACH_ONLY):
+        # A throw at top level ends any program, whatever it asserts.
+        doubts.append(
+            f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
+        )
     details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
     return Validity(
         problem_id=problem.id,

@@ -31,6 +31,11 @@ def _mentioned(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE) is not None
 
 
+def _unqualified(name: str) -> str:
+    """`System.ArgumentException` and `ArgumentException`, `std::invalid_argument` and `invalid_argument` are one class."""
+    return re.split(r"\.|::", name)[-1]
+
+
 def missing(program: str, language: str, check: DocumentationCheck) -> list[str]:
     """What the comment in ``program`` lacks, one line each; empty when the check holds."""
     comment = documentation_of(program, language, check.documents)
@@ -44,9 +49,8 @@ def missing(program: str, language: str, check: DocumentationCheck) -> list[str]
     ]
     if check.returns and not comment.returns:
         faults.append("the returned value is not described")
-    # `System.ArgumentException` and `ArgumentException` name the same class.
-    thrown = {name.rpartition(".")[2] for name in comment.throws}
-    faults += [f"{name} is not described" for name in check.throws if name.rpartition(".")[2] not in thrown]
+    thrown = {_unqualified(name) for name in comment.throws}
+    faults += [f"{name} is not described" for name in check.throws if _unqualified(name) not in thrown]
     faults += [
         f"none of these words occurs: {', '.join(group)}"
         for group in check.mentions
