@@ -201,5 +201,6 @@ def test_a_comparison_is_a_page_and_a_section(run: Run, summary: Summary) -> Non
     comparison = compare_runs([run])
     alone, inside = render_comparison(comparison), render_html(summary, run, samples=0, comparison=comparison)
     assert "Ministral-3B" in alone
+    assert "Holm" in alone
     assert "Overall, on the problems with verdicts on both sides" in inside
     assert 'id="chart-data"' not in alone

@@ -119,7 +119,7 @@ def compare_runs(
         names=tuple(entry.name for entry in entries),
         seed=seed,
         aligned=tuple(aligned),
-        notes=tuple(_notes(runs, tests)),
+        notes=(*(f"Aligned, {line}." for line in aligned), *_notes(runs, tests)),
         overall=_adjusted([test for test in tests if test[0].scope == "all"]),
         strata=_adjusted([test for test in tests if test[0].scope != "all"]),
     )
@@ -269,17 +269,16 @@ def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]
 
 
 def comparison_tables(report: ComparisonReport) -> list[Table]:
-    """The comparison as tables: overall, then by language and category; the notes are in the caption."""
-    notes = " ".join((*(f"Aligned: {line}." for line in report.aligned), *report.notes))
-    found = [_table("Overall, on the problems with verdicts on both sides", report.overall, notes)]
+    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
+    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in ("language", "category"):
         rows = [row for row in report.strata if row.scope == scope]
         if rows:
-            found.append(_table(f"By {scope}", rows, ""))
+            found.append(_table(f"By {scope}", rows))
     return found
 
 
-def _table(title: str, rows: Sequence[ComparisonRow], caption: str) -> Table:
+def _table(title: str, rows: Sequence[ComparisonRow]) -> Table:
     strata = any(row.scope != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
     heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
@@ -299,7 +298,7 @@ def _table(title: str, rows: Sequence[ComparisonRow], caption: str) -> Table:
         )
         for row in rows
     )
-    return Table(title=title, heads=heads, numeric=numeric, rows=fields, caption=caption)
+    return Table(title=title, heads=heads, numeric=numeric, rows=fields)
 
 
 def _difference(row: ComparisonRow) -> Field:
