@@ -96,6 +96,19 @@ def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakePr
     assert (row.counted, row.values) == (False, {})
 
 
+def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    completion = Completion(problem_id=problem.id, model="m", text=problem.reference)
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.SKIPPED))
+    stage.add_completions([completion])
+    assert list(stage.run()) == ["skipped: no toolchain"]
+    again = scoring(tmp_path, [problem], FakeExecutor(right))
+    assert again.run() == {}
+    found = [row for row in rows(tmp_path) if row.scorer == EXECUTION]
+    assert {row.model: row.values["passed"] for row in found} == {"golden": 1.0, "m": 1.0}
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize(("profile", "counted"), [("default", False), ("paper", True)])
 def test_an_error_in_place_of_a_completion(
     tmp_path: Path, make_problem: MakeProblem, profile: str, counted: bool

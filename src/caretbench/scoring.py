@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, sha256_text
+from caretbench.files import Appender, sha256_text, write_rows
 from caretbench.problem import Caret, Completion, Problem, Profile, Score, ScoreKey
 from caretbench.runs import Manifest, RunFolder
 from caretbench.suites.base import Suite
@@ -56,7 +56,12 @@ class Scoring:
         return added
 
     def run(self) -> dict[str, list[str]]:
-        """Score what is missing; gives the problems left out, by cause."""
+        """Score what is missing; gives the problems left out, by cause.
+
+        Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
+        be there now.
+        """
+        self._forget_rows_without_verdict()
         with Appender(self.folder.scores_path) as appender:
             done = {row.key for row in self.folder.scores()}
             left_out: dict[str, str] = {}
@@ -68,6 +73,12 @@ class Scoring:
         for identity, cause in sorted(left_out.items()):
             causes.setdefault(cause, []).append(identity)
         return causes
+
+    def _forget_rows_without_verdict(self) -> None:
+        with Appender(self.folder.scores_path):  # holds the file, and repairs its end
+            kept = [row for row in self.folder.scores() if row.counted]
+            if len(kept) < sum(1 for _ in self.folder.scores()):
+                write_rows(self.folder.scores_path, kept)
 
     # --- the golden answers -------------------------------------------------------------------------------------
 
@@ -92,8 +103,8 @@ class Scoring:
         causes = {}
         for row in self.folder.scores():
             is_golden = row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile
-            if is_golden and row.problem_id in self._problems and row.values.get("passed") != 1.0:
-                causes[row.problem_id] = _cause(row, self._problems[row.problem_id])
+            if is_golden and row.values.get("passed") != 1.0:
+                causes[row.problem_id] = _cause(row)
         return causes
 
     # --- completions --------------------------------------------------------------------------------------------
@@ -236,10 +247,10 @@ class Scoring:
         )
 
 
-def _cause(row: Score, problem: Problem) -> str:
+def _cause(row: Score) -> str:
     """Why a problem is left out, in words that group well."""
     if row.outcome == Status.SKIPPED:
-        return f"skipped: {row.details.get('reason') or problem.label('language')}"
+        return f"skipped: {row.details.get('reason') or 'no toolchain'}"
     if row.outcome == Status.MISSING_DEPENDENCY:
         return f"missing dependency: {row.details.get('module') or 'unknown'}"
     return f"golden answer: {row.outcome}"

@@ -131,7 +131,9 @@ class _Submission:
                         yield from self._collect(wait=False)
                         continue
                     exhausted = True
-                self._flush()
+                # While something runs, chunks are left to fill: a compiler started for one program is a slow one.
+                if exhausted or not self._tasks:
+                    self._flush()
                 if self._tasks:
                     yield from self._collect(wait=True)
                 elif self._quiet:
@@ -176,7 +178,7 @@ class _Submission:
             self._start_compile(self._chunks.pop(group))
 
     def _flush(self) -> None:
-        """Compile what waits for its chunk to fill."""
+        """Compile what waits for a chunk to fill."""
         while self._chunks:
             self._start_compile(self._chunks.popitem()[1])
 

@@ -201,7 +201,7 @@ def _objections(problem: Problem, outcomes: Outcomes, policy: Policy) -> list[st
 
 
 def _killer(outcomes: Outcomes) -> str | None:
-    """The first wrong answer that compiled and failed, one that proves more than that the place is run if there is one."""
+    """A wrong answer that compiled and failed; one that proves more than reach, if there is one."""
     killed = [
         answer.name for answer, outcome in outcomes.items() if answer.name != "golden" and outcome.killed
     ]

@@ -32,7 +32,7 @@ def _mentioned(text: str, word: str) -> bool:
 
 
 def _unqualified(name: str) -> str:
-    """`System.ArgumentException` and `ArgumentException`, `std::invalid_argument` and `invalid_argument` are one class."""
+    """`System.ArgumentException` and `ArgumentException` name one class, and so do names with `std::` or without."""
     return re.split(r"\.|::", name)[-1]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
@@ -53,7 +55,7 @@ class DevBench:
         needs = tuple(
             need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
         )
-        bundle = f"devbench/{language}" if problem.released else None
+        bundle = _bundle(language) if problem.released else None
         variant = None
         if profile == "paper" and problem.released:
             source = paper.join(language, problem.released, text)
@@ -100,6 +102,13 @@ class DevBench:
     def canonical_label(self, name: str, value: str) -> str:
         """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
         return layout.canonical_label(name, value)
+
+
+@cache
+def _bundle(language: str) -> str | None:
+    """The bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
+    name = f"devbench/{language}"
+    return name if name in bundle_specs() else None
 
 
 def _holds_jsonl(root: Path) -> bool:
