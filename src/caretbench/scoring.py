@@ -226,7 +226,12 @@ class Scoring:
         )
 
     def _execution_row(self, completion: Completion, result: ExecutionResult, *, counted: bool) -> Score:
-        details: dict[str, object] = {"cpu_s": round(result.cpu_s, 4), "cached": result.cached}
+        details: dict[str, object] = {
+            "compile_s": round(result.compile_s, 4),
+            "run_s": round(result.run_s, 4),
+            "cpu_s": round(result.cpu_s, 4),
+            "cached": result.cached,
+        }
         if result.status is not Status.PASSED:
             details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
         optional = {

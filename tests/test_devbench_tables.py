@@ -1,0 +1,40 @@
+"""The released tables, digit by digit, from the recorded completions through the whole path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.report.frame import load_run
+from caretbench.report.published import beside_published
+from caretbench.report.summary import summarise
+from caretbench.runs import DataInfo, Manifest, RunFolder
+from caretbench.scoring import Scoring
+from caretbench.suites import suite
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_path: Path) -> None:
+    house = suite("devbench")
+    loaded = house.load(str(devbench_data))
+    folder = RunFolder(tmp_path)
+    data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
+    folder.write_manifest(
+        Manifest(suite="devbench", data=data, policy="released@1", profile="paper", executed=False)
+    )
+    scoring = Scoring(house, loaded.problems, folder, policy("released"), "paper", None)
+    by_id = {problem.id: problem for problem in loaded.problems}
+    scoring.add_completions(house.recorded(devbench_data, by_id, []))
+    scoring.run()
+    run = load_run(folder.path, loaded.problems)
+    rows = [
+        row
+        for row in beside_published(summarise(run.frame, run.problems, run.manifest))
+        if row.table in ("Table 6", "Table 8")
+    ]
+    # Per model: six languages and six categories, two metrics each.
+    assert len(rows) == 2 * 24
+    assert [row for row in rows if not row.agrees] == []
