@@ -50,11 +50,13 @@ def build(
     from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
     from caretbench.execution.bundles import build as build_bundle
 
+    specs = [bundle_spec(name) for name in names or bundle_specs()]  # an unknown name ends here
     failed = False
-    for name in names or list(bundle_specs()):
+    for spec in specs:
+        name = spec.name
         try:
             bundle = build_bundle(
-                bundle_spec(name), system_packages="install" if install_system else "never", progress=note
+                spec, system_packages="install" if install_system else "never", progress=note
             )
         except BundleError as error:
             note(f"{name}: {error}")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from caretbench.cli.common import AsJson, Data, Limit, Select, aligned, say, say_json, select
+
+if TYPE_CHECKING:
+    from caretbench.problem import Problem, Profile
+    from caretbench.suites.base import Suite
 
 
 def listing(
@@ -17,6 +23,15 @@ def listing(
     chosen: Select = None,
     limit: Limit = None,
     ids: Annotated[bool, typer.Option("--ids", help="One problem id a line instead of counts.")] = False,
+    sizes: Annotated[
+        bool,
+        typer.Option(
+            "--statistics", help="Mean lines, tokens and complexity by language (DevBench: Table 4)."
+        ),
+    ] = False,
+    profile: Annotated[
+        str, typer.Option(help="How --statistics counts: default, or paper as the released script does.")
+    ] = "default",
     as_json: AsJson = False,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
@@ -38,6 +53,9 @@ def listing(
     house = suite(suite_name)
     loaded = house.load(data)
     problems = select(house, loaded.problems, chosen, limit)
+    if sizes:
+        _statistics(house, problems, profile, as_json=as_json)
+        return
     if as_json:
         say_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
         return
@@ -55,3 +73,31 @@ def listing(
                 counts[problem.label(label)] = counts.get(problem.label(label), 0) + 1
         if counts:
             say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+
+
+def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_json: bool) -> None:
+    """Means by the suite's first label; the last line is the mean over all problems."""
+    if profile not in ("paper", "default"):
+        raise ValueError(f"--profile {profile!r}: expected paper or default")
+    named: Profile = "paper" if profile == "paper" else "default"
+    groups: dict[str, list[Mapping[str, float]]] = {}
+    for problem in problems:
+        sizes = house.statistics(problem, named)
+        groups.setdefault(problem.label(house.strata[0]), []).append(sizes)
+    groups["all"] = [sizes for group in groups.values() for sizes in group]
+    means = {
+        name: {key: sum(sizes[key] for sizes in group) / len(group) for key in group[0]}
+        for name, group in groups.items()
+    }
+    if as_json:
+        say_json(means)
+        return
+    heads = [key.replace("_", " ") for key in means["all"]]
+    rows = [[name, *(_one_digit(value) for value in sizes.values())] for name, sizes in means.items()]
+    for line in aligned(rows, (house.strata[0], *heads)):
+        say(line)
+
+
+def _one_digit(value: float) -> str:
+    """Rounded half up, as the paper's tables are."""
+    return str(Decimal(repr(round(value, 9))).quantize(Decimal("0.1"), ROUND_HALF_UP))

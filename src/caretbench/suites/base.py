@@ -93,6 +93,10 @@ class Suite(Protocol):
         """The predicates that do not hold for ``text`` in its place; empty when there are none."""
         ...
 
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Sizes of one problem (lines, tokens, complexity) by name, to be averaged."""
+        ...
+
     def canonical_label(self, name: str, value: str) -> str:
         """A label's value as the suite spells it, from any spelling that users know."""
         ...

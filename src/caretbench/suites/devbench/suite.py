@@ -14,6 +14,7 @@ from caretbench.suites.base import Measurement, ProblemSet
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
 from caretbench.suites.devbench.documentation import DocumentationCheck, missing
 from caretbench.suites.devbench.similarity import similarity
+from caretbench.suites.devbench.statistics import statistics
 
 # The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
 _LIMITS = Limits()
@@ -98,6 +99,10 @@ class DevBench:
             for check in checks
             for fault in missing(program, language, DocumentationCheck.model_validate(dict(check.arguments)))
         ]
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Lines, tokens and cyclomatic complexity (Table 4)."""
+        return statistics(problem, profile)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
         """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""

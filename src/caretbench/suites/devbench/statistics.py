@@ -1,0 +1,19 @@
+"""Sizes and complexity of the problems (Table 4), as the profile counts them."""
+
+from __future__ import annotations
+
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
+from caretbench.problem import InlineSplice, Problem, Profile
+
+
+def statistics(problem: Problem, profile: Profile) -> ProblemStatistics:
+    """One problem's statistics: ``paper`` counts the released texts as the released script does."""
+    language = problem.caret.language
+    if profile == "paper" and problem.released:
+        parts = (problem.released[name] for name in ("suffix", "assertions"))
+        return paper_statistics(problem.released["prefix"], problem.reference, *parts, language)
+    suffix = problem.caret.suffix
+    hidden = problem.splice.after.removeprefix(suffix) if isinstance(problem.splice, InlineSplice) else ""
+    count = paper_statistics if profile == "paper" else problem_statistics
+    return count(problem.caret.prefix, problem.reference, suffix, hidden, language)

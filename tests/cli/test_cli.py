@@ -1,0 +1,158 @@
+"""The verbs as a user meets them: real processes, real exit statuses, no tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from caretbench.cli.common import aligned, parse_select, select
+from caretbench.suites import suite
+
+
+def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "caretbench", *arguments], env={**os.environ, **environment},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_help_is_quick() -> None:
+    """In CPU time: the wall depends on how busy the machine is. The bound is DESIGN's 0.3 s."""
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert "score" in caretbench("--help").stdout
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) < 0.3
+
+
+def test_help_imports_none_of_the_heavy_libraries() -> None:
+    heavy = ("polars", "pydantic", "scipy", "numpy", "altair", "httpx")
+    code = f"import sys, caretbench.cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("list", "nonsense"), "unknown suite 'nonsense'; known: devbench"),
+        (("list", "devbench", "--select", "langage=python"), "no label 'langage'; labels: id, language"),
+        (("list", "devbench", "--select", "language=cobol"), "unknown language 'cobol'"),
+        (("list", "devbench", "--select", "python"), "expected label=value"),
+        (("list", "devbench", "--data", "/nowhere"), "/nowhere: no such folder"),
+        (("show", "devbench", "python/none/1"), "has no problem 'python/none/1'"),
+        (("score", "devbench", "--profile", "best"), "--profile 'best'"),
+        (("score", "devbench", "--policy", "magic"), "unknown truncation policy 'magic'"),
+        (("score", "devbench", "--variant", "cpp"), "expected language=name"),
+        (("report", "/nowhere"), "not a run's folder"),
+        (("report", "/nowhere", "--format", "pdf"), "expected one of terminal"),
+        (("compare", "/nowhere"), "not a run's folder"),
+        (("compare", "/nowhere", "--align", "luck"), "expected one of data"),
+        (("reproduce", "/nowhere", "x"), "not a run's folder"),
+        (("pull", "simcopilot"), "nothing to pull"),
+        (("pull", "devbench", "--from", "/nowhere"), "not there"),
+        (("cache", "prune"), "say what to prune"),
+        (("deps", "build", "nonsense"), "nonsense"),
+    ],
+)
+def test_a_foreseeable_mistake_is_one_line(
+    arguments: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
+    done = caretbench(*arguments, CARETBENCH_CACHE=str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_list_counts_and_names() -> None:
+    assert "python 12" in caretbench("list", "devbench").stdout
+    rows = json.loads(caretbench("list", "devbench", "--json", "--select", "language=c_sharp").stdout)
+    assert len(rows) == 12
+    assert {row["labels"]["language"] for row in rows} == {"csharp"}
+    ids = caretbench("list", "devbench", "--ids", "--limit", "1").stdout.split()
+    assert len(ids) == 36
+
+
+def test_show_keeps_hidden_tests_apart() -> None:
+    identity = "python/api_usage/latency-percentiles"
+    shown = caretbench("show", "devbench", identity).stdout
+    assert (
+        shown.index("--- prefix (shown) ---")
+        < shown.index("--- reference ---")
+        < shown.index("--- hidden tests")
+    )
+    assert json.loads(caretbench("show", "devbench", identity, "--json").stdout)["id"] == identity
+
+
+def test_scoring_without_running_anything(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    mine = tmp_path / "mine.jsonl"
+    identity = "python/api_usage/latency-percentiles"
+    mine.write_text(json.dumps({"problem_id": identity, "text": "    pass\n"}) + "\n")
+    done = caretbench(
+        "score", "devbench", "--completions", str(mine), "--select", f"id={identity}", "--no-execute", "-o",
+        str(folder), "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    models = {column["model"] for column in json.loads(done.stdout)["columns"]}
+    assert models == {"mine", "golden", "empty", "stub", "copy-context"}
+    assert (folder / "report.html").exists()
+    other = caretbench("score", "devbench", "--no-execute", "--profile", "paper", "-o", str(folder))
+    assert other.returncode == 2
+    assert "holds another run" in other.stderr
+    for form in ("json", "csv", "markdown", "terminal"):
+        assert "mine" in caretbench("report", str(folder), "--format", form, "--no-html").stdout
+
+
+def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"problem_id": "python/low_context/none", "text": ""}\n')
+    done = caretbench(
+        "score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run")
+    )
+    assert done.returncode == 2
+    assert "no completion belongs to the chosen problems" in done.stderr
+
+
+@pytest.mark.data
+def test_statistics_are_those_of_table_4(devbench_data: Path) -> None:
+    done = caretbench("list", "devbench", "--data", str(devbench_data), "--statistics", "--profile", "paper")
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    # Printed: prefix LOC, completion LOC, total LOC, prefix tokens, completion tokens, (total tokens), cyclomatic.
+    assert lines["python"] == ["19.5", "4.2", "40.5", "92.6", "21.8", "213.1", "2.2"]
+    assert lines["all"] == ["41.4", "6.3", "65.3", "197.2", "44.2", "398.9", "5.5"]
+
+
+@pytest.mark.data
+def test_pull_from_a_local_copy(devbench_data: Path, tmp_path: Path) -> None:
+    pulled = caretbench("pull", "devbench", "--from", str(devbench_data), CARETBENCH_CACHE=str(tmp_path))
+    assert pulled.returncode == 0, pulled.stderr
+    listed = caretbench("list", "devbench", "--data", "released", CARETBENCH_CACHE=str(tmp_path))
+    assert "1800 of 1800 problems" in listed.stdout
+    missing = caretbench("list", "devbench", "--data", "released", CARETBENCH_CACHE=str(tmp_path / "empty"))
+    assert "get them: caretbench pull devbench" in missing.stderr
+
+
+def test_selections_are_parsed() -> None:
+    assert parse_select("language=python|java, category=api_usage") == {
+        "language": ("python", "java"), "category": ("api_usage",),
+    }  # fmt: skip
+    house = suite("devbench")
+    problems = house.load("starter").problems
+    chosen = select(house, problems, "language=c++,category=code_purpose_understanding", None)
+    assert {problem.id.rpartition("/")[0] for problem in chosen} == {"cpp/code_purpose"}
+    with pytest.raises(ValueError, match="no problem is left"):
+        select(house, problems, "id=nothing", None)
+
+
+def test_columns_are_aligned() -> None:
+    assert aligned([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]
