@@ -65,9 +65,9 @@ def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prefix", "boundary"),
     [
-        ("a\n", "line_start"), ("a\n    ", "indentation"), ("if x:", "after_block_opening"), ("f(", "after_opening_bracket"),
+        ("a\n", "line_start"), ("a\n    ", "indentation"), ("if x:", "after_block_opening"), ("", "line_start"),
         ("x = ", "after_operator"), ("x.", "after_member_access"), ("x;", "after_statement"), ("return ", "after_word"),
-        ("f()", "after_closing_bracket"), ("", "line_start"), ("#'", "after_other"),
+        ("f()", "after_closing_bracket"), ("f(", "after_opening_bracket"), ("#'", "after_other"),
     ],
 )  # fmt: skip
 def test_the_boundary_is_what_stands_before_the_caret(prefix: str, boundary: str) -> None:
