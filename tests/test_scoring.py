@@ -102,9 +102,11 @@ def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakePr
     stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.SKIPPED))
     stage.add_completions([completion])
     assert list(stage.run()) == ["skipped: no toolchain"]
+    untouched = scoring(tmp_path, [make_problem("python/low_context/other")], FakeExecutor(right))
+    assert "skipped: no toolchain" in untouched.run()
     again = scoring(tmp_path, [problem], FakeExecutor(right))
     assert again.run() == {}
-    found = [row for row in rows(tmp_path) if row.scorer == EXECUTION]
+    found = [row for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == problem.id]
     assert {row.model: row.values["passed"] for row in found} == {"golden": 1.0, "m": 1.0}
     assert len(found) == 2
 

@@ -76,7 +76,7 @@ class Scoring:
 
     def _forget_rows_without_verdict(self) -> None:
         with Appender(self.folder.scores_path):  # holds the file, and repairs its end
-            kept = [row for row in self.folder.scores() if row.counted]
+            kept = [row for row in self.folder.scores() if row.counted or row.problem_id not in self._problems]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
 
