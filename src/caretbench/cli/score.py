@@ -50,12 +50,12 @@ def score(
         bool, typer.Option(help="Run the programs; without, only similarity is measured.")
     ] = True,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run's folder (runs/<suite>-<data>).")
+        Path | None, typer.Option("--output", "-o", help="The run's folder (runs/SUITE-DATA-PROFILE).")
     ] = None,
     chosen: Select = None,
     limit: Limit = None,
     workers: Annotated[
-        int | None, typer.Option(help="Programs in flight; by default twice the processors.")
+        int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
     ] = None,
     use_cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take known verdicts from the cache.")
@@ -92,10 +92,16 @@ def score(
         variants=_variants(variant or []),
         versions=versions(),
     )
+    earlier = folder.manifest() if folder.manifest_path.exists() else None
     manifest = check_resumable(folder, manifest)
-    folder.write_manifest(manifest)
     stored = {problem.id: problem for problem in (folder.problems() if folder.problems_path.exists() else [])}
-    folder.write_problems((stored | {problem.id: problem for problem in problems}).values())
+    together = stored | {problem.id: problem for problem in problems}
+    manifest.data.selected = len(together)
+    if earlier is not None:  # this command may be about some of the run's problems only
+        manifest.toolchains, manifest.isolation = earlier.toolchains, earlier.isolation
+        manifest.left_out = earlier.left_out
+    folder.write_manifest(manifest)
+    folder.write_problems(together.values())
 
     names = [] if baseline == "none" else [name.strip() for name in baseline.split(",") if name.strip()]
     executor = _executor(workers, use_cache=use_cache) if execute else None
@@ -110,7 +116,7 @@ def score(
         manifest.models += [info for key, info in seen.items() if key not in known]
         if executor is not None:
             manifest.isolation = executor.isolation().model_dump()
-            manifest.toolchains = _toolchains(problems)
+            manifest.toolchains = manifest.toolchains | _toolchains(problems)
         folder.write_manifest(manifest)
         manifest.left_out = scoring.run()
     folder.write_manifest(manifest)
@@ -147,6 +153,7 @@ def _refuse_nothing(paths: list[Path], seen: dict[tuple[str, str], ModelInfo]) -
 
 
 def _variants(options: list[str]) -> dict[str, str]:
+    from caretbench.execution.runtimes import load_runtime
     from caretbench.languages import language
 
     chosen = {}
@@ -154,7 +161,11 @@ def _variants(options: list[str]) -> dict[str, str]:
         name, found, value = option.partition("=")
         if not found:
             raise ValueError(f"--variant {option!r}: expected language=name, cpp=common_headers for example")
-        chosen[language(name).name] = value
+        spoken = language(name).name
+        known = load_runtime(spoken).variants
+        if value not in known:
+            raise ValueError(f"--variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
+        chosen[spoken] = value
     return chosen
 
 
@@ -165,11 +176,14 @@ def _executor(workers: int | None, *, use_cache: bool) -> Executor:
 
 
 def _toolchains(problems: list[Problem]) -> dict[str, ToolchainInfo]:
-    from caretbench.execution.runtimes import load_runtime
+    from caretbench.execution.runtimes import RUNTIMES, load_runtime
     from caretbench.runs import ToolchainInfo
 
     found: dict[str, ToolchainInfo] = {}
     for name in dict.fromkeys(problem.caret.language for problem in problems):
+        if name not in RUNTIMES:
+            note(f"{name} is skipped: programs in this language are not run")
+            continue
         toolchain = load_runtime(name).toolchain()
         if toolchain.available:
             found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)

@@ -48,7 +48,7 @@ def validate(
     chosen: Select = None,
     limit: Limit = None,
     workers: Annotated[
-        int | None, typer.Option(help="Programs in flight; by default twice the processors.")
+        int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")

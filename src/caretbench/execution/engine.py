@@ -23,7 +23,7 @@ from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 
-_WINDOW_PER_WORKER = 32
+_WINDOW_PER_WORKER = 16
 _QUIET_WAITING = 32
 _REMEMBERED = 256
 _STARVED_CPU_S = 0.5
@@ -47,7 +47,8 @@ class LocalExecutor:
     """Runs programs on this machine. Identical programs run once; known verdicts come from the cache.
 
     Args:
-        workers: Programs in flight; twice the processors by default, since much of a program's time is waiting.
+        workers: Programs in flight; eight times the processors by default, since many programs do nothing but wait
+            (for a port, a timer, a network that is not there). Compilers never wait: one a processor.
         cache: Where verdicts and compiled programs are kept; the user's cache by default.
         use_cache: False: a cache for this executor alone, which forgets everything.
         bundles: From a bundle's name to the built bundle.
@@ -63,7 +64,7 @@ class LocalExecutor:
         bundles: BundleLookup = installed,
         sandbox: Sandbox | None = None,
     ) -> None:
-        self._workers = max(1, workers or 2 * (os.cpu_count() or 1))
+        self._workers = max(1, workers or 8 * (os.cpu_count() or 1))
         self._cache = cache
         self._use_cache = use_cache or cache is not None
         self._bundles = bundles
@@ -107,7 +108,9 @@ class _Submission:
         self._runner = runner
         self._cache = cache
         self._window = workers * _WINDOW_PER_WORKER
+        compilers = min(workers, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
+        self._compilers = ThreadPoolExecutor(compilers, thread_name_prefix="compiler")
         self._finished: queue.SimpleQueue[Future[list[tuple[_Job, ExecutionResult | None]]]] = (
             queue.SimpleQueue()
         )
@@ -141,7 +144,8 @@ class _Submission:
         finally:
             if self._tasks:
                 self._runner.sandbox.interrupt()
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            for pool in (self._compilers, self._pool):
+                pool.shutdown(wait=True, cancel_futures=True)
             self._runner.sandbox.resume()
 
     # --- taking requests in -----------------------------------------------------------------------------------
@@ -193,7 +197,7 @@ class _Submission:
                 answers.append((job, self._runner.not_compiled(job.request, compiled) if failed else None))
             return answers
 
-        self._watch(self._pool.submit(work))
+        self._watch(self._compilers.submit(work))
 
     def _start_run(self, job: _Job) -> None:
         def work() -> list[tuple[_Job, ExecutionResult | None]]:
