@@ -52,6 +52,7 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
         (("score", "devbench", "--profile", "best"), "--profile 'best'"),
         (("score", "devbench", "--policy", "magic"), "unknown truncation policy 'magic'"),
         (("score", "devbench", "--variant", "cpp"), "expected language=name"),
+        (("score", "devbench", "--variant", "cpp=common_header"), "cpp has common_headers"),
         (("report", "/nowhere"), "not a run's folder"),
         (("report", "/nowhere", "--format", "pdf"), "expected one of terminal"),
         (("compare", "/nowhere"), "not a run's folder"),

@@ -26,8 +26,13 @@ def test_a_plain_file_needs_only_problem_and_text(tmp_path: Path, make_problem: 
 def test_a_malformed_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text('{"problem_id": "p"}\n')
-    with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion"):
+    with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion \(text: Field required\)"):
         list(recorded(path, {}))
+
+
+def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file or folder"):
+        list(recorded(tmp_path / "none.jsonl", {}))
 
 
 def test_a_folder_without_completions_is_refused(tmp_path: Path) -> None:

@@ -82,3 +82,12 @@ def test_what_a_comment_lacks_is_named() -> None:
     faults = missing(program, "python", check)
     assert len(faults) == 5
     assert missing("def other(): pass\n", "python", check) == ["mean has no documentation comment"]
+
+
+def test_problems_of_ones_own_claim_no_licence_of_ours(tmp_path: Path) -> None:
+    place = tmp_path / "mine" / "python" / "low_context" / "one.py"
+    place.parent.mkdir(parents=True)
+    place.write_text("def one():\n    ⟦return 1⟧\n⟦tests⟧\nassert one() == 1\n")
+    [problem] = suite("devbench").load(str(tmp_path / "mine")).problems
+    assert problem.provenance.source == "mine"
+    assert problem.provenance.licence is None

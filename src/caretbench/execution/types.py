@@ -153,6 +153,8 @@ class LanguageRuntime(Protocol):
     language: str
     chunk_size: int
     """How many programs one call of ``compile`` takes; 0 where there is nothing to compile."""
+    variants: tuple[str, ...]
+    """Named builds that a request may choose."""
 
     def toolchain(self) -> Toolchain:
         """What is installed; asked once per process."""

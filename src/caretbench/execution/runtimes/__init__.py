@@ -34,8 +34,10 @@ def load_runtime(
         bundles: From a bundle's name to the built bundle.
 
     Raises:
-        KeyError: programs in this language are not run.
+        KeyError: programs in this language are not run; the message lists those that are.
     """
+    if language not in RUNTIMES:
+        raise KeyError(f"programs in {language} are not run; known: {', '.join(RUNTIMES)}")
     module, _, name = RUNTIMES[language].partition(":")
     made = getattr(import_module(module), name)(sandbox or Sandbox())
     if isinstance(made, Runtime):

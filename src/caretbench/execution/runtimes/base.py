@@ -34,6 +34,7 @@ class Runtime:
 
     language = ""
     chunk_size = 0
+    variants: tuple[str, ...] = ()
     failure_patterns: FailurePatterns = ()
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:

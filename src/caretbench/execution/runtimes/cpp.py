@@ -50,6 +50,7 @@ class CppRuntime(Runtime):
 
     language = "cpp"
     chunk_size = 1
+    variants = (COMMON_HEADERS,)
     failure_patterns = (
         (re.compile(r"Assertion [`'\"].*[`'\"] failed\.", re.DOTALL), Status.FAILED),
         (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),

@@ -74,6 +74,7 @@ class CsharpRuntime(Runtime):
 
     language = "csharp"
     chunk_size = CHUNK
+    variants = ("release",)
     failure_patterns = (
         (re.compile(r"System\.OutOfMemoryException|^Out of memory\.", re.M), Status.OUT_OF_MEMORY),
         (re.compile(r"^Process terminated\. Assertion [Ff]ailed|^\s*at System\.Diagnostics\.Debug\.(?:Assert|Fail)\(|"

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caretbench.files import DataError, read_lines
+from pydantic import ValidationError
+
+from caretbench.files import DataError, describe, read_lines
 from caretbench.problem import Completion, Problem
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released import FIELDS
@@ -73,11 +75,10 @@ def _plain(path: Path, problems: Mapping[str, Problem], models: Sequence[str]) -
         where = f"{path}:{number}"
         try:
             completion = Completion.model_validate({"model": path.stem, "parameters": "recorded"} | row)
-        except ValueError as error:
+        except ValidationError as error:
             raise DataError(
-                f"{where}: not a completion; a row is "
-                '{"problem_id": ..., "text": ..., "sample": 0, "model": ...}: '
-                f"{str(error).splitlines()[0]}"
+                f'{where}: not a completion ({describe(error)}); a row is {{"problem_id": ..., "text": ...}}, and may '
+                'have "model" and "sample"'
             ) from None
         if completion.problem_id in problems and (not models or completion.model in models):
             yield completion
@@ -97,6 +98,8 @@ def recorded(path: Path, problems: Mapping[str, Problem], models: Sequence[str] 
     if path.is_file():
         yield from _plain(path, problems, models)
         return
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder of completions")
     cells = find_cells(path)
     known = sorted({cell.model for cell in cells})
     if not cells:

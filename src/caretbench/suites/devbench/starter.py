@@ -21,6 +21,7 @@ from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.documentation import DocumentationCheck
 
 OPENING, CLOSING, TESTS = "⟦", "⟧", "\n⟦tests⟧\n"
+SOURCE = "caretbench starter set"
 DATE = "2026-11-21"
 
 
@@ -84,11 +85,13 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
         checks=checks,
         labels=labels,
         cluster=identity,
-        provenance=Provenance(source=source, licence="MIT", date=DATE),
+        provenance=Provenance(source=SOURCE, licence="MIT", date=DATE)
+        if source == SOURCE
+        else Provenance(source=source),
     )
 
 
-def load(root: Path, source: str = "caretbench starter set") -> list[Problem]:
+def load(root: Path, source: str = SOURCE) -> list[Problem]:
     """All problems under ``root``, in the order of the paper's tables.
 
     Raises:
