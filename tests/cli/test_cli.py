@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench import cli
 from caretbench.cli.common import aligned, parse_select, select
 from caretbench.suites import suite
 
@@ -141,6 +142,18 @@ def test_pull_from_a_local_copy(devbench_data: Path, tmp_path: Path) -> None:
     assert "1800 of 1800 problems" in listed.stdout
     missing = caretbench("list", "devbench", "--data", "released", CARETBENCH_CACHE=str(tmp_path / "empty"))
     assert "get them: caretbench pull devbench" in missing.stderr
+
+
+def test_an_interrupted_verb_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "the same command goes on" in capsys.readouterr().err
 
 
 def test_selections_are_parsed() -> None:

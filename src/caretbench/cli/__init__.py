@@ -21,6 +21,8 @@ from caretbench.cli import (
 )
 from caretbench.errors import DataError
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="caretbench",
     help="Measure a code-completion model at the caret.",
@@ -50,8 +52,9 @@ def main() -> None:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         sys.stderr.write(f"caretbench: {message}\n")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("\ncaretbench: stopped; the same command goes on where this one ended\n")
-        sys.exit(130)
+    except SystemExit as end:  # typer ends with 130 itself when it is interrupted, and says nothing
+        if end.code == _INTERRUPTED:
+            sys.stderr.write("\ncaretbench: stopped; the same command goes on where this one ended\n")
+        raise
     except BrokenPipeError:
         sys.exit(141)

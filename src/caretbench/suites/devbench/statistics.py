@@ -11,8 +11,8 @@ def statistics(problem: Problem, profile: Profile) -> ProblemStatistics:
     """One problem's statistics: ``paper`` counts the released texts as the released script does."""
     language = problem.caret.language
     if profile == "paper" and problem.released:
-        parts = (problem.released[name] for name in ("suffix", "assertions"))
-        return paper_statistics(problem.released["prefix"], problem.reference, *parts, language)
+        prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
+        return paper_statistics(prefix, problem.reference, suffix, assertions, language)
     suffix = problem.caret.suffix
     hidden = problem.splice.after.removeprefix(suffix) if isinstance(problem.splice, InlineSplice) else ""
     count = paper_statistics if profile == "paper" else problem_statistics
