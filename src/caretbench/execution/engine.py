@@ -26,9 +26,9 @@ from caretbench.execution.types import CompileResult, ExecutionRequest, Executio
 _WINDOW_PER_WORKER = 16
 _QUIET_WAITING = 32
 _REMEMBERED = 256
-_STARVED_CPU_S = 0.5
+_STARVED_CPU_S = 2.0
 """A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
-that computed less was waiting for something, and would wait again."""
+that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _Group = tuple[str, str, str | None, str | None]
 
