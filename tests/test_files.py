@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 from pathlib import Path
@@ -79,6 +80,8 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         ("[1]", "expected a JSON object"),
         ('{"problem_id": "p"}', "model"),
         ("\xff", "not JSON"),
+        ('{"a": ' * 100_000, "not JSON"),
+        ("9" * 5000, "not JSON"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, complaint: str) -> None:
@@ -87,6 +90,42 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, complaint: str) ->
     with pytest.raises(DataError, match=complaint) as caught:
         list(read_rows(path, Completion))
     assert f"{path}:2:" in str(caught.value)
+
+
+@pytest.mark.parametrize("half", [rb"\ud83d", rb"\uDE00", b"\xed\xa0\xbd"])
+def test_half_a_surrogate_pair_can_be_stored(tmp_path: Path, half: bytes) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"problem_id": "p", "model": "m", "text": "\\ud83d\\ude00 a' + half + b'b"}\r\n')
+    [entry] = read_rows(path, Completion)
+    assert entry.text == "\U0001f600 a\ufffdb"
+    write_rows(path, [entry])
+    assert list(read_rows(path, Completion)) == [entry]
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + row(0).model_dump_json().encode() + b"\r\n\r\n")
+    assert list(read_rows(path, Completion)) == [row(0)]
+
+
+def test_a_writer_does_not_write_to_a_file_that_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    write_rows(path, [row(0)])
+    lock = fcntl.flock
+    replaced: list[Path] = []
+
+    def replace_first(stream: object, operation: int) -> None:
+        if not replaced:
+            replaced.append(path)
+            write_rows(path, [row(0), row(1)])
+        lock(stream, operation)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("caretbench.files.fcntl.flock", replace_first)
+    with Appender(path) as appender:
+        appender.append(row(2))
+    assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

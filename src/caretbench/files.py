@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,9 @@ from pydantic import BaseModel, ValidationError
 from caretbench.errors import DataError as DataError
 
 RowT = TypeVar("RowT", bound=BaseModel)
+
+# Half of a surrogate pair, escaped or in bytes: JSON may hold one, no file of text in UTF-8 can.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 def cache_folder() -> Path:
@@ -80,6 +84,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
     """The JSON objects of a JSONL file, each with its line number; blank lines are skipped.
 
+    Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
+
     Args:
         path: The file.
         torn_tail: Drop a last line that has no newline and is no JSON (what a killed writer leaves) silently.
@@ -94,7 +100,10 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
                     continue
                 try:
                     value = json.loads(raw)
-                except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                except (
+                    ValueError,
+                    RecursionError,
+                ) as error:  # beside what is no JSON: too deep, too long a number
                     if torn_tail and not raw.endswith(b"\n"):
                         return
                     raise DataError(
@@ -102,9 +111,20 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
                     ) from None
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
-                yield number, value
+                yield number, _encodable(value) if _SURROGATE.search(raw) else value
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _encodable(value: Any) -> Any:
+    """The same JSON value with U+FFFD in the place of lone surrogates."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return value
 
 
 def describe(error: ValidationError) -> str:
@@ -150,14 +170,18 @@ class Appender:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = path.open("ab+", buffering=0)
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._stream.close()
-            raise DataError(
-                f"{path}: another caretbench is writing this file; wait for it or stop it"
-            ) from None
+        while True:
+            self._stream = path.open("ab+", buffering=0)
+            try:
+                fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._stream.close()
+                raise DataError(
+                    f"{path}: another caretbench is writing this file; wait for it or stop it"
+                ) from None
+            if path.exists() and os.path.samestat(os.fstat(self._stream.fileno()), path.stat()):
+                break
+            self._stream.close()  # the file was replaced between opening and locking it
         self._repair()
 
     def _repair(self) -> None:

@@ -44,6 +44,12 @@ def test_a_row_without_verdict_outweighs_a_failure() -> None:
     assert (line["passed"], line["counted"], line["status"]) == (None, False, "sandbox_error")
 
 
+def test_a_comments_words_are_no_verdict_on_a_program_that_did_not_run() -> None:
+    frame = build_frame([PROBLEM], [row(PROBLEM.id, "documentation@1", values={"passed": 1})])
+    line = frame.row(0, named=True)
+    assert (line["passed"], line["counted"], line["status"]) == (None, None, None)
+
+
 def test_the_gates_verdict_is_null_where_it_said_nothing() -> None:
     other = make_problem("python", "api_usage", 2)
     scores = [row(p.id, "execution@1", outcome="passed", values={"passed": 1}) for p in (PROBLEM, other)]

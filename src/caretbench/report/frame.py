@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
-from caretbench.problem import Caret, Completion, Problem, Score
+from caretbench.problem import Caret, Completion, Problem, ProgramCheck, Score
 
 BASELINES = ("golden", "empty", "stub", "copy-context")
 """Names of the answers that no model gave, in the order in which they are shown."""
@@ -32,7 +32,7 @@ FIXED_COLUMNS: Mapping[str, Any] = {
     "problem_id": pl.String,
     "model": pl.String,
     "parameters": pl.String,
-    "sample": pl.Int32,
+    "sample": pl.Int64,
     "policy": pl.String,
     "profile": pl.String,
     "language": pl.String,
@@ -49,6 +49,9 @@ FIXED_COLUMNS: Mapping[str, Any] = {
     "message": pl.String,
 }
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
+
+EXECUTION_SCORER = "execution@"
+"""How the names of scorers that ran the program begin."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
 """Metrics that the profiles name differently but that stand in one place of a report: ``paper`` takes the cosine of the
@@ -120,7 +123,12 @@ def build_frame(
     Raises:
         DataError: a score names an unknown problem.
     """
-    lines = {problem.id: _problem_columns(problem, verdicts or {}) for problem in problems}
+    lines: dict[str, dict[str, Any]] = {}
+    executed: set[str] = set()
+    for problem in problems:
+        lines[problem.id] = _problem_columns(problem, verdicts or {})
+        if any(isinstance(check, ProgramCheck) for check in problem.checks):
+            executed.add(problem.id)
     grouped: dict[tuple[object, ...], list[Score]] = defaultdict(list)
     for score in scores:
         if score.problem_id not in lines:
@@ -129,7 +137,8 @@ def build_frame(
     rows: list[dict[str, Any]] = []
     metrics: dict[str, None] = {}
     for key, group in grouped.items():
-        row = dict(zip(KEY, key, strict=True)) | lines[str(key[0])] | _check_columns(group)
+        row = dict(zip(KEY, key, strict=True)) | lines[str(key[0])]
+        row |= _check_columns(group, executed=str(key[0]) in executed)
         for score in group:
             values = {
                 METRIC_ALIASES.get(name, name): value
@@ -162,10 +171,15 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
     }
 
 
-def _check_columns(scores: Sequence[Score]) -> dict[str, Any]:
-    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure."""
+def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
+    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure.
+
+    Where the problem has a program to run and no row says how it ended (a run without execution, or one that was
+    stopped), the other checks alone are no verdict.
+    """
     checks = [score for score in scores if "passed" in score.values or not score.counted]
-    if not checks:
+    ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
+    if not checks or (executed and not ended):
         return {"status": None, "counted": None, "passed": None, "stage": None, "message": None}
     decisive = min(checks, key=lambda score: (score.counted, score.values.get("passed", 0.0)))
     counted = decisive.counted
