@@ -7,6 +7,7 @@ import pytest
 
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
+from caretbench.files import DataError
 from caretbench.problem import Completion, Problem, Score
 from caretbench.runs import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.scoring import EXECUTION, Scoring, check_resumable
@@ -142,6 +143,16 @@ def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_probl
     stage.run()
     assert "```" not in executor.asked[-1].source
     assert executor.asked[-1].source.startswith(problem.caret.prefix + "    return 2 * x")
+
+
+def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], None)
+    old = Completion(problem_id=problem.id, model="m", text="old")
+    assert stage.add_completions([old, old]) == 1
+    assert stage.check_completions([old]) == 0
+    with pytest.raises(DataError, match="another answer of m to python/low_context/one"):
+        stage.check_completions([old.model_copy(update={"text": "new"})])
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:

@@ -209,10 +209,10 @@ class Completion(Row):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
-    model: str
+    model: str = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")  # names are printed: no control characters
     parameters: str = "none"
     """Hash of the sampling parameters and the prompt; ``recorded`` or ``none`` where there were none of ours."""
-    sample: int = Field(default=0, ge=0)
+    sample: int = Field(default=0, ge=0, lt=1 << 31)
     text: str | None
     error: bool = False
     finish_reason: str | None = None

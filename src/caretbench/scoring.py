@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, sha256_text, write_rows
+from caretbench.files import Appender, DataError, sha256_text, write_rows
 from caretbench.problem import Caret, Completion, Problem, Profile, Score, ScoreKey
 from caretbench.runs import Manifest, RunFolder
 from caretbench.suites.base import Suite
@@ -44,16 +44,43 @@ class Scoring:
         self._problems = {problem.id: problem for problem in self.problems}
 
     def add_completions(self, completions: Iterable[Completion]) -> int:
-        """Append the completions that are not there yet; gives how many were new."""
+        """Append the completions that are not there yet; gives how many were new.
+
+        Raises:
+            DataError: another answer under the same key is there already.
+        """
         added = 0
         with Appender(self.folder.completions_path) as appender:
-            there = {row.key for row in self.folder.completions()}
-            for completion in completions:
-                if completion.key not in there:
-                    there.add(completion.key)
-                    appender.append(completion)
-                    added += 1
+            for completion in self._new(completions):
+                appender.append(completion)
+                added += 1
         return added
+
+    def check_completions(self, completions: Iterable[Completion]) -> int:
+        """What :meth:`add_completions` would append, as a number; nothing is written.
+
+        Raises:
+            DataError: another answer under the same key is there already.
+        """
+        return sum(1 for _ in self._new(completions))
+
+    def _new(self, completions: Iterable[Completion]) -> Iterator[Completion]:
+        """The completions that are not stored yet, each once.
+
+        Verdicts are kept by key, so a changed answer under an old key would get the old answer's verdict.
+        """
+        there = {row.key: hash((row.text, row.error)) for row in self.folder.completions()}
+        for completion in completions:
+            answer = hash((completion.text, completion.error))
+            if completion.key not in there:
+                there[completion.key] = answer
+                yield completion
+            elif there[completion.key] != answer:
+                raise DataError(
+                    f"{self.folder.path}: another answer of {completion.model} to {completion.problem_id} (sample "
+                    f"{completion.sample}) is there already; choose another folder with -o, or another name for the "
+                    "model"
+                )
 
     def run(self) -> dict[str, list[str]]:
         """Score what is missing; gives the problems left out, by cause.
@@ -76,7 +103,9 @@ class Scoring:
 
     def _forget_rows_without_verdict(self) -> None:
         with Appender(self.folder.scores_path):  # holds the file, and repairs its end
-            kept = [row for row in self.folder.scores() if row.counted or row.problem_id not in self._problems]
+            kept = [
+                row for row in self.folder.scores() if row.counted or row.problem_id not in self._problems
+            ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
 

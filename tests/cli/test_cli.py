@@ -125,6 +125,36 @@ def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
     assert "no completion belongs to the chosen problems" in done.stderr
 
 
+def test_unknown_problems_are_named_and_changed_answers_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    identity = "python/api_usage/latency-percentiles"
+    rows = [{"problem_id": identity, "text": "a"}, {"problem_id": "python/api_usage/latency", "text": ""},
+            {"problem_id": "python/low_context/refresh-stale-token", "text": ""}]  # fmt: skip
+    mine.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ("score", "devbench", "--completions", str(mine), "--select", f"id={identity}", "--no-execute",
+               "--no-html", "-o", str(tmp_path / "run"))  # fmt: skip
+    done = caretbench(*command)
+    assert done.returncode == 0, done.stderr
+    assert "1 rows passed over, about problems that starter does not have" in done.stderr
+    assert "'python/api_usage/latency' is the first" in done.stderr
+    mine.write_text(json.dumps(rows[0] | {"text": "b"}) + "\n")
+    done = caretbench(*command)
+    assert done.returncode == 2
+    assert "another answer of mine" in done.stderr
+    mine.rename(tmp_path / "golden.jsonl")
+    done = caretbench(*(part.replace("mine.jsonl", "golden.jsonl") for part in command))
+    assert done.returncode == 2
+    assert "is the name of a baseline" in done.stderr
+
+
+def test_without_execution_there_are_similarities_and_no_rates(tmp_path: Path) -> None:
+    done = caretbench("score", "devbench", "--no-execute", "--no-html", "--json", "-o", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    columns = json.loads(done.stdout)["columns"]
+    assert [column["overall"]["pass_at"] for column in columns] == [{}] * 4
+    assert [column["coverage"] for column in columns] == [None] * 4
+
+
 @pytest.mark.data
 def test_statistics_are_those_of_table_4(devbench_data: Path) -> None:
     done = caretbench("list", "devbench", "--data", str(devbench_data), "--statistics", "--profile", "paper")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -62,7 +63,9 @@ def score(
     ] = True,
     fail_under: Annotated[
         float | None,
-        typer.Option(help="Exit with 1 if a model's pass@1 (0 to 1) is lower; baselines do not count."),
+        typer.Option(
+            min=0, max=1, help="Exit with 1 if a model's pass@1 (0 to 1) is lower; baselines do not count."
+        ),
     ] = None,
     html: Annotated[bool, typer.Option(help="Write report.html too.")] = True,
     as_json: AsJson = False,
@@ -110,8 +113,12 @@ def score(
         scoring = Scoring(
             house, problems, folder, truncation, named, executor, dict(manifest.variants), report=steps
         )  # fmt: skip
-        scoring.add_completions(_gather(house, problems, completions or [], model or [], names, seen))
-        _refuse_nothing(completions or [], seen)
+        gather = partial(_gather, house, problems, completions or [], model or [], names, seen)
+        unknown: dict[Path, list[str]] = {}
+        scoring.check_completions(gather(unknown))  # all is read before anything is written
+        _refuse_nothing(completions or [], model or [], seen)
+        _name_unknown(unknown, {problem.id for problem in loaded.problems}, loaded.name)
+        scoring.add_completions(gather({}))
         known = {(info.model, info.parameters) for info in manifest.models}
         manifest.models += [info for key, info in seen.items() if key not in known]
         if executor is not None:
@@ -131,9 +138,11 @@ def _gather(
     models: list[str],
     baselines: list[str],
     seen: dict[tuple[str, str], ModelInfo],
+    passed_over: dict[Path, list[str]],
 ) -> Iterator[Completion]:
+    """All completions that are asked for; fills ``seen``, and by path the ids of the problems not chosen."""
     from caretbench.runs import ModelInfo
-    from caretbench.suites.baselines import baseline
+    from caretbench.suites.baselines import BASELINES, baseline
 
     by_id = {problem.id: problem for problem in problems}
     for name in baselines:
@@ -141,15 +150,40 @@ def _gather(
             seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
             yield completion
     for path in paths:
-        for completion in house.recorded(path, by_id, models):
+        for completion in house.recorded(path, by_id, models, passed_over.setdefault(path, []).append):
+            if completion.model in BASELINES:
+                raise ValueError(
+                    f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
+                    'field "model" or by the file\'s name'
+                )
             key = (completion.model, completion.parameters)
             seen.setdefault(key, ModelInfo(model=key[0], source="recorded", parameters=key[1]))
             yield completion
 
 
-def _refuse_nothing(paths: list[Path], seen: dict[tuple[str, str], ModelInfo]) -> None:
-    if paths and all(parameters == "none" for _, parameters in seen):
-        raise ValueError(f"{', '.join(map(str, paths))}: no completion belongs to the chosen problems")
+def _refuse_nothing(paths: list[Path], models: list[str], seen: dict[tuple[str, str], ModelInfo]) -> None:
+    if models and not paths:
+        raise ValueError("--model chooses among recorded completions: say where they are with --completions")
+    recorded = {info.model for info in seen.values() if info.source == "recorded"}
+    named = ", ".join(map(str, paths))
+    if paths and not recorded:
+        raise ValueError(f"{named}: no completion belongs to the chosen problems")
+    absent = [name for name in models if name not in recorded]
+    if absent:
+        raise ValueError(
+            f"{named}: no completions of {', '.join(absent)}; models here: {', '.join(sorted(recorded))}"
+        )
+
+
+def _name_unknown(passed_over: dict[Path, list[str]], known: set[str], data: str) -> None:
+    """A row about a problem that the data do not have is a slip of the pen; one that was not selected is none."""
+    for path, identities in passed_over.items():
+        unknown = [identity for identity in identities if identity not in known]
+        if unknown:
+            note(
+                f"{path}: {len(unknown)} rows passed over, about problems that {data} does not have: "
+                f"{unknown[0]!r} is the first"
+            )
 
 
 def _variants(options: list[str]) -> dict[str, str]:
@@ -227,5 +261,9 @@ def _failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             yield f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; this run has failed"
         rate = column.overall.pass_at.get(1)
-        if fail_under is not None and not column.baseline and rate is not None and rate.value < fail_under:
+        if fail_under is None or column.baseline:
+            continue
+        if rate is None:
+            yield f"{column.title}: no verdict at all, so its pass@1 is not known to reach {fail_under}"
+        elif rate.value < fail_under:
             yield f"{column.title}: pass@1 {rate.value:.3f} is below {fail_under}"

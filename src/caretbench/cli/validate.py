@@ -55,7 +55,8 @@ def validate(
     ] = False,
     show_all: Annotated[bool, typer.Option("--all", help="List every problem that is not valid.")] = False,
     fail_under: Annotated[
-        float | None, typer.Option(help="Exit with 1 if a smaller share (0 to 1) of the problems is valid.")
+        float | None,
+        typer.Option(min=0, max=1, help="Exit with 1 if a smaller share (0 to 1) of the problems is valid."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -72,12 +72,18 @@ class Suite(Protocol):
         ...
 
     def recorded(
-        self, path: Path, problems: Mapping[str, Problem], models: Sequence[str]
+        self,
+        path: Path,
+        problems: Mapping[str, Problem],
+        models: Sequence[str],
+        passed_over: Callable[[str], None] = ...,
     ) -> Iterator[Completion]:
-        """Recorded completions under ``path`` of the chosen models (all when empty).
+        """Recorded completions under ``path`` of the chosen models (all when empty) and problems.
+
+        ``passed_over`` is called with the problem's id of every row that is about none of ``problems``.
 
         Raises:
-            DataError: with file and line, or where a row names an unknown problem.
+            DataError: with file and line.
         """
         ...
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from caretbench.files import DataError, describe, read_lines
-from caretbench.problem import Completion, Problem
+from caretbench.problem import Completion, CompletionKey, Problem
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released import FIELDS
 
@@ -55,48 +56,78 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
         )  # fmt: skip
 
 
-def _released(cells: Sequence[Cell], problems: Mapping[str, Problem]) -> Iterator[Completion]:
+def _released(
+    cells: Sequence[Cell], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
+) -> Iterator[Completion]:
     for language, category, model, path in cells:
         for number, row in read_lines(path):
             where = f"{path}:{number}"
             missing = [field for field in FIELDS if field not in row]
             if missing:
                 raise DataError(f"{where}: the field {missing[0]!r} is missing")
-            problem = problems.get(f"{language}/{category}/{row['id']}")
+            identity = f"{language}/{category}/{row['id']}"
+            problem = problems.get(identity)
             if problem is None:
-                continue  # not among the chosen problems
+                passed_over(identity)
+                continue
             if problem.reference != row["golden_completion"] or problem.released["prefix"] != row["prefix"]:
                 raise DataError(f"{where}: the repeated fields differ from the problem {problem.id}")
             yield from _released_rows(row, model, problem, where)
 
 
-def _plain(path: Path, problems: Mapping[str, Problem], models: Sequence[str]) -> Iterator[Completion]:
-    for number, row in read_lines(path, torn_tail=True):
+def _plain(
+    path: Path, problems: Mapping[str, Problem], models: Sequence[str], passed_over: Callable[[str], None]
+) -> Iterator[Completion]:
+    lines: dict[CompletionKey, int] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for number, row in read_lines(path):
         where = f"{path}:{number}"
         try:
-            completion = Completion.model_validate({"model": path.stem, "parameters": "recorded"} | row)
+            completion = Completion.model_validate(
+                {"model": path.stem, "parameters": "recorded"} | row | {"sample": row.get("sample") or 0}
+            )
         except ValidationError as error:
             raise DataError(
                 f'{where}: not a completion ({describe(error)}); a row is {{"problem_id": ..., "text": ...}}, and may '
                 'have "model" and "sample"'
             ) from None
-        if completion.problem_id in problems and (not models or completion.model in models):
+        answered = completion.key[:3]
+        if row.get("sample") is None:  # rows that do not say it are samples in the order in which they stand
+            completion = completion.model_copy(update={"sample": counts[answered]})
+        counts[answered] += 1
+        first = lines.setdefault(completion.key, number)
+        if first != number:
+            raise DataError(
+                f"{where}: sample {completion.sample} of {completion.problem_id} by {completion.model} stands already "
+                f"in line {first}; number several samples 0, 1, 2, ..., or leave the field out everywhere"
+            )
+        if models and completion.model not in models:
+            continue
+        if completion.problem_id in problems:
             yield completion
+        else:
+            passed_over(completion.problem_id)
 
 
-def recorded(path: Path, problems: Mapping[str, Problem], models: Sequence[str] = ()) -> Iterator[Completion]:
+def recorded(
+    path: Path,
+    problems: Mapping[str, Problem],
+    models: Sequence[str] = (),
+    passed_over: Callable[[str], None] = lambda _problem_id: None,
+) -> Iterator[Completion]:
     """Completions under ``path``: a plain JSONL file, or a folder of the released layout.
 
     Args:
         path: A JSONL file of completion rows, or a folder.
         problems: The chosen problems by id; rows of other problems are passed over.
         models: The models to take; all of them when empty.
+        passed_over: Called with the id of a row's problem that is not among the chosen ones.
 
     Raises:
         DataError: with file and line, or where a wanted model is not there.
     """
     if path.is_file():
-        yield from _plain(path, problems, models)
+        yield from _plain(path, problems, models, passed_over)
         return
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder of completions")
@@ -109,4 +140,5 @@ def recorded(path: Path, problems: Mapping[str, Problem], models: Sequence[str] 
     for model in models:
         if model not in known:
             raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
-    yield from _released([cell for cell in cells if not models or cell.model in models], problems)
+    wanted = [cell for cell in cells if not models or cell.model in models]
+    yield from _released(wanted, problems, passed_over)

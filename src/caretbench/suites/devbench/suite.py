@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -45,10 +45,14 @@ class DevBench:
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
     def recorded(
-        self, path: Path, problems: Mapping[str, Problem], models: Sequence[str]
+        self,
+        path: Path,
+        problems: Mapping[str, Problem],
+        models: Sequence[str],
+        passed_over: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
         """Recorded completions: the released layout or a plain JSONL file."""
-        return recorded.recorded(path, problems, models)
+        return recorded.recorded(path, problems, models, passed_over)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
