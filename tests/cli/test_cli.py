@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from caretbench import cli
-from caretbench.cli.common import aligned, parse_select, select
+from caretbench.cli.common import aligned, harmless, parse_select, select
 from caretbench.suites import suite
 
 
@@ -153,6 +153,31 @@ def test_without_execution_there_are_similarities_and_no_rates(tmp_path: Path) -
     columns = json.loads(done.stdout)["columns"]
     assert [column["overall"]["pass_at"] for column in columns] == [{}] * 4
     assert [column["coverage"] for column in columns] == [None] * 4
+
+
+def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:
+    """Even root cannot make a folder in /proc, or one below a file."""
+    taken = tmp_path / "file"
+    taken.touch()
+    for place, complaint in (("/proc/run", "No such file"), (str(taken / "run"), "Not a directory")):
+        done = caretbench("score", "devbench", "--limit", "1", "--no-execute", "-o", place)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"caretbench: {place}")
+        assert complaint in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path) -> None:
+    where = str(tmp_path)
+    done = caretbench("score", "devbench", "--limit", "1", "-o", where, PATH=where, CARETBENCH_CACHE=where)
+    if done.returncode != 2:
+        pytest.skip("the sandbox comes from a wheel here")
+    assert done.stderr.splitlines()[-1].startswith("caretbench: programs run only in a sandbox")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_is_not_steered_by_what_a_model_wrote() -> None:
+    assert harmless("a\tb\n\x1b[31mred\x9b0m\x07") == "a\tb\n\\u001b[31mred\\u009b0m\\u0007"
 
 
 @pytest.mark.data

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.errors import MachineError
 from caretbench.execution.cache import DETERMINISTIC, ResultCache, program_key, verdict_key
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
@@ -148,3 +149,18 @@ def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
         assert place is not None
         assert (place / "program").read_text() == "whole"
     assert cache.put("another", REQUEST, result())
+
+
+def test_a_damaged_file_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "verdicts.sqlite").write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    with pytest.raises(
+        MachineError, match=r"verdicts\.sqlite: file is not a database; free space, or remove"
+    ):
+        ResultCache(tmp_path)
+
+
+def test_a_full_disk_is_said_in_words(cache: ResultCache) -> None:
+    cache._connection.execute("PRAGMA max_page_count = 1")
+    long = result().model_copy(update={"diagnostics": "x" * 100_000})
+    with pytest.raises(MachineError, match="database or disk is full"):
+        cache.put("k", REQUEST, long)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
 
 import typer
@@ -19,7 +21,7 @@ from caretbench.cli import (
     show,
     validate,
 )
-from caretbench.errors import DataError
+from caretbench.errors import DataError, MachineError
 
 _INTERRUPTED = 130
 
@@ -46,9 +48,15 @@ app.add_typer(cache.app, name="cache")
 
 def main() -> None:
     """Run a verb; a foreseeable mistake ends with one clear line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal that cannot show a character is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leaves no temporary folders behind
     try:
         app()
-    except (DataError, ValueError, KeyError) as error:
+    except (DataError, MachineError, ValueError, KeyError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         sys.stderr.write(f"caretbench: {message}\n")
         sys.exit(2)
@@ -58,3 +66,7 @@ def main() -> None:
         raise
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"caretbench: {place}{error.strerror or error}\n")
+        sys.exit(2)

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
 import typer
 
@@ -35,14 +35,28 @@ Limit = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
+_CONTROLS = {
+    number: f"\\u{number:04x}" for number in (*range(32), *range(127, 160)) if chr(number) not in "\n\t"
+}
+
+
+def harmless(text: str) -> str:
+    """The text with control characters spelt out: what a model wrote must not steer the terminal."""
+    return text.translate(_CONTROLS)
+
+
+def _print(line: str, stream: TextIO) -> None:
+    stream.write((harmless(line) if stream.isatty() else line) + "\n")
+
+
 def say(line: str = "") -> None:
     """One line on standard output."""
-    sys.stdout.write(line + "\n")
+    _print(line, sys.stdout)
 
 
 def note(line: str) -> None:
     """One line on standard error: what is not the result."""
-    sys.stderr.write(line + "\n")
+    _print(line, sys.stderr)
 
 
 def say_json(value: Any) -> None:

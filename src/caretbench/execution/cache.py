@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from caretbench.errors import MachineError
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.files import cache_folder, sha256_json
@@ -102,19 +103,33 @@ class ResultCache:
         self._artefacts = self.folder / "artefacts"
         self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            self.folder / "verdicts.sqlite", timeout=_BUSY_S, check_same_thread=False, isolation_level=None
-        )
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=NORMAL")
-        self._connection.execute(_TABLE)
+        self._file = self.folder / "verdicts.sqlite"
+        with self._using():
+            self._connection = sqlite3.connect(
+                self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.execute(_TABLE)
         self._sweep()
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[None]:
+        """One thread at a time; a full disk or a damaged file is said in one line."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise MachineError(
+                    f"{self._file}: {error}; free space, or remove the file (it holds nothing that cannot be computed "
+                    "again), or go without it: --no-cache"
+                ) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
     def get(self, key: str) -> ExecutionResult | None:
         """The stored verdict, marked ``cached``, or None. A row that is not understood counts as absent."""
-        with self._lock:
+        with self._using():
             row = self._connection.execute(
                 "SELECT result, used FROM verdicts WHERE key = ?", (key,)
             ).fetchone()
@@ -134,7 +149,7 @@ class ResultCache:
         text = result.model_dump_json(exclude_defaults=True)
         now = time.time()
         row = (key, request.language, request.profile, result.status.value, now, now, len(text), text)
-        with self._lock:
+        with self._using():
             self._connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         return True
 
@@ -184,7 +199,7 @@ class ResultCache:
 
     def statistics(self) -> CacheStatistics:
         """What is here."""
-        with self._lock:
+        with self._using():
             count, size = self._connection.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts").fetchone()
             languages = self._connection.execute(
                 "SELECT language, COUNT(*) FROM verdicts GROUP BY 1"
@@ -247,7 +262,7 @@ class ResultCache:
 
     def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
         # The condition is one of the texts above; what varies is bound.
-        with self._lock:
+        with self._using():
             rows = self._connection.execute(
                 f"DELETE FROM verdicts WHERE {condition} RETURNING bytes",  # noqa: S608
                 values,
@@ -268,5 +283,5 @@ class ResultCache:
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
+        with self._using():
             self._connection.close()

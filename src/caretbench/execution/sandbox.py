@@ -23,6 +23,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
+from caretbench.errors import MachineError
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
@@ -45,7 +46,7 @@ __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "di
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 
 
-class SandboxUnavailable(RuntimeError):  # noqa: N818 - a state of the machine
+class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
     """No sandbox can be built here; the message says what to install or to set."""
 
 
@@ -254,6 +255,7 @@ class Sandbox:
                 user=user,
                 group=user,
                 extra_groups=groups,
+                process_group=0,  # an interrupt typed at the terminal is ours to pass on, not the program's end
             )
             theirs.close()
             supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s, self._interrupted)

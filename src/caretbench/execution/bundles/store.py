@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,7 +28,7 @@ from caretbench.execution.bundles.npm import Npm
 from caretbench.execution.bundles.pip import Pip
 from caretbench.execution.bundles.system import Say, apt_install, apt_line
 from caretbench.execution.types import Frozen
-from caretbench.files import sha256_json, write_atomically
+from caretbench.files import cache_folder, sha256_json, write_atomically
 
 MANIFEST = "bundle.json"
 _UNFINISHED = ".unfinished-"
@@ -57,18 +55,8 @@ class BundleStatus(Frozen):
 
 
 def bundles_folder() -> Path:
-    """``$CARETBENCH_CACHE/bundles``, by default ``~/.cache/caretbench/bundles``.
-
-    Root with a home closed to others gets ``/var/cache/caretbench/bundles``: only what every user may read
-    can be bound into a sandbox that gives root up.
-    """
-    cache = os.environ.get("CARETBENCH_CACHE")
-    if cache:
-        return Path(cache) / "bundles"
-    home = Path.home()
-    if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
-        return Path("/var/cache/caretbench/bundles")
-    return home / ".cache" / "caretbench" / "bundles"
+    """Where bundles lie in the cache."""
+    return cache_folder() / "bundles"
 
 
 def bundle_key(spec: Spec) -> str:

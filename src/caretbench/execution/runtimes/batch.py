@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from caretbench.execution.bundles import bundles_folder
 from caretbench.execution.runtimes.base import compile_limits, shorten
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import CompileResult, ExecutionRequest, Status
+from caretbench.files import cache_folder
 
 CHUNK = 40
 """Programs per compiler process: start-up is well spread by then, and its memory stays far below the limit."""
@@ -198,7 +198,7 @@ def tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
 
     One process fills it at a time; it counts as filled once the block has ended without an exception.
     """
-    folder = bundles_folder().parent / "tools" / name
+    folder = cache_folder() / "tools" / name
     folder.mkdir(parents=True, exist_ok=True)
     filled = folder / ".filled"
     with (folder / ".lock").open("w") as lock:

@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.bundles import bundles_folder
 from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file
 from caretbench.execution.runtimes.batch import (
     CHUNK,
@@ -32,6 +31,7 @@ from caretbench.execution.runtimes.batch import (
 )
 from caretbench.execution.sandbox import WORK
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.files import cache_folder
 
 REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"
 
@@ -185,7 +185,7 @@ def find_sdk() -> Sdk | None:
     places = [
         *([Path(named)] if named else []),
         *([Path(on_path).resolve().parent] if on_path else []),
-        bundles_folder().parent / "dotnet",
+        cache_folder() / "dotnet",
     ]
     return next((sdk for place in places if (sdk := _sdk_in(place)) is not None), None)
 
