@@ -164,3 +164,14 @@ def test_a_full_disk_is_said_in_words(cache: ResultCache) -> None:
     long = result().model_copy(update={"diagnostics": "x" * 100_000})
     with pytest.raises(MachineError, match="database or disk is full"):
         cache.put("k", REQUEST, long)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "number", "kept"),
+    [(1, None, True), (None, 11, True), (None, 9, False), (None, None, False)],
+)
+def test_what_the_machine_may_have_ended_is_not_kept(
+    cache: ResultCache, exit_code: int | None, number: int | None, kept: bool
+) -> None:
+    ended = result(Status.RUNTIME_ERROR).model_copy(update={"exit_code": exit_code, "signal": number})
+    assert cache.put("k", REQUEST, ended) is kept

@@ -292,6 +292,24 @@ def test_a_fault_of_the_sandbox_is_tried_again(cache: ResultCache) -> None:
     assert (result.status, result.cached) == (Status.PASSED, False)
 
 
+def test_a_text_too_long_for_any_sandbox_is_the_programs_failure(cache: ResultCache) -> None:
+    box = CountingSandbox()
+    executor = LocalExecutor(workers=1, cache=cache, sandbox=box)
+    [result] = executor.submit([request("#" * 5_000_000)])
+    assert (result.status, len(box.started)) == (Status.COMPILE_ERROR, 1)
+
+
+def test_an_artefact_that_was_pruned_away_is_our_fault(
+    cache: ResultCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(*_arguments: object) -> None:
+        raise FileNotFoundError("program.js")
+
+    monkeypatch.setattr("caretbench.execution.runtimes.python.PythonRuntime.plan", plan)
+    [result] = LocalExecutor(workers=1, cache=cache).submit([request("pass")])
+    assert (result.status, result.reason) == (Status.SANDBOX_ERROR, "no process: program.js")
+
+
 def test_a_program_that_the_machine_held_up_gets_a_second_attempt(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

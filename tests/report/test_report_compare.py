@@ -55,6 +55,13 @@ def test_no_difference_is_not_distinguishable() -> None:
     assert row.p_value == 1.0
 
 
+def test_other_builds_of_a_language_are_refused_unless_aligned() -> None:
+    runs = [run_of("a", HALF), run_of("b", ALL, variants={"cpp": "common_headers"})]
+    with pytest.raises(IncomparableError, match="variants: a has none, b has cpp=common_headers"):
+        compare_runs(runs)
+    assert compare_runs(runs, align=["variants"]).aligned
+
+
 def test_several_samples_are_tested_by_permutation() -> None:
     (row,) = compare_runs([run_of("a", [[True, False]] * 40), run_of("b", [[True, True]] * 40)]).overall
     assert row.test == "paired permutation"

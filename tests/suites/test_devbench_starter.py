@@ -73,6 +73,17 @@ def test_a_sidecar_that_asks_for_something_unknown_is_refused(tmp_path: Path) ->
         starter.load(tmp_path)
 
 
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "python" / "low_context" / "one.py"
+    path.parent.mkdir(parents=True)
+    path.write_bytes("x = '\u00e9'\n\u27e6y\u27e7\n".encode("utf-16"))
+    with pytest.raises(DataError, match=r"one\.py: cannot be read \('utf-8' codec"):
+        starter.load(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbfx = 1\r\n\xe2\x9f\xa6y = 2\xe2\x9f\xa7\r\n")
+    [problem] = starter.load(tmp_path)
+    assert (problem.caret.prefix, problem.reference) == ("x = 1\n", "y = 2")
+
+
 def test_what_a_comment_lacks_is_named() -> None:
     program = 'def mean(values):\n    """Does it."""\n    return sum(values) / len(values)\n'
     check = DocumentationCheck(

@@ -20,7 +20,7 @@ def compare(
     align: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare although this differs: data, policy, profile or isolation; may be repeated."
+            help="Compare although this differs: data, policy, profile, variants or isolation; may be repeated."
         ),
     ] = None,
     every_pair: Annotated[bool, typer.Option("--every-pair", help="Every model with every other.")] = False,

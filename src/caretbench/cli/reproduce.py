@@ -24,6 +24,7 @@ def reproduce(
 ) -> None:
     """Run one completion again, without the cache, and show everything. Exit status 1 if the verdict differs."""
     from caretbench.execution.engine import LocalExecutor
+    from caretbench.execution.types import ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import RunFolder
@@ -43,11 +44,14 @@ def reproduce(
     answer = text if text is not None or manifest.profile == "paper" else ""
     request = suite(manifest.suite).request(problem, answer, manifest.profile)
     if request is None:
-        say(f"{problem_id}: {completion.model} answered nothing; that fails without a run")
-        return
-    variant = request.variant or manifest.variants.get(request.language)
-    executor = LocalExecutor(workers=1, use_cache=False)
-    [result] = list(executor.submit([request.model_copy(update={"variant": variant})]))
+        reason = "a null completion fails without a run"
+        result = ExecutionResult(id=problem_id, status=Status.RUNTIME_ERROR, reason=reason)
+    else:
+        variant = request.variant or manifest.variants.get(request.language)
+        executor = LocalExecutor(workers=1, use_cache=False)
+        [result] = list(executor.submit([request.model_copy(update={"variant": variant})]))
+    if completion.model == GOLDEN and result.status is Status.UNRESOLVED_IMPORT:
+        result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})  # as scoring has it
     stored = _stored(folder, completion, EXECUTION)
     if as_json:
         say(result.model_dump_json(indent=2))
@@ -56,7 +60,7 @@ def reproduce(
         say(f"--- raw text ---\n{completion.text}")
         if text != completion.text:
             say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
-        if program:
+        if program and request is not None:
             say("--- program ---")
             for number, line in enumerate(request.source.splitlines(), start=1):
                 say(f"{number:4}  {line}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import tempfile
 import threading
@@ -33,6 +34,7 @@ DETERMINISTIC = frozenset(
 )  # fmt: skip
 """What is kept; everything else depends on the machine's load, on us, or on packages that may be installed later."""
 
+_FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
 _ABANDONED_S = 3600.0
 _BUSY_S = 60.0
 _TABLE = """
@@ -68,6 +70,12 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
     return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat])
+
+
+def _ended_from_outside(result: ExecutionResult) -> bool:
+    """Whether the machine may have ended the program, as a kernel does that is short of memory."""
+    by_whom = (result.exit_code, result.signal)
+    return result.status is Status.RUNTIME_ERROR and result.stage == "run" and by_whom in _FROM_OUTSIDE
 
 
 class CacheStatistics(Frozen):
@@ -144,7 +152,7 @@ class ResultCache:
 
     def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
         """Store a verdict if it would come out the same again; gives whether it did."""
-        if result.status not in DETERMINISTIC:
+        if result.status not in DETERMINISTIC or _ended_from_outside(result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         now = time.time()

@@ -26,6 +26,8 @@ from caretbench.execution.types import CompileResult, ExecutionRequest, Executio
 _WINDOW_PER_WORKER = 16
 _QUIET_WAITING = 32
 _REMEMBERED = 256
+_LONGEST_PROGRAM = 4_000_000
+"""Characters. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
 _STARVED_CPU_S = 2.0
 """A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
@@ -154,6 +156,10 @@ class _Submission:
         obstacle = self._runner.obstacle(request)
         if obstacle is not None:
             yield ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
+            return
+        if len(request.source) > _LONGEST_PROGRAM:
+            reason = f"its text is longer than {_LONGEST_PROGRAM} characters"
+            yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
             return
         key = verdict_key(
             request,

@@ -157,8 +157,8 @@ class Runner:
 
     def _run_once(self, request: ExecutionRequest, compiled: CompileResult, attempt: int) -> ExecutionResult:
         language = self.runtime(request.language)
-        plan = language.plan(request, compiled.artefact or Path())
         try:
+            plan = language.plan(request, compiled.artefact or Path())
             ran = self.sandbox.run(
                 plan.argv,
                 files=plan.files,

@@ -17,8 +17,8 @@ from caretbench.report.frame import BASELINES, Run
 from caretbench.report.left_out import find_left_out
 from caretbench.report.tables import Field, Table, number_field, percent, text_field
 
-Alignable = Literal["data", "policy", "profile", "isolation"]
-ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "isolation")
+Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
+ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
 """What must agree between runs, and may be aligned by request."""
 
 NOT_DISTINGUISHABLE = "not distinguishable"
@@ -100,8 +100,8 @@ def compare_runs(
         seed: Seeds the bootstrap and the permutations.
 
     Raises:
-        IncomparableError: data, policy, profile or isolation differ and are not in ``align``, or no problem has
-            verdicts on both sides.
+        IncomparableError: what is compared only when ``align`` names it differs, or no problem has verdicts on both
+            sides.
         DataError: fewer than two models are there to compare.
     """
     aligned = _check_identity(runs, align)
@@ -130,10 +130,12 @@ def _identity(run: Run) -> dict[str, str]:
     manifest = run.manifest
     data = manifest.get("data")
     isolation = manifest.get("isolation")
+    variants: Mapping[str, Any] = manifest.get("variants") or {}
     return {
         "data": str(data.get("hash") if isinstance(data, Mapping) else data),
         "policy": str(manifest.get("policy")),
         "profile": str(manifest.get("profile")),
+        "variants": ", ".join(f"{name}={build}" for name, build in sorted(variants.items())) or "none",
         "isolation": str(isolation.get("level") if isinstance(isolation, Mapping) else isolation),
     }
 

@@ -69,7 +69,11 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
     Raises:
         DataError: the file lacks its marks, or its sidecar is no TOML.
     """
-    prefix, reference, suffix, tests = split(path.read_text("utf-8"), str(path))
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from None
+    prefix, reference, suffix, tests = split(text, str(path))
     identity = f"{language}/{category}/{path.stem}"
     predicates = tuple(_predicates(path))
     checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
