@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import platform
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -109,6 +112,27 @@ class RunFolder:
         self.errors_path = path / "errors.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.report_path = path / "report.html"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The folder for this process alone; it is made where it is not there yet.
+
+        Raises:
+            DataError: another process is at work in it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise DataError(
+                f"{self.path}: another caretbench is at work on this run; wait for it or stop it"
+            ) from None
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def manifest(self) -> Manifest:
         """The manifest.

@@ -13,6 +13,7 @@ import pytest
 
 from caretbench import cli
 from caretbench.cli.common import aligned, harmless, parse_select, select
+from caretbench.runs import RunFolder
 from caretbench.suites import suite
 
 
@@ -153,6 +154,24 @@ def test_without_execution_there_are_similarities_and_no_rates(tmp_path: Path) -
     columns = json.loads(done.stdout)["columns"]
     assert [column["overall"]["pass_at"] for column in columns] == [{}] * 4
     assert [column["coverage"] for column in columns] == [None] * 4
+
+
+def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text(
+        '{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n'
+    )
+    command = ("score", "devbench", "--limit", "1", "--no-execute", "--no-html", "-o", str(folder.path))
+    done = caretbench(*command, "--completions", str(mine))
+    assert done.returncode == 2
+    assert list(folder.path.iterdir()) == []
+    with folder.locked():
+        done = caretbench(*command)
+    assert done.returncode == 2
+    assert "another caretbench is at work on this run" in done.stderr
+    done = caretbench(*command)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:

@@ -95,39 +95,38 @@ def score(
         variants=_variants(variant or []),
         versions=versions(),
     )
-    earlier = folder.manifest() if folder.manifest_path.exists() else None
-    manifest = check_resumable(folder, manifest)
-    stored = {problem.id: problem for problem in (folder.problems() if folder.problems_path.exists() else [])}
-    together = stored | {problem.id: problem for problem in problems}
-    manifest.data.selected = len(together)
-    if earlier is not None:  # this command may be about some of the run's problems only
-        manifest.toolchains, manifest.isolation = earlier.toolchains, earlier.isolation
-        manifest.left_out = earlier.left_out
-    folder.write_manifest(manifest)
-    folder.write_problems(together.values())
-
     names = [] if baseline == "none" else [name.strip() for name in baseline.split(",") if name.strip()]
     executor = _executor(workers, use_cache=use_cache) if execute else None
     seen: dict[tuple[str, str], ModelInfo] = {}
-    with Steps(quiet=as_json) as steps:
+    unknown: dict[Path, list[str]] = {}
+    with folder.locked(), Steps(quiet=as_json) as steps:
+        # All is read and checked before anything is written.
+        earlier = folder.manifest() if folder.manifest_path.exists() else None
+        manifest = check_resumable(folder, manifest)
         scoring = Scoring(
             house, problems, folder, truncation, named, executor, dict(manifest.variants), report=steps
         )  # fmt: skip
         gather = partial(_gather, house, problems, completions or [], model or [], names, seen)
-        unknown: dict[Path, list[str]] = {}
-        scoring.check_completions(gather(unknown))  # all is read before anything is written
+        scoring.check_completions(gather(unknown))
         _refuse_nothing(completions or [], model or [], seen)
         _name_unknown(unknown, {problem.id for problem in loaded.problems}, loaded.name)
-        scoring.add_completions(gather({}))
         known = {(info.model, info.parameters) for info in manifest.models}
         manifest.models += [info for key, info in seen.items() if key not in known]
+        stored = list(folder.problems()) if folder.problems_path.exists() else []
+        together = {problem.id: problem for problem in (*stored, *problems)}
+        manifest.data.selected = len(together)
+        if earlier is not None:  # this command may be about some of the run's problems only
+            manifest.toolchains, manifest.isolation = earlier.toolchains, earlier.isolation
+            manifest.left_out = earlier.left_out
         if executor is not None:
             manifest.isolation = executor.isolation().model_dump()
             manifest.toolchains = manifest.toolchains | _toolchains(problems)
         folder.write_manifest(manifest)
+        folder.write_problems(together.values())
+        scoring.add_completions(gather({}))
         manifest.left_out = scoring.run()
-    folder.write_manifest(manifest)
-    _copy_verdicts(folder, manifest)
+        folder.write_manifest(manifest)
+        _copy_verdicts(folder, manifest)
     _finish(folder, fail_under=fail_under, html=html, as_json=as_json)
 
 
