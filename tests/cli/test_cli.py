@@ -239,7 +239,9 @@ def test_selections_are_parsed() -> None:
     chosen = select(house, problems, "language=c++,category=code_purpose_understanding", None)
     assert {problem.id.rpartition("/")[0] for problem in chosen} == {"cpp/code_purpose"}
     with pytest.raises(ValueError, match="no problem is left"):
-        select(house, problems, "id=nothing", None)
+        select(house, problems, "mode=nothing", None)
+    with pytest.raises(ValueError, match="no problem has the id nothing"):
+        select(house, problems, f"id=nothing|{problems[0].id}", None)
 
 
 def test_columns_are_aligned() -> None:

@@ -104,6 +104,14 @@ def test_problems_left_out_are_named_by_cause_and_bound_the_rate() -> None:
     assert found.overall.if_left_out_passed == pytest.approx(4 / 6)
 
 
+def test_what_has_no_verdict_may_have_passed_or_failed() -> None:
+    golden = ids(PROBLEMS, *[["passed"]] * 6)
+    model = ids(PROBLEMS, *[["passed"]] * 2, *[["failed"]] * 2, *[["sandbox_error"]] * 2)
+    overall = column(summary_of(verdicts("golden", golden), verdicts("m", model)), "m").overall
+    assert overall.pass_at[1].value == 0.5
+    assert (overall.if_left_out_failed, overall.if_left_out_passed) == pytest.approx((2 / 6, 4 / 6))
+
+
 def test_net_of_empty_takes_away_what_an_empty_answer_passes() -> None:
     empty = ids(PROBLEMS, ["passed"], *[["failed"]] * 5)
     model = ids(PROBLEMS, *[["passed"]] * 3, *[["failed"]] * 3)

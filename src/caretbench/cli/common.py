@@ -106,6 +106,11 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
         counts[cell] = counts.get(cell, 0) + 1
         if limit is None or counts[cell] <= limit:
             chosen.append(problem)
+    unknown = wanted.get("id", set()) - {problem.id for problem in problems}
+    if unknown:
+        raise ValueError(
+            f"--select: no problem has the id {', '.join(sorted(unknown))}; see `caretbench list {suite.name} --ids`"
+        )
     if not chosen:
         raise ValueError("no problem is left; see the labels with `caretbench list`")
     return chosen

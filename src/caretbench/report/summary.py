@@ -233,8 +233,9 @@ def _cell(
     pass_at = pass_estimates(eligible, profile, seed, resamples)
     failed, passed = None, None
     if 1 in pass_at and table.height:
-        certain = pass_at[1].value * eligible.height
-        failed, passed = certain / table.height, (certain + table.height - eligible.height) / table.height
+        judged = pass_at[1].problems  # of the eligible ones some may lack a verdict of ours
+        certain = pass_at[1].value * judged
+        failed, passed = certain / table.height, (certain + table.height - judged) / table.height
     return Cell(
         labels=labels,
         problems=eligible.height,
