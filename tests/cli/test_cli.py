@@ -116,6 +116,18 @@ def test_scoring_without_running_anything(tmp_path: Path) -> None:
         assert "mine" in caretbench("report", str(folder), "--format", form, "--no-html").stdout
 
 
+def test_a_runs_completions_can_be_scored_under_another_policy(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n')
+    common = ("score", "devbench", "--select", "language=python,category=api_usage", "--no-execute", "--no-html",
+              "--json", "--completions")  # fmt: skip
+    assert caretbench(*common, str(mine), "-o", str(tmp_path / "one")).returncode == 0
+    stored = str(tmp_path / "one" / "completions.jsonl")
+    done = caretbench(*common, stored, "-o", str(tmp_path / "two"), "--policy", "raw", "--baseline", "empty")
+    assert done.returncode == 0, done.stderr
+    assert {column["model"] for column in json.loads(done.stdout)["columns"]} == {"mine", "empty"}
+
+
 def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"problem_id": "python/low_context/none", "text": ""}\n')

@@ -150,6 +150,8 @@ def _gather(
             yield completion
     for path in paths:
         for completion in house.recorded(path, by_id, models, passed_over.setdefault(path, []).append):
+            if completion.model in BASELINES and completion.parameters == "none":
+                continue  # another run's completions, to be scored anew: baselines are written anew too
             if completion.model in BASELINES:
                 raise ValueError(
                     f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
