@@ -50,8 +50,3 @@ def language(name: str) -> Language:
         return languages()[_names()[name.strip().lower()]]
     except KeyError:
         raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
-
-
-def is_language_word(word: str) -> bool:
-    """Whether a fence's word names a language of the table."""
-    return word.strip().lower() in _names()

@@ -8,7 +8,7 @@ every check leaves a *score*. Each class here is one line of a JSONL file, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -255,12 +255,3 @@ class Score(Row):
     def completion_key(self) -> CompletionKey:
         """The key of the completion that was scored."""
         return (self.problem_id, self.model, self.parameters, self.sample)
-
-
-class KeyedRow(Protocol):
-    """A row that knows what makes it unique in its file."""
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The key; two rows of one file never share it."""
-        ...

@@ -109,7 +109,6 @@ class RunFolder:
         self.problems_path = path / "problems.jsonl"
         self.completions_path = path / "completions.jsonl"
         self.scores_path = path / "scores.jsonl"
-        self.errors_path = path / "errors.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.report_path = path / "report.html"
 
@@ -168,9 +167,3 @@ class RunFolder:
         """The scores, one at a time."""
         if self.scores_path.exists():
             yield from read_rows(self.scores_path, Score, torn_tail=True)
-
-    def validity(self) -> dict[str, Validity]:
-        """The gate's verdicts by problem, where the gate was run."""
-        if not self.validity_path.exists():
-            return {}
-        return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}

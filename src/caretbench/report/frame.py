@@ -17,8 +17,9 @@ import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.problem import Caret, Completion, Problem, ProgramCheck, Score
+from caretbench.suites.baselines import BASELINES as BASELINE_WRITERS
 
-BASELINES = ("golden", "empty", "stub", "copy-context")
+BASELINES = tuple(BASELINE_WRITERS)
 """Names of the answers that no model gave, in the order in which they are shown."""
 
 LABELS = ("language", "category", "mode")
