@@ -128,6 +128,21 @@ def test_a_runs_completions_can_be_scored_under_another_policy(tmp_path: Path) -
     assert {column["model"] for column in json.loads(done.stdout)["columns"]} == {"mine", "empty"}
 
 
+def test_answers_that_are_not_there_fail_the_run_and_are_counted(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n')
+    where = tmp_path / "run"
+    selection = "language=python,category=api_usage"
+    done = caretbench(
+        "score", "devbench", "--completions", str(mine), "--select", selection, "-o", str(where), "--no-html",
+        "--baseline", "none",
+    )  # fmt: skip
+    if "sandbox" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 1
+    assert "mine: coverage 50.0% is below 98% (1 answers are not there" in done.stderr
+
+
 def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"problem_id": "python/low_context/none", "text": ""}\n')

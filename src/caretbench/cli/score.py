@@ -260,7 +260,12 @@ def _failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
 
     for column in summary.columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
-            yield f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; this run has failed"
+            absent = column.samples * summary.problems - column.completions
+            why = f" ({absent} answers are not there; --select chooses problems)" if absent > 0 else ""
+            yield (
+                f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}{why}; "
+                "this run has failed"
+            )
         rate = column.overall.pass_at.get(1)
         if fail_under is None or column.baseline:
             continue
