@@ -46,9 +46,7 @@ def test_twenty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
         completed = list(folder.scores()) if folder.scores_path.exists() else []
         assert max(Counter(row.key for row in completed).values(), default=1) == 1
     assert interrupted >= KILLS // 2
-    final = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    )
+    final = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert final.returncode == 0, final.stderr
     completions = list(folder.completions())
     assert len(completions) == len({row.key for row in completions}) == 24 * 4
