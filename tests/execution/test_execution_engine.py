@@ -114,6 +114,17 @@ VERDICTS: Mapping[str, Mapping[str, tuple[str, Status]]] = {
         "syntax": ("function (", Status.COMPILE_ERROR),
         "import": ("require('no-such-module-here');", Status.UNRESOLVED_IMPORT),
         "exit_code": ("process.exitCode = 4;", Status.RUNTIME_ERROR),
+        "swallowed_assertion": (
+            "process.on('uncaughtException', () => {}); setTimeout(() => require('assert')(false), 5);",
+            Status.INCOMPLETE,
+        ),
+        "swallowed_rejection": (
+            "process.on('unhandledRejection', () => {}); (async () => require('assert')(false))();",
+            Status.INCOMPLETE,
+        ),
+        "swallowed_error": (
+            "process.on('uncaughtException', () => {}); setTimeout(() => null.x, 5);", Status.PASSED,
+        ),
     },
     "cpp": {
         "passes": (f"{HEADER}int main() {{ assert(1 + 1 == 2); }}", Status.PASSED),

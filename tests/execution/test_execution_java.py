@@ -34,6 +34,7 @@ PROGRAMS = {
     "main in a class that is not public": "public interface Shape {}\n"
     + main("", "Main").removeprefix("public "),
     "two public classes": "public class A {}\n" + main("", "B"),
+    "a class named Launch": "class Launch {}\n" + main("new Launch();"),
     "no main": "public class Main { }\n",
     "writes a file": main('java.nio.file.Files.writeString(java.nio.file.Path.of("note"), "x");'),
 }
@@ -48,6 +49,7 @@ def results() -> Mapping[str, ExecutionResult]:
     ("name", "status"),
     [
         ("passed", Status.PASSED),
+        ("a class named Launch", Status.PASSED),
         ("failed", Status.FAILED),
         ("thrown", Status.RUNTIME_ERROR),
         ("syntax", Status.COMPILE_ERROR),

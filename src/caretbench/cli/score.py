@@ -248,6 +248,8 @@ def _finish(folder: RunFolder, *, fail_under: float | None, html: bool, as_json:
         if not as_json:
             say(f"\nreport: {path}")
     failures = list(_failures(summary, fail_under))
+    if run.manifest.get("executed") and all(column.coverage is None for column in summary.columns):
+        failures.append("no problem can be judged on this machine; the causes stand above")
     for line in failures:
         note(line)
     if failures:

@@ -1,5 +1,5 @@
 // Loaded before a program: writes the completion word when the program came to its own end with exit status 0.
-// An explicit process.exit, whatever its status, is no such end.
+// An explicit process.exit, whatever its status, is no such end; nor is one after an assertion that nobody caught.
 'use strict';
 const ends = process.env.CARETBENCH_SENTINEL;
 if (ends) {
@@ -31,6 +31,11 @@ if (ends) {
   }
   const emit = process.emit;
   process.emit = function (event, ...values) {
+    // A handler that swallows a failed assertion does not make the program come to its own end.
+    const uncaught = event === 'uncaughtExceptionMonitor' || event === 'unhandledRejection';
+    if (uncaught && values[0] && values[0].name === 'AssertionError') {
+      explicit = true;
+    }
     const heard = emit.call(this, event, ...values);
     if (event === 'exit' && !explicit && values[0] === 0 && !process.exitCode) {
       answer();

@@ -34,7 +34,7 @@ from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan,
 OLDEST_JDK = 17
 
 _TOOLS = "/caretbench/java"
-_SOURCES = ("JavaCompile.java", "Launch.java")
+_SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java")
 _FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
 _NAMED_BY_ITS_PUBLIC_TYPE = "?"
 _COMPILER_HEAP_MB = 1400
@@ -139,7 +139,13 @@ class JavaRuntime(Runtime):
         if request.profile == "paper":
             run = ("-cp", ":".join(class_path), public_class(request.source))
         else:
-            run = (_DESCRIPTORS, "-cp", ":".join([_TOOLS, *class_path]), "Launch", f"{ARTEFACT}/main-class")
+            run = (
+                _DESCRIPTORS,
+                "-cp",
+                ":".join([_TOOLS, *class_path]),
+                "CaretBenchLaunch",
+                f"{ARTEFACT}/main-class",
+            )
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
         return RunPlan(
             argv=(str(self._home / "bin" / "java"), "-ea", *_JVM, heap, *run),

@@ -14,10 +14,10 @@ import jdk.internal.access.SharedSecrets;
  * Runs a program's main method and gives back the sentinel once the program has come to its natural end: main has
  * returned, every thread that keeps the JVM alive has ended, and no exception went uncaught.
  *
- * <p>usage: Launch FILE, which holds the main class's name. The environment variable CARETBENCH_SENTINEL names two
+ * <p>usage: CaretBenchLaunch FILE, which holds the main class's name. The environment variable CARETBENCH_SENTINEL names two
  * descriptors: the sentinel is read from the first before the program starts, and written to the second.
  */
-final class Launch {
+final class CaretBenchLaunch {
     public static void main(String[] arguments) throws Throwable {
         byte[] sentinel = {};
         FileOutputStream gate = null;
@@ -86,5 +86,5 @@ final class Launch {
         return null;
     }
 
-    private Launch() {}
+    private CaretBenchLaunch() {}
 }
