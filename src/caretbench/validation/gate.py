@@ -10,6 +10,7 @@ Every problem gets a verdict with its reasons:
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,11 @@ from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
 
 GOLDEN_RUNS = 3
 MUTANTS_A_ROUND = 2
-_CHUNK = 60
+# Verdicts are stored after so many problems. The answers of a round are waited for together, and a mutant that hangs
+# holds up its round, so chunks are large; programs that ran before a stop are known to the cache.
+_CHUNK = 300
+# A mutant may take so many times as long as the golden answer did, and at least so many seconds; then it hangs.
+_PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 # What stops a golden answer for reasons of this machine, not of the problem.
 _MACHINE = frozenset(
     {Status.SKIPPED, Status.MISSING_DEPENDENCY, Status.UNRESOLVED_IMPORT, Status.SANDBOX_ERROR}
@@ -36,6 +41,9 @@ _MACHINE = frozenset(
 _KILLED = frozenset(
     {Status.FAILED, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INCOMPLETE, Status.OUT_OF_MEMORY}
 )
+
+
+_FIRST = frozenset({"golden", "empty", "stub"})
 
 
 class Answer(NamedTuple):
@@ -52,6 +60,7 @@ class Outcome(NamedTuple):
     status: Status
     faults: tuple[str, ...]
     module: str | None
+    wall_s: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -142,7 +151,11 @@ class Gate:
                     continue
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
                 asked[identity] = (problem, answer)
-                yield request.model_copy(update={"id": identity, "repeat": answer.repeat})
+                changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
+                if answer.name not in _FIRST:
+                    wall_s = _patience(outcomes[problem.id], request.limits.wall_s)
+                    changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
+                yield request.model_copy(update=changes)
 
         for result in self.executor.submit(requests()):
             problem, answer = asked[result.id]
@@ -150,7 +163,13 @@ class Gate:
 
     def _outcome(self, problem: Problem, answer: Answer, result: ExecutionResult) -> Outcome:
         faults = self.faults(problem, answer.text) if result.status is Status.PASSED else ()
-        return Outcome(result.status, tuple(faults), result.missing_module)
+        return Outcome(result.status, tuple(faults), result.missing_module, result.run_s)
+
+
+def _patience(outcomes: Outcomes, most_s: float) -> float:
+    """Seconds that a mutant may run, rounded up so that equal mutants have equal limits most of the time."""
+    golden_s = max((outcome.wall_s for outcome in _goldens(outcomes)), default=0.0)
+    return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * golden_s / 10.0)))
 
 
 def _nothing(problem: Problem) -> list[Answer]:
@@ -214,7 +233,7 @@ def _verdict(problem: Problem, outcomes: Outcomes, policy: Policy, repeats: str 
         objections.append(f"near_duplicate: {repeats}")
     doubts = _machine(outcomes)
     killer = _killer(outcomes)
-    tried = sum(answer.name not in ("golden", "empty", "stub") for answer in outcomes)
+    tried = sum(answer.name not in _FIRST for answer in outcomes)
     if not objections and not doubts and (killer is None or killer in REACH_ONLY):
         # A throw at top level ends any program, whatever it asserts.
         doubts.append(
