@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -29,7 +30,7 @@ FailurePatterns = Sequence[tuple[re.Pattern[str], Status]]
 """Looked for in standard error, the first that is found decides."""
 
 
-class Runtime:
+class Runtime(ABC):
     """Base of the runtimes: an interpreted language, whose programs need no compiling."""
 
     language = ""
@@ -57,9 +58,9 @@ class Runtime:
             self._found[name] = self._bundles(name)
         return self._found[name]
 
+    @abstractmethod
     def find_toolchain(self) -> Toolchain:
         """Look for the tools."""
-        raise NotImplementedError
 
     def toolchain(self) -> Toolchain:
         """What is installed; asked once per process."""
@@ -71,9 +72,9 @@ class Runtime:
         """Nothing to compile: the folders stay empty."""
         return [CompileResult(artefact=folder) for _, folder in zip(requests, artefacts, strict=True)]
 
+    @abstractmethod
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """How to run the program."""
-        raise NotImplementedError
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """What the patterns find in standard error; a runtime error where none fits."""
