@@ -97,6 +97,13 @@ def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakePr
     assert (row.counted, row.values) == (False, {})
 
 
+def test_a_golden_answer_that_took_too_long_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    slow = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.TIMEOUT))
+    assert slow.run() == {"golden answer: timeout": [problem.id]}
+    assert scoring(tmp_path, [problem], FakeExecutor(right)).run() == {}
+
+
 def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     completion = Completion(problem_id=problem.id, model="m", text=problem.reference)

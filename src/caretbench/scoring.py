@@ -123,7 +123,9 @@ class Scoring:
             if result.status is Status.UNRESOLVED_IMPORT:
                 # The golden program itself needs the module: it is ours to provide.
                 result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
-            row = self._execution_row(completion, result, counted=result.status not in NO_VERDICT)
+            # A golden answer that took too long may have met a busy machine: the next run tries it again.
+            counted = result.status not in NO_VERDICT and result.status is not Status.TIMEOUT
+            row = self._execution_row(completion, result, counted=counted)
             appender.append(row)
             done.add(row.key)
             self.report("golden answers", 1, None)
