@@ -66,7 +66,7 @@ def test_nothing_of_the_host_environment_is_visible(box: Sandbox, monkeypatch: p
 
 
 def test_files_of_the_host_are_not_there(box: Sandbox) -> None:
-    places = ["/root", "/home", "/var", "/sys", "/etc/shadow", "/etc/ssl/private", "/proc/1/root/etc/shadow"]
+    places = ["/root", "/home", "/var", "/sys", "/etc/shadow", "/etc/ssl/private", "/proc/1/root"]
     result = run(
         box,
         "import os\n"

@@ -32,6 +32,9 @@ Select = Annotated[
 Limit = Annotated[
     int | None, typer.Option(help="Only the first N problems of every language × category cell.")
 ]
+Workers = Annotated[
+    int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from caretbench.cli.common import AsJson, Data, Limit, Select, Steps, SuiteName, note, say, select
+from caretbench.cli.common import AsJson, Data, Limit, Select, Steps, SuiteName, Workers, note, say, select
 
 if TYPE_CHECKING:
     from caretbench.execution.types import Executor
@@ -55,9 +55,7 @@ def score(
     ] = None,
     chosen: Select = None,
     limit: Limit = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
-    ] = None,
+    workers: Workers = None,
     use_cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take known verdicts from the cache.")
     ] = True,

@@ -15,6 +15,7 @@ from caretbench.cli.common import (
     Select,
     Steps,
     SuiteName,
+    Workers,
     aligned,
     counted,
     say,
@@ -47,9 +48,7 @@ def validate(
     ] = None,
     chosen: Select = None,
     limit: Limit = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
-    ] = None,
+    workers: Workers = None,
     again: Annotated[
         bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")
     ] = False,

@@ -65,6 +65,13 @@ class Program(NamedTuple):
     option: str
 
 
+def plain_verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+    """The verdict of compilers whose every complaint but a missing module is a compile error."""
+    del request
+    statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
+    return statuses.get(answer.kind, Status.COMPILE_ERROR)
+
+
 def compile_batch(
     sandbox: Sandbox,
     compiler_for: Callable[[ExecutionRequest], BatchCompiler],

@@ -22,11 +22,11 @@ from caretbench.execution.runtimes.batch import (
     CHUNK,
     CPU_PER_PROGRAM_S,
     OUTPUT,
-    Answer,
     BatchCompiler,
     Program,
     compile_batch,
     outside_usr,
+    plain_verdict,
     tool_folder,
 )
 from caretbench.execution.sandbox import WORK
@@ -39,7 +39,6 @@ _TOOLS = "/caretbench/csharp"
 _SOURCES = ("CsharpCompile.cs", "CsharpHost.cs")
 _FRAMEWORK = "Microsoft.NETCore.App"
 _ROSLYN = "Roslyn/bincore"
-_STATUS = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
 
 # The SDK 3.1 reads the older prefix, newer ones read both.
 _ENVIRONMENT = {
@@ -135,7 +134,7 @@ class CsharpRuntime(Runtime):
         settings = (str(self._sdk.references), WORK, OUTPUT, str(CPU_PER_PROGRAM_S))
         return BatchCompiler(
             arguments=lambda options: (*begin, *settings, *options),
-            verdict=_verdict,
+            verdict=plain_verdict,
             read_only=self._binds(request),
             environment=self._sdk.environment,
         )
@@ -161,11 +160,6 @@ class CsharpRuntime(Runtime):
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,
         )
-
-
-def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
-    del request
-    return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
 
 
 def configuration(request: ExecutionRequest) -> str:

@@ -21,11 +21,11 @@ from caretbench.execution.runtimes.batch import (
     CHUNK,
     CPU_PER_PROGRAM_S,
     OUTPUT,
-    Answer,
     BatchCompiler,
     Program,
     compile_batch,
     outside_usr,
+    plain_verdict,
     tool_folder,
 )
 from caretbench.execution.sandbox import WORK
@@ -44,8 +44,6 @@ _DESCRIPTORS = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED"
 _JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
 # The first stage of the JIT compiler is the best for a process that lives for seconds.
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
-
-_STATUS = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
 
 
 def _thrown(names: str) -> re.Pattern[str]:
@@ -117,7 +115,7 @@ class JavaRuntime(Runtime):
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return BatchCompiler(
             arguments=lambda options: (*begin, WORK, OUTPUT, str(CPU_PER_PROGRAM_S), jars, *options),
-            verdict=_verdict,
+            verdict=plain_verdict,
             read_only=self._binds(request),
             environment={},
         )
@@ -153,11 +151,6 @@ class JavaRuntime(Runtime):
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,
         )
-
-
-def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
-    del request
-    return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
 
 
 def public_class(source: str) -> str:
