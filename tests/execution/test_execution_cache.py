@@ -134,6 +134,33 @@ def test_two_processes_write_at_a_time(tmp_path: Path) -> None:
     assert (found.verdicts, found.artefacts) == (100, 100)
 
 
+_OPENER = """
+import sys
+from pathlib import Path
+from caretbench.execution.cache import ResultCache
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(40):
+    ResultCache(Path(sys.argv[1]) / str(number))
+"""
+
+
+def test_processes_open_new_caches_at_the_same_moment(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _OPENER, str(tmp_path)]
+    pipe = subprocess.PIPE
+    openers = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
+    for opener in openers:
+        assert opener.stdout is not None
+        assert opener.stdout.readline() == "ready\n"
+    for opener in openers:
+        assert opener.stdin is not None
+        opener.stdin.write("\n")
+        opener.stdin.flush()
+    for opener in openers:
+        _, errors = opener.communicate(timeout=60)
+        assert opener.returncode == 0, errors
+
+
 def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
     writer = _writer(tmp_path, 100_000)
     assert writer.stdout is not None

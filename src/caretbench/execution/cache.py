@@ -9,6 +9,7 @@ whole by a rename.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -112,7 +113,7 @@ class ResultCache:
         self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
         self._lock = threading.Lock()
         self._file = self.folder / "verdicts.sqlite"
-        with self._using():
+        with self._using(), self._opening():
             self._connection = sqlite3.connect(
                 self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None
             )
@@ -120,6 +121,13 @@ class ResultCache:
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._connection.execute(_TABLE)
         self._sweep()
+
+    @contextlib.contextmanager
+    def _opening(self) -> Iterator[None]:
+        """One process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
+        with (self.folder / ".opening").open("ab") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[None]:
