@@ -200,6 +200,31 @@ CompletionKey = tuple[str, str, str, int]
 ScoreKey = tuple[str, str, str, int, str, str, str]
 
 
+class Usage(Row):
+    """Tokens of one request to a model. ``answers`` share it (n samples by one request): divide before adding up.
+
+    ``input_tokens`` counts the whole prompt, the ``cached_tokens`` of it included; ``output_tokens`` all answers, the
+    ``reasoning_tokens`` included. None: the provider does not tell.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    answers: int = Field(default=1, ge=1)
+
+
+class Latency(Row):
+    """Seconds from sending a request (its last try) to the first and to the last token of the answer.
+
+    ``first_s`` is None where the answer came in one piece. ``attempts`` counts the tries.
+    """
+
+    first_s: float | None = None
+    last_s: float
+    attempts: int = 1
+
+
 class Completion(Row):
     """One answer of one model to one problem, as it came: raw text, cut by no policy.
 
@@ -216,11 +241,71 @@ class Completion(Row):
     text: str | None
     error: bool = False
     finish_reason: str | None = None
+    """``stop``, ``length``, or the provider's own word."""
+    prompt: str | None = None
+    """Key of the prompt strategy, ``chat@1`` or ``fim/starcoder@1``; None where the answer was not asked for here."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """This answer's share of what the request cost, in US dollars; None where no price is known."""
+    latency: Latency | None = None
 
     @property
     def key(self) -> CompletionKey:
         """What makes the row unique in its file."""
         return (self.problem_id, self.model, self.parameters, self.sample)
+
+
+class Missing(Row):
+    """A sample that was asked for and did not come: a line of ``errors.jsonl``, never a completion.
+
+    The next run asks for it again; ``unpromptable`` ones (the text holds a sentinel of the model's) only under
+    another prompt. ``message`` holds no key.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    problem_id: str
+    model: str
+    parameters: str
+    sample: int = 0
+    kind: str
+    message: str
+    attempts: int = 1
+
+    @property
+    def key(self) -> CompletionKey:
+        """The key of the completion that is missing."""
+        return (self.problem_id, self.model, self.parameters, self.sample)
+
+
+class Judgement(Row):
+    """What one grader said of one text under one criterion: a line of ``judgements.jsonl``.
+
+    A text is judged once for each problem, whoever wrote it: ``answer`` is the hash of what was inserted at the
+    caret. ``values`` holds the sub-scores and is empty where the answer could not be understood after all tries
+    (``fault`` says why); such a row is asked again by the next run.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    problem_id: str
+    answer: str
+    grader: str
+    parameters: str
+    criterion: str
+    """Name and version of the criterion, its prompt included: ``devbench-quality@1``."""
+    repeat: int = 0
+    values: Mapping[str, float] = Field(default_factory=dict)
+    fault: str | None = None
+    text: str | None = None
+    """The grader's last answer, as it came."""
+    attempts: int = 1
+    usage: Usage | None = None
+    cost: float | None = None
+    latency: Latency | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str, int]:
+        """What makes the row unique in its file."""
+        return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
 
 
 class Score(Row):

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Completion, Problem, Profile, Score
+from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Score
 
 
 class Validity(BaseModel):
@@ -52,6 +52,8 @@ class ModelInfo(BaseModel):
     model: str
     source: Literal["recorded", "baseline", "model"]
     parameters: str = "none"
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """What ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
 
 
 class ToolchainInfo(BaseModel):
@@ -72,6 +74,7 @@ class Manifest(BaseModel):
     suite: str
     data: DataInfo
     models: list[ModelInfo] = Field(default_factory=list)
+    graders: list[ModelInfo] = Field(default_factory=list)
     policy: str
     profile: Profile
     executed: bool = True
@@ -108,6 +111,8 @@ class RunFolder:
         self.manifest_path = path / "manifest.json"
         self.problems_path = path / "problems.jsonl"
         self.completions_path = path / "completions.jsonl"
+        self.errors_path = path / "errors.jsonl"
+        self.judgements_path = path / "judgements.jsonl"
         self.scores_path = path / "scores.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.report_path = path / "report.html"
@@ -162,6 +167,16 @@ class RunFolder:
         """The completions, one at a time."""
         if self.completions_path.exists():
             yield from read_rows(self.completions_path, Completion, torn_tail=True)
+
+    def missing(self) -> Iterator[Missing]:
+        """What the models did not answer, one at a time."""
+        if self.errors_path.exists():
+            yield from read_rows(self.errors_path, Missing, torn_tail=True)
+
+    def judgements(self) -> Iterator[Judgement]:
+        """The graders' judgements, one at a time."""
+        if self.judgements_path.exists():
+            yield from read_rows(self.judgements_path, Judgement, torn_tail=True)
 
     def scores(self) -> Iterator[Score]:
         """The scores, one at a time."""

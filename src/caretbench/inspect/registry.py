@@ -1,0 +1,1 @@
+"""What Inspect finds through the entry point ``inspect_ai``: our providers and tasks. Importing it registers them."""

@@ -1,0 +1,1 @@
+"""A model as judge: prompts, strict parsing, calibration."""

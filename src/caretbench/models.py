@@ -1,0 +1,157 @@
+"""What a model is to us: requests in, texts with usage and latency out.
+
+A stage is handed a :class:`ModelClient`; it never imports one. A client sends what a prompt strategy rendered: it
+neither writes prompts nor cuts answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, JsonValue
+
+from caretbench.problem import ContextFile, Latency, Row, Usage
+
+# --- what is asked ----------------------------------------------------------------------------------------------
+
+
+class Sampling(Row):
+    """How answers are drawn. What is None is not sent: the provider's own value holds, and is unknown.
+
+    ``max_tokens`` is never left to a provider (some take 1, some endlessly many).
+    """
+
+    max_tokens: int = Field(default=800, ge=1)
+    temperature: float | None = Field(default=0.2, ge=0)
+    top_p: float | None = Field(default=1.0, gt=0, le=1)
+    seed: int | None = None
+
+
+class Message(Row):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class ChatPrompt(Row):
+    """A conversation that the model continues with one turn.
+
+    ``schema_name`` and ``json_schema`` ask for an answer in JSON of that form, where the provider can enforce one.
+    """
+
+    kind: Literal["chat"] = "chat"
+    messages: tuple[Message, ...] = Field(min_length=1)
+    stop: tuple[str, ...] = ()
+    schema_name: str | None = None
+    json_schema: Mapping[str, JsonValue] | None = None
+
+
+class TextPrompt(Row):
+    """A text that the model continues, token by token, sentinels included."""
+
+    kind: Literal["text"] = "text"
+    text: str
+    stop: tuple[str, ...] = ()
+
+
+class FillPrompt(Row):
+    """Text before and after the caret, for an endpoint (or a program) that places its sentinels itself."""
+
+    kind: Literal["fill"] = "fill"
+    prefix: str
+    suffix: str
+    language: str
+    path: str | None = None
+    instruction: str | None = None
+    files: tuple[ContextFile, ...] = ()
+    stop: tuple[str, ...] = ()
+
+
+Prompt = Annotated[ChatPrompt | TextPrompt | FillPrompt, Field(discriminator="kind")]
+PromptKind = Literal["chat", "text", "fill"]
+
+
+class ModelRequest(Row):
+    """One prompt, and the numbers of the samples that are wanted of it. ``id`` is unique among those under way."""
+
+    id: str
+    prompt: Prompt
+    samples: tuple[int, ...] = Field(default=(0,), min_length=1)
+    sampling: Sampling = Sampling()
+
+
+# --- what comes back --------------------------------------------------------------------------------------------
+
+FailureKind = Literal["provider", "timeout", "refused", "unpromptable", "budget"]
+"""``refused``: the provider will never answer this request as it is (too long, malformed, not allowed)."""
+
+
+class ModelAnswer(Row):
+    """One sample. ``finish_reason`` is ``stop``, ``length``, or the provider's own word.
+
+    ``text`` is None where the provider answered with nothing at all (no content, not the empty text).
+    ``usage`` and ``latency`` are of the whole request: ``usage.answers`` tells how many answers share it.
+    """
+
+    request_id: str
+    sample: int
+    text: str | None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    latency: Latency | None = None
+    served_by: str | None = None
+    """The model's name and version as the provider reports it."""
+
+
+class ModelFailure(Row):
+    """Samples that did not come, after all tries. ``message`` holds no key."""
+
+    request_id: str
+    samples: tuple[int, ...]
+    kind: FailureKind
+    message: str
+    attempts: int = 1
+
+
+class ModelClient(Protocol):
+    """One model at one place, with one connection. Use it as a context manager: it may hold a server or a thread."""
+
+    name: str
+    """As it was asked for: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
+
+    accepts: frozenset[PromptKind]
+    """The kinds of prompt that can be sent."""
+
+    identity: Mapping[str, JsonValue]
+    """What besides the sampling decides the answers (hash of the weights, engine, mode, address): part of the key
+    of every completion, and of the manifest. Never a key or a password."""
+
+    context_tokens: int | None
+    """Room for prompt and answer together, in tokens, where it is known."""
+
+    def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        """Every sample of every request, answered or failed, in any order.
+
+        Requests are taken from the iterable only as fast as they can be sent, so that the caller may stop (a budget
+        is spent) and memory stays flat. An answer is given as soon as it is there. Closing the generator, or an
+        exception in the caller, cancels what is under way.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int | None:
+        """The number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
+        ...
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """All texts that are one special token of the model, or None where its vocabulary is not known."""
+        ...
+
+    def close(self) -> None:
+        """End connections and servers."""
+        ...
+
+    def __enter__(self) -> ModelClient: ...
+
+    def __exit__(self, *details: object) -> None: ...

@@ -1,0 +1,53 @@
+"""What a prompt strategy is: from what a problem shows to what a model is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from caretbench.models import Prompt, PromptKind
+from caretbench.problem import Caret
+
+
+class UnpromptableError(Exception):
+    """This text cannot be asked under this strategy; the message says why (a sentinel stands in the text)."""
+
+
+class Budget(NamedTuple):
+    """Room for a prompt.
+
+    Args:
+        tokens: At most so many tokens of prompt; None: no limit.
+        count: Counts a text's tokens by the model's own tokenizer, or estimates them where it has none.
+    """
+
+    tokens: int | None
+    count: Callable[[str], int]
+
+
+class Strategy(Protocol):
+    """One way to ask. Instances are stateless."""
+
+    name: str
+    """``chat``, ``natural``, ``left-to-right``, ``fill``, ``fim/starcoder``."""
+
+    version: int
+    """A change of what is sent needs a new version."""
+
+    kind: PromptKind
+
+    @property
+    def key(self) -> str:
+        """Name and version, ``chat@1``: stands in every completion."""
+        ...
+
+    def render(self, caret: Caret, budget: Budget) -> Prompt:
+        """What is sent for ``caret``.
+
+        Text that does not fit is left out at line starts: the prefix loses its beginning, the suffix its end, the
+        files of the context go first.
+
+        Raises:
+            UnpromptableError: it cannot be asked so.
+        """
+        ...
