@@ -174,3 +174,22 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     assert [info.model for info in check_resumable(folder, manifest("default", "b")).models] == ["a", "b"]
     with pytest.raises(ValueError, match=r"holds another run: profile \(default there, paper now\)"):
         check_resumable(folder, manifest("paper", "a"))
+
+
+def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(right))
+    texts = ["    import os; os._exit(0); return 2 * x\n", "    return 2 * x\n"]
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for sample, text in enumerate(texts)
+    )
+    stage.run()
+    found = {
+        row.sample: (row.values["passed"], row.details.get("flags"))
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert found == {0: (1.0, ["tamper:early_exit"]), 1: (1.0, None)}

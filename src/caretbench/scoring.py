@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from caretbench.execution.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows
@@ -119,7 +120,7 @@ class Scoring:
         self.add_completions(goldens)
         missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in done]
         self.report("golden answers", 0, len(missing))
-        for completion, result in self._execute((golden, golden.text) for golden in missing):
+        for completion, _, result in self._execute((golden, golden.text) for golden in missing):
             if result.status is Status.UNRESOLVED_IMPORT:
                 # The golden program itself needs the module: it is ours to provide.
                 result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
@@ -166,8 +167,13 @@ class Scoring:
                 # since completions are unique by key.
                 yield completion, text
 
-        for completion, result in self._execute(to_run()):
-            row = self._execution_row(completion, result, counted=result.status not in NO_VERDICT)
+        for completion, text, result in self._execute(to_run()):
+            row = self._execution_row(
+                completion,
+                result,
+                counted=result.status not in NO_VERDICT,
+                flags=self._flags(completion, text),
+            )
             appender.append(row)
             done.add(row.key)
             self.report("completions", 1, None)
@@ -205,14 +211,14 @@ class Scoring:
 
     def _execute(
         self, texts: Iterable[tuple[Completion, str | None]]
-    ) -> Iterator[tuple[Completion, ExecutionResult]]:
+    ) -> Iterator[tuple[Completion, str | None, ExecutionResult]]:
         executor = self.executor
         if executor is None:
             for _ in texts:
                 raise RuntimeError("nothing is to be executed in this run")
             return
-        under_way: dict[str, Completion] = {}
-        finished: list[tuple[Completion, ExecutionResult]] = []
+        under_way: dict[str, tuple[Completion, str | None]] = {}
+        finished: list[tuple[Completion, str | None, ExecutionResult]] = []
 
         def requests() -> Iterator[ExecutionRequest]:
             for completion, text in texts:
@@ -226,15 +232,15 @@ class Scoring:
                         status=Status.RUNTIME_ERROR,
                         reason="a null completion fails without a run",
                     )
-                    finished.append((completion, nothing))
+                    finished.append((completion, text, nothing))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 variant = request.variant or self.variants.get(request.language)
-                under_way[identity] = completion
+                under_way[identity] = (completion, text)
                 yield request.model_copy(update={"id": identity, "variant": variant})
 
         for result in executor.submit(requests()):
-            yield under_way.pop(result.id), result
+            yield (*under_way.pop(result.id), result)
         yield from finished
 
     # --- rows ---------------------------------------------------------------------------------------------------
@@ -256,7 +262,16 @@ class Scoring:
             | fields
         )
 
-    def _execution_row(self, completion: Completion, result: ExecutionResult, *, counted: bool) -> Score:
+    def _flags(self, completion: Completion, text: str | None) -> tuple[str, ...]:
+        """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
+        problem = self._problems[completion.problem_id]
+        if text is None or self.profile == "paper" or not isinstance(problem.shown, Caret):
+            return ()
+        return tamper_flags(text, problem.reference, problem.shown.language)
+
+    def _execution_row(
+        self, completion: Completion, result: ExecutionResult, *, counted: bool, flags: tuple[str, ...] = ()
+    ) -> Score:
         details: dict[str, object] = {
             "compile_s": round(result.compile_s, 4),
             "run_s": round(result.run_s, 4),
@@ -271,6 +286,7 @@ class Scoring:
             "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
             "stderr": result.stderr.text[-_SHOWN_CHARACTERS:] if result.status is not Status.PASSED else "",
             "isolation": result.isolation.level if result.isolation else None,
+            "flags": list(flags),
         }
         details |= {name: value for name, value in optional.items() if value}
         return self._row(

@@ -1,0 +1,73 @@
+"""Answers that fake a pass are flagged; honest ones, and what the reference answer does too, are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from caretbench.execution.tamper import patterns, tamper_flags
+from caretbench.languages import languages
+
+EARLY, HOOK = "tamper:early_exit", "tamper:exit_hook"
+WEAKENED, REACHES = "tamper:weakened_assertions", "tamper:reaches_the_harness"
+
+FAKED = [
+    ("python", "    import sys; sys.exit(0)\n", EARLY),
+    ("python", "    import os\n    os._exit(0)\n", EARLY),
+    ("python", "raise SystemExit\n", EARLY),
+    ("python", "import atexit, os\natexit.register(lambda: os._exit(0))\n", HOOK),
+    ("python", "import builtins\nbuiltins.AssertionError = str\n", WEAKENED),
+    ("python", "for f in os.listdir('/proc/self/fd'): os.write(int(f), b'D')\n", REACHES),
+    ("python", "sys._getframe(1).f_globals.clear()\n", REACHES),
+    ("javascript", "process.exit(0);\n", EARLY),
+    ("javascript", "process['exit'](0);\n", EARLY),
+    ("javascript", "process.on('uncaughtException', () => {});\n", HOOK),
+    ("javascript", "assert.strictEqual = () => {};\n", WEAKENED),
+    ("typescript", "console.assert = () => {};\n", WEAKENED),
+    ("typescript", "fs.writeSync(3, 'D');\n", REACHES),
+    ("java", "System.exit(0);\n", EARLY),
+    ("java", "Runtime.getRuntime().halt(0);\n", EARLY),
+    ("java", "ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(false);\n", WEAKENED),
+    ("java", "Runtime.getRuntime().addShutdownHook(t);\n", HOOK),
+    ("cpp", "std::quick_exit(0);\n", EARLY),
+    ("cpp", "#define NDEBUG\n#include <cassert>\n", WEAKENED),
+    ("cpp", "write(3, token, 9);\n", REACHES),
+    ("csharp", "Environment.Exit(0);\n", EARLY),
+    ("csharp", "System.Diagnostics.Trace.Listeners.Clear();\n", WEAKENED),
+    ("csharp", "AppDomain.CurrentDomain.ProcessExit += (s, e) => {};\n", HOOK),
+]
+
+HONEST = [
+    ("python", "    with path.open('w') as stream:\n        stream.write(text)\n    return exit_code\n"),
+    ("python", "    assert exists, 'gone'\n"),
+    ("javascript", "const assert = require('assert');\nassert.strictEqual(total, 3);\n"),
+    ("javascript", "const value = assert => assert(1);\nif (assert === other) exit();\n"),
+    ("typescript", "import assert from 'assert';\nfs.writeFileSync(path, text);\n"),
+    ("java", "System.out.println(exit);\nThread.currentThread().join();\n"),
+    ("cpp", "stream.write(buffer, 3);\nfile.close(1);\nassert(total == 3);\n"),
+    ("csharp", "Debug.Assert(total == 3);\nConsole.WriteLine(Environment.NewLine);\n"),
+]
+
+
+@pytest.mark.parametrize(("language", "answer", "flag"), FAKED)
+def test_a_faked_pass_is_flagged(language: str, answer: str, flag: str) -> None:
+    assert flag in tamper_flags(answer, "", language)
+
+
+@pytest.mark.parametrize(("language", "answer"), HONEST)
+def test_an_honest_answer_is_not_flagged(language: str, answer: str) -> None:
+    assert tamper_flags(answer, "", language) == ()
+
+
+def test_what_the_reference_does_too_is_honest() -> None:
+    assert tamper_flags("sys.exit(1)\n", "    sys.exit(2)\n", "python") == ()
+
+
+def test_each_flag_stands_once() -> None:
+    assert tamper_flags("sys.exit(0)\nos._exit(0)\nsys.exit(0)\n", "", "python") == (EARLY,)
+
+
+def test_the_data_file_names_known_languages_and_covers_those_that_run() -> None:
+    named = {language for entry in patterns() for language in entry.languages}
+    assert named == {"python", "javascript", "typescript", "java", "cpp", "csharp"}
+    assert named <= set(languages())
+    assert tamper_flags("exit(0)", "", "cobol") == ()
