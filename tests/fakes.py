@@ -1,10 +1,16 @@
-"""An executor that runs nothing: it decides by what a program's text holds."""
+"""An executor that runs nothing, and a model that thinks nothing: both decide by a function of the test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+
+from pydantic import JsonValue
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
+from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelRequest, PromptKind, TextPrompt
+from caretbench.problem import Caret, Latency, Usage
+from caretbench.prompts.strategy import Budget, UnpromptableError
 
 ISOLATION = Isolation(
     backend="fake", level="none", memory="none", network="none", seccomp=False, user="unprivileged"
@@ -29,3 +35,103 @@ class FakeExecutor:
     def isolation(self) -> Isolation:
         """No walls: nothing runs."""
         return ISOLATION
+
+
+Reply = str | None | ModelFailure
+"""What a fake model says to one sample: a text, nothing at all, or why it fails."""
+
+
+class FakeClient:
+    """A model that answers at once, by a function; it keeps what it was asked.
+
+    ``window`` requests are taken before the first of them is answered, as a client with connections does.
+    """
+
+    def __init__(
+        self,
+        reply: Callable[[ModelRequest, int], Reply] = lambda _request, sample: f"answer {sample}",
+        *,
+        name: str = "fake/model",
+        accepts: Iterable[PromptKind] = ("chat", "text", "fill"),
+        identity: Mapping[str, JsonValue] | None = None,
+        context_tokens: int | None = None,
+        usage: Usage | None = None,
+        count: Callable[[str], int | None] = lambda _text: None,
+        special: frozenset[str] | None = None,
+        window: int = 1,
+    ) -> None:
+        self.reply = reply
+        self.name = name
+        self.accepts: frozenset[PromptKind] = frozenset(accepts)
+        self.identity: Mapping[str, JsonValue] = {"model": name} if identity is None else identity
+        self.context_tokens = context_tokens
+        self.usage = usage
+        self.count = count
+        self.special = special
+        self.window = window
+        self.asked: list[ModelRequest] = []
+        self.closed = False
+
+    @property
+    def samples_asked(self) -> list[tuple[str, int]]:
+        """Problem and number of every sample that was asked for, in order."""
+        return [(request.id, sample) for request in self.asked for sample in request.samples]
+
+    def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        """Every sample of every request, in order."""
+        waiting = iter(requests)
+        while under_way := list(islice(waiting, self.window)):
+            self.asked += under_way
+            for request in under_way:
+                for sample in request.samples:
+                    yield self._outcome(request, sample)
+
+    def _outcome(self, request: ModelRequest, sample: int) -> ModelAnswer | ModelFailure:
+        reply = self.reply(request, sample)
+        if isinstance(reply, ModelFailure):
+            return reply.model_copy(update={"request_id": request.id, "samples": (sample,)})
+        return ModelAnswer(
+            request_id=request.id, sample=sample, text=reply, finish_reason="stop", usage=self.usage,
+            latency=Latency(last_s=0.01),
+        )  # fmt: skip
+
+    def count_tokens(self, text: str) -> int | None:
+        """As ``count`` says."""
+        return self.count(text)
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """As given."""
+        return self.special
+
+    def close(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+    def __enter__(self) -> FakeClient:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+
+def failure(message: str = "no answer", kind: FailureKind = "provider") -> ModelFailure:
+    """A failure for :class:`FakeClient` to give."""
+    return ModelFailure(request_id="", samples=(), kind=kind, message=message)
+
+
+class PlainStrategy:
+    """Sends what stands before the caret, cut to the budget from its beginning; a text with <FIM> cannot be asked."""
+
+    name = "plain"
+    version = 1
+    kind: PromptKind = "text"
+    key = "plain@1"
+
+    def render(self, caret: Caret, budget: Budget) -> TextPrompt:
+        """The prefix as a text prompt."""
+        if "<FIM>" in caret.prefix:
+            raise UnpromptableError("the text holds <FIM>")
+        lines = caret.prefix.splitlines(keepends=True)
+        while budget.tokens is not None and lines and budget.count("".join(lines)) > budget.tokens:
+            del lines[0]
+        return TextPrompt(text="".join(lines))

@@ -1,0 +1,149 @@
+"""What tokens cost: a price file in TOML, the cost of a request, and a purse that is never overdrawn.
+
+A price file holds one table for each model, as it is asked for; the name may be a pattern::
+
+    [models."openai/gpt-4o-mini"]
+    input_per_million = 0.15
+    cached_input_per_million = 0.075
+    output_per_million = 0.60
+
+Prices change, so none are shipped. What runs on this machine costs nothing where no file says otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from caretbench.files import DataError, describe
+from caretbench.problem import Row, Usage
+
+_MILLION = 1_000_000
+_FREE = ("gguf/*", "command/*", "mockllm/*", "ollama/*", "hf/*", "fim/ollama/*", "fim/llama-cpp/*")
+
+
+class Price(Row):
+    """US dollars for a million tokens. Cached input costs as much as other input where nothing else is said."""
+
+    input_per_million: float = Field(ge=0, allow_inf_nan=False)
+    output_per_million: float = Field(ge=0, allow_inf_nan=False)
+    cached_input_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    currency: Literal["USD"] = "USD"
+
+    def of_tokens(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """US dollars; ``cached_tokens`` are among the ``input_tokens``."""
+        cached_price = self.input_per_million
+        if self.cached_input_per_million is not None:
+            cached_price = self.cached_input_per_million
+        fresh = max(0, input_tokens - cached_tokens)
+        cost = fresh * self.input_per_million + cached_tokens * cached_price
+        return (cost + output_tokens * self.output_per_million) / _MILLION
+
+    def share(self, usage: Usage | None) -> float | None:
+        """What one of the answers of a request costs, in US dollars; None where the provider does not tell enough."""
+        if self.free:
+            return 0.0
+        if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        whole = self.of_tokens(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+        return whole / usage.answers
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing costs anything."""
+        return not (self.input_per_million or self.output_per_million or self.cached_input_per_million)
+
+
+FREE = Price(input_per_million=0, output_per_million=0)
+
+
+class _PriceFile(Row):
+    models: Mapping[str, Price]
+
+
+class Prices:
+    """Prices by model."""
+
+    def __init__(self, models: Mapping[str, Price] | None = None) -> None:
+        self._models = dict(models or {})
+
+    @classmethod
+    def load(cls, path: Path) -> Prices:
+        """The prices of a file.
+
+        Raises:
+            DataError: it cannot be read, or is no price file.
+        """
+        return cls.parse(read_toml(path), str(path))
+
+    @classmethod
+    def parse(cls, value: object, where: str) -> Prices:
+        """The prices of a table ``models``, as a price file holds it.
+
+        Raises:
+            DataError: it is no such table; the message begins with ``where``.
+        """
+        try:
+            return cls(_PriceFile.model_validate(value).models)
+        except ValidationError as error:
+            raise DataError(f"{where}: {describe(error)}") from None
+
+    def find(self, spec: str) -> Price | None:
+        """The price of the model ``spec``: under its own name, else under the longest pattern that fits it.
+
+        None where no price is known; programs and models on this machine are free by default.
+        """
+        if spec in self._models:
+            return self._models[spec]
+        fitting = [pattern for pattern in self._models if fnmatchcase(spec, pattern)]
+        if fitting:
+            return self._models[max(fitting, key=len)]
+        return FREE if any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """The tables of a TOML file.
+
+    Raises:
+        DataError: it cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not TOML ({error})") from None
+
+
+class Purse:
+    """What may be spent, what is spent, and what is set aside for requests under way.
+
+    A request is sent only when its worst case fits in what is left; so the limit holds whatever comes back. Requests
+    are taken and answered in different threads.
+    """
+
+    def __init__(self, limit: float | None = None, spent: float = 0.0) -> None:
+        self.limit = limit
+        self.spent = spent
+        self._set_aside = 0.0
+        self._lock = threading.Lock()
+
+    def set_aside(self, worst: float) -> bool:
+        """Keep US dollars for a request; False where they are not there, and then nothing is kept."""
+        with self._lock:
+            if self.limit is not None and worst > 0 and self.spent + self._set_aside + worst > self.limit:
+                return False
+            self._set_aside += worst
+            return True
+
+    def settle(self, worst: float, spent: float) -> None:
+        """What was set aside is free again, and ``spent`` is gone."""
+        with self._lock:
+            self._set_aside -= worst
+            self.spent += spent
