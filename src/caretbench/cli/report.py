@@ -60,8 +60,10 @@ def load(folder: Path) -> Run:
 def summarised(run: Run) -> Summary:
     """The numbers of a run."""
     from caretbench.report.summary import summarise
+    from caretbench.report.usage import model_usage
 
-    return summarise(run.frame, run.problems, run.manifest, run=run.name)
+    usage = model_usage(run.completions, run.missing)
+    return summarise(run.frame, run.problems, run.manifest, run=run.name, usage=usage)
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:

@@ -10,6 +10,7 @@ from caretbench.report.estimates import Estimate
 from caretbench.report.summary import Cell, Column, Summary
 from caretbench.report.tables import Table
 from caretbench.report.terminal import summary_tables
+from caretbench.report.usage import TOKENS, ModelUsage
 
 CSV_FIELDS = (
     "suite",
@@ -54,7 +55,26 @@ def to_csv(summary: Summary) -> str:
         if column.coverage is not None:
             row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
             writer.writerow({"suite": summary.suite, "run": summary.run, "scope": "all"} | common | row)
+    for entry in summary.usage:
+        asked = {"scope": "usage", "model": entry.model, "parameters": entry.parameters}
+        for metric, value in _usage_numbers(entry):
+            writer.writerow(
+                {"suite": summary.suite, "run": summary.run} | asked | {"metric": metric, "value": value}
+            )
     return stream.getvalue()
+
+
+def _usage_numbers(entry: ModelUsage) -> Iterator[tuple[str, float]]:
+    for name in ("requests", "answers", "tries", *TOKENS, "cost", "stopped_by_length"):
+        value = getattr(entry, name)
+        if value is not None:
+            yield name, value
+    for name, spread in (("first_token", entry.first_token), ("last_token", entry.last_token)):
+        if spread is not None:
+            yield f"{name}_median_s", spread.median_s
+            yield f"{name}_percentile_95_s", spread.percentile_95_s
+    for kind, count in entry.missing.items():
+        yield f"missing_{kind}", count
 
 
 def _scopes(column: Column) -> Iterator[tuple[str, Cell]]:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
-from caretbench.problem import Caret, Completion, Problem, ProgramCheck, Score
+from caretbench.problem import Caret, Completion, Missing, Problem, ProgramCheck, Score
 from caretbench.suites.baselines import BASELINES as BASELINE_WRITERS
 
 BASELINES = tuple(BASELINE_WRITERS)
@@ -70,6 +70,8 @@ class Run:
     problems: Sequence[Problem]
     completions: Sequence[Completion]
     frame: pl.DataFrame
+    missing: Sequence[Missing] = ()
+    """Samples that were asked for and did not come."""
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
@@ -89,7 +91,10 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"
     verdicts = read_verdicts(verdicts_path) if verdicts_path.exists() else {}
-    return Run(folder.name, manifest, problems, completions, build_frame(problems, scores, verdicts))
+    errors_path = folder / "errors.jsonl"
+    missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
+    frame = build_frame(problems, scores, verdicts)
+    return Run(folder.name, manifest, problems, completions, frame, missing)
 
 
 def read_verdicts(path: Path) -> dict[str, str]:

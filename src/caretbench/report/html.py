@@ -18,6 +18,7 @@ from caretbench.report.frame import Run
 from caretbench.report.published import beside_published
 from caretbench.report.samples import DEFAULT_LIMIT, pack_samples, to_island
 from caretbench.report.summary import Column, Summary
+from caretbench.report.usage_tables import usage_tables
 
 HEAT_MAPS = 12
 """At most so many heat maps: one a model, best first."""
@@ -54,6 +55,7 @@ def render_html(
         groups=[_group(number, *group, specs) for number, group in enumerate(tables.groups(summary))],
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
+        usage=usage_tables(summary),
         published=tables.published_table(beside_published(summary)) if published else None,
         comparison=comparison_tables(comparison) if comparison else [],
         comparison_notes=comparison.notes if comparison else (),
@@ -71,6 +73,7 @@ def render_comparison(comparison: ComparisonReport) -> str:
         groups=[],
         left_out=None,
         discordant=(),
+        usage=(),
         published=None,
         comparison=comparison_tables(comparison),
         comparison_notes=comparison.notes,

@@ -24,6 +24,7 @@ from caretbench.report.estimates import (
 )
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.left_out import LeftOut, find_left_out
+from caretbench.report.usage import ModelUsage
 
 STRATUM_RESAMPLES = 2000
 """Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
@@ -88,6 +89,8 @@ class Summary(Reported):
     left_out: tuple[LeftOut, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
+    usage: tuple[ModelUsage, ...] = ()
+    """What the answers took, of the models that were asked here."""
     warnings: tuple[str, ...] = ()
     """Why a number is not to be believed."""
     notes: tuple[str, ...] = ()
@@ -100,6 +103,7 @@ def summarise(
     manifest: Mapping[str, Any],
     *,
     run: str = "",
+    usage: Sequence[ModelUsage] = (),
     discordant_limit: int = 40,
 ) -> Summary:
     """Summarise a run.
@@ -109,6 +113,7 @@ def summarise(
         problems: The problems that the run was about; those without any row lower the coverage.
         manifest: The run's manifest; ``seed`` seeds the bootstrap, ``left_out`` names problems by cause.
         run: The run's name.
+        usage: What the answers took (:func:`caretbench.report.usage.model_usage`).
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
 
     Returns:
@@ -139,6 +144,7 @@ def summarise(
         left_out=left_out,
         discordant=cases.listed,
         discordant_totals=cases.totals,
+        usage=tuple(usage),
         warnings=tuple(_warnings(columns)),
         notes=tuple(_notes(columns)),
         manifest=dict(manifest),

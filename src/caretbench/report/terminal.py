@@ -14,6 +14,7 @@ from caretbench.report import tables
 from caretbench.report.published import beside_published
 from caretbench.report.summary import Summary
 from caretbench.report.tables import Field, Table
+from caretbench.report.usage_tables import usage_tables
 
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
@@ -34,6 +35,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
             if table is not None
         ]
     found.append(tables.left_out_table(summary))
+    found += usage_tables(summary)
     if published:
         found.append(tables.published_table(beside_published(summary)))
     return [table for table in found if table is not None]
