@@ -1,0 +1,180 @@
+"""How one model is asked: everything that decides its answers, and the hash that stands in the key of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from caretbench.files import sha256_json
+from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling
+from caretbench.prices import Price
+from caretbench.problem import Caret, Problem
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.runs import ModelInfo
+
+BYTES_PER_TOKEN = 3
+"""Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for
+code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
+
+_CHAT_FRAME = 32
+"""Tokens kept free for the marks that a chat template puts around the messages."""
+
+
+class Preprocess(Protocol):
+    """A step before the prompt: changes what of a problem is shown."""
+
+    key: str
+    """Name and version: part of the key of every completion."""
+
+    def __call__(self, caret: Caret) -> Caret:
+        """What is shown instead."""
+        ...
+
+
+class Wanted(NamedTuple):
+    """Samples of one problem that are not there. Without a prompt it cannot be asked, and ``fault`` says why."""
+
+    problem: Problem
+    samples: tuple[int, ...]
+    prompt: Prompt | None
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One model in a run: its client, and all that is chosen for it.
+
+    Args:
+        name: The model's name in the rows.
+        client: The model.
+        strategy: How a caret becomes a prompt.
+        sampling: How answers are drawn.
+        samples: How many answers of each problem are wanted, numbered from 0.
+        preprocess: Steps before the prompt, in order.
+        prompt_tokens: At most so many tokens of prompt; None: what the model's context leaves, where it is known.
+        price: What tokens cost, where it is known.
+    """
+
+    name: str
+    client: ModelClient
+    strategy: Strategy
+    sampling: Sampling = field(default_factory=Sampling)
+    samples: int = 1
+    preprocess: Sequence[Preprocess] = ()
+    prompt_tokens: int | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be asked.
+
+        Raises:
+            ValueError: the client does not take such prompts, or the context leaves no room for one.
+        """
+        if self.strategy.kind not in self.client.accepts:
+            raise ValueError(
+                f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
+                f"{', '.join(sorted(self.client.accepts))}"
+            )
+        room = self.budget.tokens
+        if room is not None and room < 1:
+            raise ValueError(
+                f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
+                f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
+            )
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
+        return self.client.count_tokens("def f():\n") is not None
+
+    def count(self, text: str) -> int:
+        """The tokens of ``text``, counted or estimated."""
+        if self.counted:
+            found = self.client.count_tokens(text)
+            if found is not None:
+                return found
+        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+    def at_most(self, text: str) -> int:
+        """No fewer tokens than ``text`` has: the count, or its bytes, since no token stands for less than a byte."""
+        return self.count(text) if self.counted else len(text.encode("utf-8", "replace"))
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
+        limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
+        if self.client.context_tokens is not None:
+            frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
+            limits.append(self.client.context_tokens - self.sampling.max_tokens - frame)
+        return Budget(min(limits) if limits else None, self.count)
+
+    @cached_property
+    def settings(self) -> dict[str, JsonValue]:
+        """What decides the answers; stands in the manifest, and holds no key."""
+        budget: JsonValue = None
+        if self.budget.tokens is not None:
+            budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.counted else "estimate"}
+        return {
+            "sampling": self.sampling.model_dump(exclude_none=True),
+            "prompt": self.strategy.key,
+            "budget": budget,
+            "preprocess": [step.key for step in self.preprocess],
+            "client": dict(self.client.identity),
+        }
+
+    @cached_property
+    def parameters(self) -> str:
+        """The hash of :attr:`settings`, as it stands in the rows."""
+        return sha256_json(self.settings)[:16]
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model's entry in the manifest."""
+        return ModelInfo(
+            model=self.name, source="model", parameters=self.parameters, settings=self.settings
+        )  # fmt: skip
+
+    def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[Wanted]:
+        """The samples that are not stored, each problem with its prompt, one at a time."""
+        for problem in problems:
+            there = stored.get(problem.id, ())
+            samples = tuple(sample for sample in range(self.samples) if sample not in there)
+            if not samples:
+                continue
+            try:
+                yield Wanted(problem, samples, self._prompt(problem))
+            except UnpromptableError as error:
+                yield Wanted(problem, samples, None, str(error))
+
+    def _prompt(self, problem: Problem) -> Prompt:
+        if not isinstance(problem.shown, Caret):
+            raise UnpromptableError("a question has no caret")
+        caret = problem.shown
+        for step in self.preprocess:
+            caret = step(caret)
+        return self.strategy.render(caret, self.budget)
+
+    def worst_cost(self, prompt: Prompt, samples: int) -> float:
+        """The most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.
+
+        Zero where no price is known.
+        """
+        if self.price is None or self.price.free:
+            return 0.0
+        tokens = self.at_most(prompt_text(prompt)) + _CHAT_FRAME
+        dear = self.price.model_copy(update={"cached_input_per_million": None})
+        return samples * dear.of_tokens(tokens, self.sampling.max_tokens)
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """All text of a prompt that a model reads."""
+    if isinstance(prompt, ChatPrompt):
+        return "\n".join(message.text for message in prompt.messages)
+    if isinstance(prompt, FillPrompt):
+        files = (text for file in prompt.files for text in (file.path, file.text))
+        return "\n".join((prompt.instruction or "", prompt.prefix, prompt.suffix, *files))
+    return prompt.text
