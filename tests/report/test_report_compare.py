@@ -1,3 +1,4 @@
+import polars as pl
 import pytest
 from report_fakes import make_problem
 
@@ -139,3 +140,38 @@ def test_tables_say_what_may_be_said() -> None:
     tables = comparison_tables(report)
     assert tables[0].rows[0][-1].text == NOT_DISTINGUISHABLE
     assert any("Holm" in note for note in report.notes)
+
+
+def asked(name: str, temperature: float, prompt: str, parameters: str, passes=HALF, model: str = "m") -> Run:
+    run = run_of(name, passes, model)
+    settings = {
+        "sampling": {"temperature": temperature, "max_tokens": 800},
+        "prompt": prompt,
+        "client": {"model": model},
+    }
+    entry = {"model": model, "source": "model", "parameters": parameters, "settings": settings}
+    frame = run.frame.with_columns(parameters=pl.lit(parameters))
+    return Run(name, {**run.manifest, "models": [entry]}, run.problems, [], frame)
+
+
+def test_one_model_asked_in_two_ways_is_compared_and_the_difference_said() -> None:
+    runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.8, "fim/starcoder@1", "p2", ALL)]
+    report = compare_runs(runs)
+    assert report.overall[0].verdict == "b: m is better"
+    assert report.notes[0] == (
+        "a: m and b: m were asked differently: sampling.temperature 0.2 and 0.8; prompt chat@1 and fim/starcoder@1."
+    )
+
+
+def test_models_asked_in_one_way_need_no_such_note() -> None:
+    runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.2, "chat@1", "p1", ALL)]
+    report = compare_runs(runs)
+    assert report.overall[0].problems == 40
+    assert not any("asked differently" in note for note in report.notes)
+
+
+def test_that_two_models_are_two_is_no_difference_in_asking() -> None:
+    runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.8, "chat@1", "p2", ALL, model="other")]
+    assert (
+        compare_runs(runs).notes[0] == "m and other were asked differently: sampling.temperature 0.2 and 0.8."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -79,6 +79,9 @@ class _Entry:
 
     name: str
     rates: pl.DataFrame
+    model: str
+    settings: Mapping[str, str] | None
+    """How the model was asked, where it was asked here."""
 
 
 def compare_runs(
@@ -119,7 +122,7 @@ def compare_runs(
         names=tuple(entry.name for entry in entries),
         seed=seed,
         aligned=tuple(aligned),
-        notes=(*(f"Aligned, {line}." for line in aligned), *_notes(runs, tests)),
+        notes=(*(f"Aligned, {line}." for line in aligned), *_asked_differently(pairs), *_notes(runs, tests)),
         overall=_adjusted([test for test in tests if test[0].scope == "all"]),
         strata=_adjusted([test for test in tests if test[0].scope != "all"]),
     )
@@ -193,7 +196,50 @@ def _entries(
         if part.height and judged.filter(pl.col("model") == model)["parameters"].n_unique() > 1:
             name += f" ({str(parameters)[:8]})"
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
-        yield _Entry(name, part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts))
+        rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
+        yield _Entry(name, rates, str(model), _settings(run, str(model), str(parameters)))
+
+
+def _settings(run: Run, model: str, parameters: str) -> dict[str, str] | None:
+    """The manifest's settings of a model that was asked in this run, flat."""
+    for info in run.manifest.get("models") or ():
+        if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
+            return dict(_flattened(info.get("settings") or {}))
+    return None
+
+
+def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Nested names joined by dots, each with its value as text."""
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flattened(inner, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", str(inner)
+
+
+def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
+    """What else differs between two models that were both asked here than the models themselves.
+
+    That is no obstacle (a model is asked as it wants to be), but a reader must know it.
+    """
+    for first, second in pairs:
+        if first.settings is None or second.settings is None:
+            continue
+        names = dict.fromkeys((*first.settings, *second.settings))
+        differing = [
+            f"{name} {_short(first.settings.get(name))} and {_short(second.settings.get(name))}"
+            for name in names
+            if first.settings.get(name) != second.settings.get(name)
+            and (first.model == second.model or not name.startswith("client."))  # other weights are no news
+        ]
+        if differing:
+            yield f"{first.name} and {second.name} were asked differently: {'; '.join(differing)}."
+
+
+def _short(text: str | None, length: int = 24) -> str:
+    if text is None:
+        return "not set"
+    return text if len(text) <= length else f"{text[:length]}…"
 
 
 def _occurrences(runs: Sequence[Run], model: str) -> int:
