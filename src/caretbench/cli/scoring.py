@@ -1,0 +1,306 @@
+"""What ``score`` and ``run`` share: the problems, the run's folder while one command works in it, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+
+import typer
+
+from caretbench.cli.common import Steps, note, say, select
+
+if TYPE_CHECKING:
+    from caretbench.execution.types import Executor
+    from caretbench.extraction.policies import Policy
+    from caretbench.problem import Problem
+    from caretbench.report.summary import Summary
+    from caretbench.runs import Manifest, ModelInfo, RunFolder, ToolchainInfo
+    from caretbench.suites.base import ProblemSet, Suite
+
+_POLICIES = {"paper": "released", "default": "syntax"}
+
+Baselines = Annotated[
+    str, typer.Option("--baseline", help="Baselines beside the models: golden,empty,stub,copy-context; or none.")
+]  # fmt: skip
+ProfileName = Annotated[
+    str,
+    typer.Option(
+        "--profile", help="default: as it should be scored; paper: as the released code scores."
+    ),
+]  # fmt: skip
+PolicyName = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", help="Truncation policy; by default syntax, and released under the paper profile."
+    ),
+]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option("--variant", help="A named build of a language: cpp=common_headers; may be repeated."),
+]
+Execute = Annotated[
+    bool, typer.Option("--execute/--no-execute", help="Run the programs; without, only similarity is measured.")
+]  # fmt: skip
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="The run's folder (runs/SUITE-DATA-PROFILE).")
+]
+UseCache = Annotated[bool, typer.Option("--cache/--no-cache", help="Take known verdicts from the cache.")]
+FailUnder = Annotated[
+    float | None,
+    typer.Option(
+        "--fail-under", min=0, max=1,
+        help="Exit with 1 if a model's pass@1 (0 to 1) is lower; baselines do not count.",
+    ),
+]  # fmt: skip
+Html = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html too.")]
+
+
+class Subject(NamedTuple):
+    """What is scored, and how: everything that a run's folder is about, but for the models."""
+
+    suite: Suite
+    data: ProblemSet
+    problems: list[Problem]
+    policy: Policy
+    profile: Literal["paper", "default"]
+    execute: bool
+    variants: dict[str, str]
+    folder: RunFolder
+
+    @classmethod
+    def of(
+        cls,
+        suite_name: str,
+        *,
+        data: str = "starter",
+        chosen: str | None = None,
+        limit: int | None = None,
+        policy: str | None = None,
+        profile: str = "default",
+        variants: Sequence[str] = (),
+        execute: bool = True,
+        output: Path | None = None,
+        root: Path = Path("runs"),
+    ) -> Subject:
+        """The subject that options name; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
+
+        Raises:
+            ValueError: an option is wrong.
+            KeyError: an unknown suite, policy or language.
+            DataError: the data are wrong.
+        """
+        from caretbench.extraction.policies import policy as find_policy
+        from caretbench.runs import RunFolder
+        from caretbench.suites import suite
+
+        if profile not in _POLICIES:
+            raise ValueError(f"--profile {profile!r}: expected paper or default")
+        named: Literal["paper", "default"] = "paper" if profile == "paper" else "default"
+        house = suite(suite_name)
+        loaded = house.load(data)
+        problems = select(house, loaded.problems, chosen, limit)
+        truncation = find_policy(policy or _POLICIES[named])
+        folder = RunFolder(output or root / f"{suite_name}-{loaded.name}-{named}")
+        return cls(
+            house, loaded, problems, truncation, named, execute, _variants(variants), folder
+        )  # fmt: skip
+
+    def manifest(self) -> Manifest:
+        """The manifest of a run about this, without models."""
+        from caretbench.runs import DataInfo, Manifest, versions
+
+        return Manifest(
+            suite=self.suite.name,
+            data=DataInfo(
+                name=self.data.name,
+                hash=self.data.hash,
+                problems=len(self.data.problems),
+                selected=len(self.problems),
+            ),
+            policy=self.policy.key,
+            profile=self.profile,
+            executed=self.execute,
+            variants=self.variants,
+            versions=versions(),
+        )
+
+
+class Sitting:
+    """A run's folder while one command works in it: no other one may. Use it as a context manager.
+
+    Raises:
+        DataError: another process is at work in it.
+        ValueError: it holds a run of something else.
+    """
+
+    def __init__(self, subject: Subject, executor: Executor | None, steps: Steps) -> None:
+        self.subject = subject
+        self.folder = subject.folder
+        self._executor = executor
+        self._steps = steps
+
+    def __enter__(self) -> Self:
+        from caretbench.scoring import Scoring, check_resumable
+
+        with ExitStack() as stack:
+            stack.enter_context(self.folder.locked())
+            self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
+            self.manifest = check_resumable(self.folder, self.subject.manifest())
+            self.scoring = Scoring(
+                self.subject.suite, self.subject.problems, self.folder, self.subject.policy,
+                self.subject.profile, self._executor, dict(self.manifest.variants), report=self._steps,
+            )  # fmt: skip
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+
+    def begin(self, models: Iterable[ModelInfo], graders: Iterable[ModelInfo] = ()) -> None:
+        """Write the manifest, with these models and graders beside those that are there, and the problems."""
+        manifest, folder = self.manifest, self.folder
+        for listed, added in ((manifest.models, models), (manifest.graders, graders)):
+            known = {(info.model, info.parameters) for info in listed}
+            listed += [info for info in added if (info.model, info.parameters) not in known]
+        stored = folder.problems() if folder.problems_path.exists() else []
+        together = {problem.id: problem for problem in (*stored, *self.subject.problems)}
+        manifest.data.selected = len(together)
+        if self._earlier is not None:  # this command may be about some of the run's problems only
+            manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
+            manifest.left_out = self._earlier.left_out
+        if self._executor is not None:
+            manifest.isolation = self._executor.isolation().model_dump()
+            manifest.toolchains = manifest.toolchains | toolchains(self.subject.problems)
+        folder.write_manifest(manifest)
+        folder.write_problems(together.values())
+
+    def score(self) -> None:
+        """Score what is missing."""
+        self.manifest.left_out = self.scoring.run()
+        self.folder.write_manifest(self.manifest)
+        _copy_verdicts(self.folder, self.manifest)
+
+
+def baseline_names(option: str) -> list[str]:
+    """The names that ``--baseline`` lists.
+
+    Raises:
+        KeyError: no such baseline.
+    """
+    from caretbench.suites.baselines import BASELINES
+
+    names = [] if option == "none" else [name.strip() for name in option.split(",") if name.strip()]
+    for name in names:
+        if name not in BASELINES:
+            raise KeyError(f"unknown baseline {name!r}; known: {', '.join(BASELINES)}")
+    return names
+
+
+def executor(workers: int | None, *, use_cache: bool) -> Executor:
+    """What runs programs on this machine.
+
+    Raises:
+        MachineError: there is no sandbox.
+    """
+    from caretbench.execution.engine import LocalExecutor
+
+    return LocalExecutor(workers=workers, use_cache=use_cache)
+
+
+def _variants(options: Sequence[str]) -> dict[str, str]:
+    from caretbench.execution.runtimes import load_runtime
+    from caretbench.languages import language
+
+    chosen = {}
+    for option in options:
+        name, found, value = option.partition("=")
+        if not found:
+            raise ValueError(f"--variant {option!r}: expected language=name, cpp=common_headers for example")
+        spoken = language(name).name
+        known = load_runtime(spoken).variants
+        if value not in known:
+            raise ValueError(f"--variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
+        chosen[spoken] = value
+    return chosen
+
+
+def toolchains(problems: Sequence[Problem]) -> dict[str, ToolchainInfo]:
+    """The toolchains of the problems' languages; what is not here is said."""
+    from caretbench.execution.runtimes import RUNTIMES, load_runtime
+    from caretbench.runs import ToolchainInfo
+
+    found: dict[str, ToolchainInfo] = {}
+    for name in dict.fromkeys(problem.caret.language for problem in problems):
+        if name not in RUNTIMES:
+            note(f"{name} is skipped: programs in this language are not run")
+            continue
+        toolchain = load_runtime(name).toolchain()
+        if toolchain.available:
+            found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
+        else:
+            note(f"{name} is skipped: {toolchain.remedy}")
+    return found
+
+
+def _copy_verdicts(folder: RunFolder, manifest: Manifest) -> None:
+    """The gate's stored verdicts on this data, so that the report can show the valid problems apart."""
+    from caretbench.cli.validate import verdicts_path
+    from caretbench.files import write_atomically
+
+    stored = verdicts_path(manifest.suite, manifest.data.hash)
+    if stored.exists():
+        write_atomically(folder.validity_path, stored.read_bytes())
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------
+
+
+def show(folder: RunFolder, *, html: bool, as_json: bool) -> Summary:
+    """Print the run's numbers and write its page; gives the numbers."""
+    from caretbench.cli.report import load, print_summary, summarised, write_html
+
+    run = load(folder.path)
+    summary = summarised(run)
+    print_summary(summary, form="json" if as_json else "terminal")
+    if html:
+        path = write_html(folder.path, run, summary)
+        if not as_json:
+            say(f"\nreport: {path}")
+    return summary
+
+
+def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
+    """Why the run counts as failed: too few verdicts, or a model below the wanted rate."""
+    from caretbench.report.summary import COVERAGE_WANTED
+
+    for column in summary.columns:
+        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+            absent = column.samples * summary.problems - column.completions
+            why = f" ({absent} answers are not there; --select chooses problems)" if absent > 0 else ""
+            yield (
+                f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}{why}; "
+                "this run has failed"
+            )
+        rate = column.overall.pass_at.get(1)
+        if fail_under is None or column.baseline:
+            continue
+        if rate is None:
+            yield f"{column.title}: no verdict at all, so its pass@1 is not known to reach {fail_under}"
+        elif rate.value < fail_under:
+            yield f"{column.title}: pass@1 {rate.value:.3f} is below {fail_under}"
+    if summary.manifest.get("executed") and all(column.coverage is None for column in summary.columns):
+        yield "no problem can be judged on this machine; the causes stand above"
+
+
+def end(complaints: Sequence[str]) -> None:
+    """Say why the command counts as failed, and end it so; nothing to complain of is a good end.
+
+    Raises:
+        Exit: there is a complaint.
+    """
+    for line in complaints:
+        note(line)
+    if complaints:
+        raise typer.Exit(1)
