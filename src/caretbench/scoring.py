@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from caretbench.execution.tamper import tamper_flags
+from caretbench import verdicts
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows
-from caretbench.problem import Caret, Completion, Problem, Profile, Score, ScoreKey
+from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
 from caretbench.runs import Manifest, RunFolder
 from caretbench.suites.base import Suite
 
 EXECUTION = "execution@1"
 GOLDEN = "golden"
-NO_VERDICT = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
-_SHOWN_CHARACTERS = 2000
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many rows were added, and the total where it is known."""
@@ -121,12 +119,7 @@ class Scoring:
         missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in done]
         self.report("golden answers", 0, len(missing))
         for completion, _, result in self._execute((golden, golden.text) for golden in missing):
-            if result.status is Status.UNRESOLVED_IMPORT:
-                # The golden program itself needs the module: it is ours to provide.
-                result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
-            # A golden answer that took too long may have met a busy machine: the next run tries it again.
-            counted = result.status not in NO_VERDICT and result.status is not Status.TIMEOUT
-            row = self._execution_row(completion, result, counted=counted)
+            row = self._execution_row(completion, verdicts.of_golden(result))
             appender.append(row)
             done.add(row.key)
             self.report("golden answers", 1, None)
@@ -136,7 +129,7 @@ class Scoring:
         for row in self.folder.scores():
             is_golden = row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile
             if is_golden and row.values.get("passed") != 1.0:
-                causes[row.problem_id] = _cause(row)
+                causes[row.problem_id] = verdicts.left_out_cause(row.outcome, row.details)
         return causes
 
     # --- completions --------------------------------------------------------------------------------------------
@@ -168,21 +161,17 @@ class Scoring:
                 yield completion, text
 
         for completion, text, result in self._execute(to_run()):
-            row = self._execution_row(
-                completion,
-                result,
-                counted=result.status not in NO_VERDICT,
-                flags=self._flags(completion, text),
-            )
+            found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
+            row = self._execution_row(completion, verdicts.of_answer(result), found)
             appender.append(row)
             done.add(row.key)
             self.report("completions", 1, None)
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
         """The text to insert; the golden answer is never cut."""
-        if completion.text is None or completion.model == GOLDEN or not isinstance(problem.shown, Caret):
+        if completion.model == GOLDEN:
             return completion.text
-        return self.policy.apply(completion.text, problem.shown).text
+        return verdicts.inserted(completion.text, problem, self.policy)
 
     def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
         if completion.error and self.profile == "default":
@@ -223,21 +212,13 @@ class Scoring:
         def requests() -> Iterator[ExecutionRequest]:
             for completion, text in texts:
                 problem = self._problems[completion.problem_id]
-                # A null answer is the empty text where the suite has no other rule for it.
-                answer = text if text is not None or self.profile == "paper" else ""
-                request = self.suite.request(problem, answer, self.profile)
+                request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
                 if request is None:
-                    nothing = ExecutionResult(
-                        id=problem.id,
-                        status=Status.RUNTIME_ERROR,
-                        reason="a null completion fails without a run",
-                    )
-                    finished.append((completion, text, nothing))
+                    finished.append((completion, text, verdicts.without_program(problem)))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
-                variant = request.variant or self.variants.get(request.language)
                 under_way[identity] = (completion, text)
-                yield request.model_copy(update={"id": identity, "variant": variant})
+                yield request.model_copy(update={"id": identity})
 
         for result in executor.submit(requests()):
             yield (*under_way.pop(result.id), result)
@@ -262,50 +243,18 @@ class Scoring:
             | fields
         )
 
-    def _flags(self, completion: Completion, text: str | None) -> tuple[str, ...]:
-        """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
-        problem = self._problems[completion.problem_id]
-        if text is None or self.profile == "paper" or not isinstance(problem.shown, Caret):
-            return ()
-        return tamper_flags(text, problem.reference, problem.shown.language)
-
     def _execution_row(
-        self, completion: Completion, result: ExecutionResult, *, counted: bool, flags: tuple[str, ...] = ()
+        self, completion: Completion, judged: verdicts.Judged, found: tuple[str, ...] = ()
     ) -> Score:
-        details: dict[str, object] = {
-            "compile_s": round(result.compile_s, 4),
-            "run_s": round(result.run_s, 4),
-            "cpu_s": round(result.cpu_s, 4),
-            "cached": result.cached,
-        }
-        if result.status is not Status.PASSED:
-            details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
-        optional = {
-            "module": result.missing_module,
-            "reason": result.reason,
-            "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
-            "stderr": result.stderr.text[-_SHOWN_CHARACTERS:] if result.status is not Status.PASSED else "",
-            "isolation": result.isolation.level if result.isolation else None,
-            "flags": list(flags),
-        }
-        details |= {name: value for name, value in optional.items() if value}
+        result, counted = judged
         return self._row(
             completion,
             EXECUTION,
             counted=counted,
             outcome=result.status.value,
             values={"passed": float(result.status is Status.PASSED)} if counted else {},
-            details=details,
+            details=verdicts.execution_details(result, found),
         )
-
-
-def _cause(row: Score) -> str:
-    """Why a problem is left out, in words that group well."""
-    if row.outcome == Status.SKIPPED:
-        return f"skipped: {row.details.get('reason') or 'no toolchain'}"
-    if row.outcome == Status.MISSING_DEPENDENCY:
-        return f"missing dependency: {row.details.get('module') or 'unknown'}"
-    return f"golden answer: {row.outcome}"
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from caretbench import cli
-from caretbench.cli.common import aligned, harmless, parse_select, select
+from caretbench.cli.common import aligned, harmless, select
 from caretbench.runs import RunFolder
 from caretbench.suites import suite
+from caretbench.suites.selection import parse_select
 
 
 def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
