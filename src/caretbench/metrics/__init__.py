@@ -3,7 +3,7 @@
 Sizes of programs stand in modules of their own: ``complexity``, ``tokens``, ``code_statistics``.
 """
 
-from caretbench.metrics.agreement import agreement_rate, cohen_kappa, quadratic_kappa
+from caretbench.metrics.agreement import agreement_rate, cohen_kappa, krippendorff_alpha, quadratic_kappa
 from caretbench.metrics.correlation import Correlation, pearson, spearman
 from caretbench.metrics.intervals import Interval, bootstrap_mean, mean_interval, wilson
 from caretbench.metrics.paired import (
@@ -42,6 +42,7 @@ __all__ = [
     "first_line",
     "holm",
     "indel_similarity",
+    "krippendorff_alpha",
     "levenshtein_similarity",
     "mcnemar_exact",
     "mean_interval",

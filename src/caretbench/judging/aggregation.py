@@ -1,0 +1,82 @@
+"""The one rule that makes scores of instances from judgements, for points and intervals alike.
+
+A text's score by one grader is the mean of the sums over its repeats; by several graders the mean of theirs, where
+all of them judged it. An instance's score is the mean over the model's samples that have one. Everything else in a
+report is a mean over instances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from caretbench.problem import Judgement
+
+TOTAL = "total"
+
+GraderKey = tuple[str, str]
+"""A grader's name and its parameters."""
+
+TextKey = tuple[str, str]
+"""A problem and an answer."""
+
+
+class TextScores(NamedTuple):
+    """What one grader gave one text: the mean of each score, and of their sum as ``total``; the sums one by one."""
+
+    means: Mapping[str, float]
+    sums: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """The mean of the sums over the repeats."""
+        return self.means[TOTAL]
+
+
+def by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
+    """The scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
+    gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
+    for row in judgements:
+        if row.criterion == criterion and row.values:
+            gathered[row.grader, row.parameters][row.problem_id, row.answer].append(row)
+    return {
+        grader: {text: _text_scores(rows) for text, rows in texts.items()}
+        for grader, texts in sorted(gathered.items())
+    }
+
+
+def _text_scores(rows: Sequence[Judgement]) -> TextScores:
+    sums = tuple(math.fsum(row.values.values()) for row in rows)
+    means = {
+        name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values
+    }
+    return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
+
+
+def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
+    """The mean over the graders, of the texts that all of them judged: a missing judgement must not shift a mean."""
+    if len(graders) == 1:
+        return dict(graders[0])
+    shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
+    merged = {}
+    for text in sorted(shared):
+        scores = [texts[text] for texts in graders]
+        means = {
+            name: math.fsum(score.means[name] for score in scores) / len(scores) for name in scores[0].means
+        }
+        merged[text] = TextScores(means, tuple(total for score in scores for total in score.sums))
+    return merged
+
+
+def instance_scores(
+    samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
+) -> dict[str, float]:
+    """The score of every instance: the mean over the model's samples that were judged, a text as often as it came."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for problem, answer in samples:
+        scores = texts.get((problem, answer))
+        if scores is not None:
+            found[problem].append(scores.means[name])
+    return {problem: math.fsum(values) / len(values) for problem, values in found.items()}
