@@ -7,17 +7,19 @@ stands in every score; a change of behaviour needs a new version.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from caretbench.extraction import cuts
 from caretbench.extraction.clean import clean, released_clean
 from caretbench.extraction.surroundings import Surroundings
+from caretbench.plugins import Plugin, Version, installed, load, one_line
 from caretbench.problem import Caret
 
 DEFAULT_POLICY = "syntax"
+_GROUP: Final = "caretbench.policies"
 
 _Step = Callable[[str, Surroundings], str]
 
@@ -34,7 +36,7 @@ class Policy:
     """One way from raw text to inserted text; ``key`` is what stands in scores."""
 
     name: str
-    version: int
+    version: Version
     description: str
     cleans: bool
     steps: tuple[tuple[str, _Step], ...] = ()
@@ -122,14 +124,57 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({entry.name: entry for entry i
 """All policies by name."""
 
 
+def policies() -> tuple[str, ...]:
+    """The names of all policies, those of installed plug-ins last."""
+    return (*POLICIES, *installed(_GROUP, POLICIES))
+
+
 def policy(name: str = DEFAULT_POLICY) -> Policy:
-    """The policy with this name (``syntax``) or key (``syntax@1``).
+    """The policy with this name (``syntax``) or key (``syntax@1``), or that of a plug-in (``module:object`` too).
 
     Raises:
         KeyError: no such policy, or not in this version; the message lists the known ones.
+        PluginError: a plug-in cannot be used.
     """
-    found = POLICIES.get(name.partition("@")[0])
+    wanted, _, _ = name.partition("@")
+    plugin = load(_GROUP, wanted, POLICIES)
+    found = POLICIES.get(wanted) if plugin is None else _of_plugin(plugin)
     if found is None or name not in {found.name, found.key}:
-        known = ", ".join(entry.key for entry in _POLICIES)
-        raise KeyError(f"unknown truncation policy {name!r}; known: {known}")
+        keys = (*(entry.key for entry in _POLICIES), *installed(_GROUP, POLICIES))
+        offered = "" if found is None else f" (there is {found.key})"
+        raise KeyError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
     return found
+
+
+def _of_plugin(plugin: Plugin) -> Policy:
+    """A plug-in's policy under the name it was asked for by: a :class:`Policy`, or one step as a function."""
+    value = plugin.value
+    if isinstance(value, Policy):
+        steps = tuple((done, _Guarded(plugin, step)) for done, step in value.steps)
+        return replace(value, name=plugin.name, version=plugin.version_of(value), steps=steps)
+    if not callable(value) or isinstance(value, type):
+        raise plugin.refuse(
+            f"expected a caretbench.extraction.Policy, or a function of (text, surroundings), got {value!r:.80}"
+        )
+    description = " ".join((value.__doc__ or "A user's own policy.").split())
+    step = (f"cut by {plugin.name}", _Guarded(plugin, value))
+    return Policy(plugin.name, plugin.version_of(value), description, cleans=False, steps=(step,))
+
+
+@dataclass(frozen=True, eq=False)
+class _Guarded:
+    """A plug-in's step whose errors are one line that names it. Compared by identity: a step may not be hashable."""
+
+    plugin: Plugin
+    step: _Step
+
+    def __call__(self, text: str, around: Surroundings) -> str:
+        try:
+            shorter = self.step(text, around)
+        except Exception as error:
+            raise self.plugin.refuse(
+                f"failed on a text of {len(text)} characters: {one_line(error)}"
+            ) from error
+        if not isinstance(shorter, str):
+            raise self.plugin.refuse(f"gave {shorter!r:.80} where a text is expected")
+        return shorter

@@ -28,13 +28,20 @@ class Budget(NamedTuple):
 class Strategy(Protocol):
     """One way to ask. Instances are stateless."""
 
-    name: str
-    """``chat``, ``natural``, ``left-to-right``, ``fill``, ``fim/starcoder``."""
+    @property
+    def name(self) -> str:
+        """``chat``, ``natural``, ``left-to-right``, ``fill``, ``fim/starcoder``."""
+        ...
 
-    version: int
-    """A change of what is sent needs a new version."""
+    @property
+    def version(self) -> int | str:
+        """A change of what is sent needs a new version."""
+        ...
 
-    kind: PromptKind
+    @property
+    def kind(self) -> PromptKind:
+        """What a client has to accept."""
+        ...
 
     @property
     def key(self) -> str:

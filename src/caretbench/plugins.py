@@ -1,0 +1,169 @@
+"""Plug-ins: parts that a user adds without changing the house.
+
+A plug-in is named either by the entry point that an installed distribution declares (``terse``), or by where it
+stands (``module:object``; the working folder is searched too, so that a file beside the user needs no packaging).
+This module finds and loads; the rooms that use a plug-in check that it is what they need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Collection
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from operator import attrgetter
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+Group = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies"]
+"""The groups of entry points: prompt strategies, changes of a caret before it is rendered, truncation policies."""
+
+Version = int | str
+
+_PLACE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,63})")
+_VERSION = re.compile(r"[\w.+-]{1,64}")
+_DIGITS = 12
+
+
+class PluginError(ValueError):
+    """A plug-in cannot be used; the message is one line that names it and where it comes from."""
+
+
+def one_line(error: BaseException) -> str:
+    """An error of foreign code as one line: its type and its message."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+class Plugin(NamedTuple):
+    """A loaded plug-in. ``name`` is the one it was asked for by; ``origin`` says where it comes from, for messages."""
+
+    name: str
+    value: Any
+    module: str
+    origin: str
+
+    def refuse(self, what: str) -> PluginError:
+        """An error that says what is wrong with this plug-in."""
+        return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
+
+    def version_of(self, value: object) -> Version:
+        """What stands behind the @ of the key: ``value.version``, or a hash of the source files where it has none.
+
+        Hashed are the module that the plug-in is named by and the one that defines ``value``, not what these import.
+
+        Raises:
+            PluginError: The version is no word or number, or there is neither a version nor a file.
+        """
+        given = getattr(value, "version", None)
+        if given is not None:
+            if (
+                isinstance(given, bool)
+                or not isinstance(given, Version)
+                or not _VERSION.fullmatch(str(given))
+            ):
+                raise self.refuse(f"its version is {given!r}; expected a number or a short word")
+            return given
+        defining = getattr(value, "__module__", None) or type(value).__module__
+        files = {_file_of(self.module), _file_of(defining)} - {None}
+        if not files:
+            raise self.refuse("it has no version and no source file to take a hash of; give it a version")
+        digest = hashlib.sha256()
+        for path in sorted(str(file) for file in files):
+            digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
+        return digest.hexdigest()[:_DIGITS]
+
+
+def installed(group: Group, ours: Collection[str]) -> tuple[str, ...]:
+    """The names of the installed plug-ins of a group, without loading one.
+
+    Args:
+        group: The group of entry points.
+        ours: The names that are taken.
+
+    Raises:
+        PluginError: A name is taken, occurs twice, or is none.
+    """
+    return tuple(_installed(group, frozenset(ours), tuple(sys.path)))
+
+
+def load(group: Group, name: str, ours: Collection[str]) -> Plugin | None:
+    """The plug-in ``name`` of a group, or None where no plug-in has this name.
+
+    ``ours`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so that an
+    installed plug-in never changes what a name means, nor seems to.
+
+    Raises:
+        PluginError: It cannot be loaded, or a name clashes.
+    """
+    known = _installed(group, frozenset(ours), tuple(sys.path))
+    if name in ours:
+        return None
+    if _PLACE.fullmatch(name):
+        return _at(name)
+    found = known.get(name)
+    if found is None:
+        return None
+    plugin = Plugin(name, None, found.module, f"{_distribution(found)}, {found.value}")
+    try:
+        return plugin._replace(value=found.load())
+    except (Exception, SystemExit) as error:
+        raise plugin.refuse(f"cannot be loaded: {one_line(error)}") from error
+
+
+def _at(place: str) -> Plugin:
+    """The object at ``module:object``. The working folder is searched last, so that it hides no installed module."""
+    module_name, _, path = place.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    plugin = Plugin(place, None, module_name, f"module {module_name}")
+    try:
+        module = import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise plugin.refuse(f"cannot be imported: {one_line(error)}") from error
+    try:
+        return plugin._replace(value=attrgetter(path)(module))
+    except AttributeError:
+        raise plugin.refuse(f"{getattr(module, '__file__', None) or module_name} has no {path!r}") from None
+
+
+@lru_cache(maxsize=16)
+def _installed(
+    group: Group, ours: frozenset[str], _path: tuple[str, ...]
+) -> MappingProxyType[str, EntryPoint]:
+    """The entry points of a group by name; ``_path`` is what else the answer depends on."""
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=attrgetter("name")):
+        origin = f"{_distribution(point)}, {point.value}"
+        other = found.get(point.name)
+        if point.name in ours or (other is not None and other.value != point.value):
+            whose = _distribution(other) if other is not None else "caretbench"
+            raise PluginError(
+                f"plug-in {point.name} ({origin}): {whose} has a {point.name!r} already; rename the entry point in "
+                f"{group}, or uninstall {_distribution(point)}"
+            )
+        if not _NAME.fullmatch(point.name):
+            raise PluginError(
+                f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only"
+            )
+        found[point.name] = point
+    return MappingProxyType(found)
+
+
+def _distribution(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "unknown distribution"
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a loaded module, unless it belongs to the house or to Python."""
+    root = module.partition(".")[0]
+    if root in sys.stdlib_module_names or root in {"caretbench", "__main__"}:
+        return None
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return Path(file) if file else None

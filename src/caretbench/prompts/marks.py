@@ -1,0 +1,106 @@
+"""Marks around a user's text that do not occur in it, and words for where the caret stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+from caretbench.languages import Language
+from caretbench.languages import language as language_named
+from caretbench.problem import Caret
+from caretbench.prompts.strategy import UnpromptableError
+
+Place = Literal["line start", "indentation", "inside"]
+Following = Literal["nothing", "line end", "same line", "next line"]
+
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+class Tag(NamedTuple):
+    """A pair of marks around a text."""
+
+    open: str
+    close: str
+
+
+def language_of(caret: Caret) -> Language:
+    """The language of the program.
+
+    Raises:
+        UnpromptableError: The table of languages does not have it.
+    """
+    try:
+        return language_named(caret.language)
+    except KeyError as error:
+        raise UnpromptableError(str(error.args[0])) from None
+
+
+def texts_of(caret: Caret) -> tuple[str, ...]:
+    """All text that a prompt may show of a caret."""
+    files = (text for file in caret.context for text in (file.path, file.text))
+    return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
+
+
+def marker(caret: Caret, language: Language) -> str:
+    """A comment of the language that stands for the caret: ``/*[CARET]*/``, or with a number where that occurs.
+
+    It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
+    """
+    opening, closing = language.block_comment or (language.line_comment, "")
+    for number in count(1):
+        mark = f"{opening}[CARET{f'-{number}' if number > 1 else ''}]{closing}"
+        program = caret.prefix + mark + caret.suffix
+        alone = program.find(mark) == len(caret.prefix) == program.rfind(mark)
+        if alone and not any(mark in text for text in texts_of(caret)):
+            return mark
+    raise AssertionError  # pragma: no cover - a text does not hold every number
+
+
+def fence(texts: Iterable[str]) -> str:
+    """Backticks, more than any run of three or more in ``texts``."""
+    longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=2)
+    return "`" * (longest + 1)
+
+
+def tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
+    """Pairs of tags by name, ``<prefix>`` and ``</prefix>``; all with the number that makes them new to ``texts``."""
+    names, texts = tuple(names), tuple(texts)
+    for number in count(1):
+        words = {name: f"{name}-{number}" if number > 1 else name for name in names}
+        found = {name: Tag(f"<{word}>", f"</{word}>") for name, word in words.items()}
+        if not any(mark in text for text in texts for tag in found.values() for mark in tag):
+            return found
+    raise AssertionError  # pragma: no cover - a text does not hold every number
+
+
+def place(prefix: str) -> Place:
+    """Where in its line a caret stands that has ``prefix`` before it."""
+    line = prefix.rpartition("\n")[2]
+    if not line:
+        return "line start"
+    return "inside" if line.strip() else "indentation"
+
+
+def following(prefix: str, suffix: str) -> Following:
+    """What comes after a caret."""
+    if not suffix.strip():
+        return "nothing"
+    if not suffix.partition("\n")[0].strip():
+        return "line end"
+    return "next line" if place(prefix) == "line start" else "same line"
+
+
+def fence_word(path: str) -> str:
+    """The word behind a fence for a file of this name; empty where its language is not in the table."""
+    try:
+        return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
+    except KeyError:
+        return ""
+
+
+def commented(text: str, language: Language) -> str:
+    """``text`` as line comments, each line with its line feed."""
+    return "".join(f"{language.line_comment} {line}".rstrip() + "\n" for line in text.splitlines())

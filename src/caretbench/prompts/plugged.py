@@ -1,0 +1,120 @@
+"""What a user adds to this room: strategies, and changes of a caret before it is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, get_args
+
+from caretbench.models import ChatPrompt, FillPrompt, Prompt, PromptKind, TextPrompt
+from caretbench.plugins import Plugin, Version, installed, load, one_line
+from caretbench.problem import Caret
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+
+STRATEGIES: Final = "caretbench.prompts"
+PREPROCESSORS: Final = "caretbench.preprocess"
+
+
+class PluggedStrategy:
+    """A plug-in's strategy under the name it was asked for by; its errors are one line that names it."""
+
+    def __init__(self, plugin: Plugin, strategy: Strategy) -> None:
+        self.name = plugin.name
+        self.version: Version = plugin.version_of(strategy)
+        self.kind: PromptKind = strategy.kind
+        self._plugin = plugin
+        self._strategy = strategy
+
+    @property
+    def key(self) -> str:
+        """Name and version; the hash of its source where it has no version."""
+        return f"{self.name}@{self.version}"
+
+    def render(self, caret: Caret, budget: Budget) -> Prompt:
+        """What the plug-in renders.
+
+        Raises:
+            UnpromptableError: It cannot be asked so.
+            PluginError: The plug-in failed, or gave no prompt of its kind.
+        """
+        try:
+            prompt = self._strategy.render(caret, budget)
+        except UnpromptableError:
+            raise
+        except Exception as error:
+            raise self._plugin.refuse(f"failed to render a prompt: {one_line(error)}") from error
+        if not isinstance(prompt, ChatPrompt | TextPrompt | FillPrompt) or prompt.kind != self.kind:
+            raise self._plugin.refuse(f"gave {prompt!r:.80} where a prompt of kind {self.kind!r} is expected")
+        return prompt
+
+
+def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
+    """The strategy that a plug-in is, or gives when it is called.
+
+    Raises:
+        PluginError: It is no strategy.
+    """
+    value = plugin.value
+    if isinstance(value, type) or (callable(value) and not hasattr(value, "render")):
+        try:
+            value = value()
+        except Exception as error:
+            raise plugin.refuse(f"cannot be made: {one_line(error)}") from error
+    kind = getattr(value, "kind", None)
+    if not callable(getattr(value, "render", None)):
+        raise plugin.refuse(f"expected a prompt strategy, with `kind` and `render`, got {value!r:.80}")
+    if kind not in get_args(PromptKind):
+        raise plugin.refuse(f"its kind is {kind!r}; expected one of {', '.join(get_args(PromptKind))}")
+    return PluggedStrategy(plugin, value)
+
+
+class Preprocessor:
+    """A user's change of a caret before it is rendered. The answer still goes to the caret of the problem."""
+
+    def __init__(self, plugin: Plugin, change: Callable[[Caret], Caret]) -> None:
+        self.name = plugin.name
+        self.version: Version = plugin.version_of(change)
+        self.key = f"{self.name}@{self.version}"
+        self._plugin = plugin
+        self._change = change
+
+    def __call__(self, caret: Caret) -> Caret:
+        """The changed caret.
+
+        Raises:
+            UnpromptableError: The caret cannot be asked about so.
+            PluginError: The plug-in failed, or gave no caret.
+        """
+        try:
+            changed = self._change(caret)
+        except UnpromptableError:
+            raise
+        except Exception as error:
+            raise self._plugin.refuse(f"failed on a caret: {one_line(error)}") from error
+        if not isinstance(changed, Caret):
+            raise self._plugin.refuse(f"gave {changed!r:.80} where a Caret is expected")
+        return changed
+
+
+def preprocessors() -> tuple[str, ...]:
+    """The names of the installed preprocessors; the house has none of its own."""
+    return installed(PREPROCESSORS, ())
+
+
+def preprocessor(name: str) -> Preprocessor:
+    """The preprocessor of this name, or at ``module:object``.
+
+    Raises:
+        KeyError: There is none; the message lists the installed ones.
+        PluginError: It cannot be used.
+    """
+    wanted = name.partition("@")[0]
+    plugin = load(PREPROCESSORS, wanted, ())
+    if plugin is not None:
+        if isinstance(plugin.value, type) or not callable(plugin.value):
+            raise plugin.refuse(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")
+        found = Preprocessor(plugin, plugin.value)
+        if name in {found.name, found.key}:
+            return found
+        raise KeyError(f"preprocessor {name!r}: there is {found.key} only")
+    known = ", ".join(preprocessors()) or "none is installed"
+    raise KeyError(f"unknown preprocessor {name!r}; known: {known}; or give module:object")

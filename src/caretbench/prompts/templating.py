@@ -1,0 +1,81 @@
+"""Conversations from templates: the files of ``templates/``, filled with as much text as the budget has room for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple
+
+from caretbench.models import ChatPrompt, Message
+from caretbench.problem import Caret
+from caretbench.prompts.budget import Parts, fit_rendered
+from caretbench.prompts.strategy import Budget
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+
+class Example(NamedTuple):
+    """A worked example in one language: ``prefix + middle + suffix`` is a program."""
+
+    path: str
+    prefix: str
+    middle: str
+    suffix: str
+
+
+def _read(name: str) -> str:
+    return resources.files("caretbench.prompts").joinpath("templates", name).read_text("utf-8")
+
+
+@cache
+def examples() -> Mapping[str, Example]:
+    """The worked examples by language."""
+    return {name: Example(**entry) for name, entry in tomllib.loads(_read("examples.toml")).items()}
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import (  # imported late: it costs more than all the rest of this room
+        Environment,
+        StrictUndefined,
+    )
+
+    return Environment(autoescape=False, undefined=StrictUndefined)  # noqa: S701  prompts are no HTML
+
+
+@cache
+def _template(name: str) -> Template:
+    return _environment().from_string(_read(name))
+
+
+def conversation(
+    name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
+) -> ChatPrompt:
+    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with what fits of ``caret``.
+
+    Args:
+        name: Of the templates.
+        caret: What is shown.
+        budget: Room for both messages together; what a provider adds between messages is not counted.
+        values: Gives what the templates need for the parts that are left.
+
+    Raises:
+        UnpromptableError: Nothing fits.
+    """
+    by_text: dict[str, tuple[Message, ...]] = {}
+
+    def rendered(parts: Parts) -> str:
+        filled = values(parts)
+        messages = (
+            Message(role="system", text=_template(f"{name}.system.j2").render(filled)),
+            Message(role="user", text=_template(f"{name}.user.j2").render(filled)),
+        )
+        text = "\n".join(message.text for message in messages)
+        by_text[text] = messages
+        return text
+
+    sent = fit_rendered(Parts(caret.prefix, caret.suffix, caret.context), budget, rendered)
+    return ChatPrompt(messages=by_text[sent])

@@ -1,0 +1,80 @@
+"""Left to right and fill: the text as it is."""
+
+from __future__ import annotations
+
+import pytest
+from prompt_samples import EVERYTHING
+
+from caretbench.models import FillPrompt, TextPrompt
+from caretbench.problem import Caret, ContextFile
+from caretbench.prompts.fill import Fill
+from caretbench.prompts.left_to_right import LeftToRight
+from caretbench.prompts.strategy import Budget, UnpromptableError
+
+LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
+
+
+@pytest.mark.parametrize("prefix", ["x = ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
+@pytest.mark.parametrize("name", ["python", "cobol"])
+def test_left_to_right_sends_the_prefix_and_nothing_else(prefix: str, name: str) -> None:
+    prompt = LeftToRight().render(
+        Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING
+    )
+    assert prompt == TextPrompt(text=prefix, stop=())
+
+
+def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> None:
+    caret = Caret(
+        language="java", prefix="class A {", path="src/A.java", instruction="Keep it\nshort.",
+        context=(ContextFile(path="src/B.java", text="class B {}"), ContextFile(path="C.java", text="class C {}\n")),
+    )  # fmt: skip
+    assert LeftToRight().render(caret, EVERYTHING).text == (
+        "// src/B.java\nclass B {}\n\n// C.java\nclass C {}\n\n// src/A.java\n// Keep it\n// short.\nclass A {"
+    )
+
+
+def test_left_to_right_cuts_at_a_line_start() -> None:
+    text = LeftToRight().render(Caret(language="python", prefix=LINES + "last = "), Budget(100, len)).text
+    assert len(text) <= 100
+    assert text.endswith("line_49 = 49\nlast = ")
+    assert text.startswith("line_")
+    assert (LINES + "last = ").endswith("\n" + text)
+
+
+def test_left_to_right_drops_files_first() -> None:
+    caret = Caret(language="python", prefix=LINES, context=(ContextFile(path="b.py", text=LINES),))
+    assert LeftToRight().render(caret, Budget(len(LINES) + 20, len)).text == LINES
+
+
+@pytest.mark.parametrize(
+    ("caret", "why"),
+    [
+        (Caret(language="python", prefix="", suffix="x"), "nothing to continue"),
+        (Caret(language="cobol", prefix="ADD", instruction="Add."), "unknown language 'cobol'"),
+    ],
+)
+def test_left_to_right_refuses(caret: Caret, why: str) -> None:
+    with pytest.raises(UnpromptableError, match=why):
+        LeftToRight().render(caret, EVERYTHING)
+
+
+def test_fill_sends_all_parts_apart() -> None:
+    files = (ContextFile(path="b.py", text="b = 1\n"),)
+    caret = Caret(
+        language="cobol", prefix="a = ", suffix="\n", path="a.py", instruction="Use b.", context=files
+    )
+    assert Fill().render(caret, EVERYTHING) == FillPrompt(
+        prefix="a = ", suffix="\n", language="cobol", path="a.py", instruction="Use b.", files=files
+    )
+
+
+def test_fill_cuts_at_line_starts() -> None:
+    caret = Caret(
+        language="python", prefix=LINES, suffix=LINES, context=(ContextFile(path="b.py", text="b = 1\n"),)
+    )
+    prompt = Fill().render(caret, Budget(200, len))
+    assert prompt.files == ()
+    assert len(prompt.prefix) + len(prompt.suffix) <= 200
+    assert LINES.endswith("\n" + prompt.prefix)
+    assert LINES.startswith(prompt.suffix)
+    assert prompt.suffix.endswith("\n")
