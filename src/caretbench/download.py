@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from caretbench.files import DataError, sha256_file
 
@@ -44,15 +45,37 @@ def copy(pinned: Pinned, source: Path, folder: Path) -> None:
     part.replace(folder / pinned.path)
 
 
+def without_password(url: str) -> str:
+    """The address as it may be shown: without a user's name and password, and without its query."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
 def fetch(
-    pinned: Pinned, base_url: str, folder: Path, *, pause: Callable[[float], None] = time.sleep
+    pinned: Pinned,
+    base_url: str,
+    folder: Path,
+    *,
+    url: str | None = None,
+    progress: Callable[[int], None] = lambda _size: None,
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Download ``base_url/path``; a download that broke off goes on where it ended, a wrong file is thrown away.
+
+    Args:
+        pinned: The file as it must be.
+        base_url: The address below which it lies under its own path.
+        folder: Where it is put, under its own path.
+        url: Its address, where that is not ``base_url/path``.
+        progress: Called with the size in bytes of what is there, again and again.
+        pause: Waits between tries.
 
     Raises:
         DataError: after four tries, with the last reason and what to do.
     """
     import httpx
+
+    address = url or f"{base_url}/{pinned.path}"
 
     part = folder / f"{pinned.path}.part"
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -62,9 +85,9 @@ def fetch(
             if attempt:
                 pause(2.0**attempt)
             try:
-                _download(client, f"{base_url}/{pinned.path}", part, pinned.size)
+                _download(client, address, part, pinned.size, progress)
             except httpx.HTTPError as error:
-                reason = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}".replace(address, without_password(address))
                 continue
             if sha256_file(part) == pinned.sha256:
                 part.replace(folder / pinned.path)
@@ -72,12 +95,12 @@ def fetch(
             part.unlink()
             reason = "its SHA-256 is not that of the pinned revision"
     raise DataError(
-        f"{base_url}/{pinned.path}: not downloaded ({reason}); run the same command again, "
+        f"{without_password(address)}: not downloaded ({reason}); run the same command again, "
         "or give a local copy with --from DIR"
     )
 
 
-def _download(client: object, url: str, part: Path, size: int) -> None:
+def _download(client: object, url: str, part: Path, size: int, progress: Callable[[int], None]) -> None:
     import httpx
 
     assert isinstance(client, httpx.Client)  # noqa: S101 - httpx is imported only where it is needed
@@ -93,3 +116,4 @@ def _download(client: object, url: str, part: Path, size: int) -> None:
         ) as stream:
             for block in response.iter_bytes():
                 stream.write(block)
+                progress(stream.tell())

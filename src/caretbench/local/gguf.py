@@ -1,0 +1,290 @@
+"""What a GGUF file says of itself: the metadata at its head, read without any library and without its tensors.
+
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The file may come from anywhere: every count is
+held against the size of the file before anything is read, and whatever does not fit is a DataError of one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from caretbench.files import DataError, cache_folder, sha256_file, sha256_text, write_atomically
+
+Scalar = str | int | float | bool
+
+_STRING, _ARRAY = 8, 9
+# Type number -> code of the struct module; all numbers of the format.
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+# Bounds that no real model comes near; they keep a broken count from being believed for minutes.
+_MOST_ENTRIES = 100_000
+_LONGEST_KEY = 65_535  # the format's own limit
+_LONGEST_STRING = 16 << 20
+_MOST_STRINGS = 8_000_000
+_MOST_NUMBERS = 16_000_000
+
+# llama.cpp's file types, by number: which quantisation most tensors have.
+_FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S",
+    12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K",
+    19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL",
+    26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0",
+    37: "TQ2_0", 38: "MXFP4_MOE",
+}  # fmt: skip
+
+_CONTROL, _USER_DEFINED = 3, 4
+_TOKENS, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
+# Keys that give the number of a special token: fim_pre_token_id, eos_token_id, in older files prefix_token_id.
+_TOKEN_KEY_START, _TOKEN_KEY_END = "tokenizer.ggml.", "_token_id"
+
+
+class ArrayPlace(NamedTuple):
+    """An array that was passed over: where its elements start, of which type, how many."""
+
+    start: int
+    element: int
+    length: int
+
+
+class GgufHeader:
+    """The head of one GGUF file. Arrays (the vocabulary) are read when they are asked for."""
+
+    def __init__(
+        self, path: Path, values: Mapping[str, Scalar | ArrayPlace], order: str, length: int
+    ) -> None:
+        self.path = path
+        self.values = values
+        """Every key: its value, or the place of an array."""
+        self.size_bytes = length
+        self._order = order
+
+    def text(self, key: str) -> str | None:
+        """The value of ``key`` where it is a text, else None."""
+        value = self.values.get(key)
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str) -> int | None:
+        """The value of ``key`` where it is a whole number, else None."""
+        value = self.values.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def architecture(self) -> str | None:
+        """The kind of network: ``llama``, ``gemma3``."""
+        return self.text("general.architecture")
+
+    @property
+    def name(self) -> str | None:
+        """The model's name as its maker wrote it."""
+        return self.text("general.name")
+
+    @property
+    def context_length(self) -> int | None:
+        """Tokens the model was made for."""
+        return self.number(f"{self.architecture}.context_length")
+
+    @property
+    def quantisation(self) -> str | None:
+        """``Q4_K_M``, ``F16``, …: the type of most tensors."""
+        number = self.number("general.file_type")
+        return None if number is None else _FILE_TYPES.get(number, f"type {number}")
+
+    @property
+    def chat_template(self) -> str | None:
+        """The template by which conversations become text, where there is one."""
+        return self.text("tokenizer.chat_template")
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The vocabulary, by number; empty where the file has none."""
+        place = self._array(_TOKENS, _STRING)
+        if place is None:
+            return ()
+        with _opened(self.path, self._order) as reader:
+            reader.seek(place.start)
+            return tuple(reader.string(_LONGEST_STRING) for _ in range(place.length))
+
+    @cached_property
+    def special_tokens(self) -> frozenset[str]:
+        """Texts that are one special token: of type control or user-defined, and those named by a key of their own.
+
+        User-defined tokens of nothing but white space (runs of blanks and line feeds in Gemma) are no marks.
+        """
+        named = {
+            value
+            for key, value in self.values.items()
+            if key.startswith(_TOKEN_KEY_START) and key.endswith(_TOKEN_KEY_END) and isinstance(value, int)
+        }
+        types = self._token_types()
+        marked = {number for number, type_ in enumerate(types) if type_ in (_CONTROL, _USER_DEFINED)}
+        chosen = (self.tokens[number] for number in marked | named if 0 <= number < len(self.tokens))
+        return frozenset(text for text in chosen if text.strip())
+
+    def _token_types(self) -> tuple[int, ...]:
+        place = self._array(_TOKEN_TYPES, 5)
+        if place is None:
+            return ()
+        with _opened(self.path, self._order) as reader:
+            reader.seek(place.start)
+            return reader.numbers("i", place.length)
+
+    def _array(self, key: str, element: int) -> ArrayPlace | None:
+        place = self.values.get(key)
+        return place if isinstance(place, ArrayPlace) and place.element == element else None
+
+
+def read_gguf(path: Path) -> GgufHeader:
+    """The head of the GGUF file ``path``.
+
+    Raises:
+        DataError: it cannot be read, is no GGUF file, or breaks off or contradicts itself within the head.
+    """
+    with _opened(path, "<") as reader:
+        if reader.take(4) != b"GGUF":
+            raise DataError(f"{path}: not a GGUF file (it does not start with GGUF)")
+        version = reader.number("I")
+        if version & 0xFFFF == 0:  # written on a machine of the other byte order
+            reader.order = ">"
+            version = int.from_bytes(version.to_bytes(4, "little"), "big")
+        if version not in (2, 3):
+            raise DataError(f"{path}: GGUF version {version}; versions 2 and 3 can be read")
+        reader.number("Q")  # how many tensors
+        count = reader.number("Q")
+        if count > _MOST_ENTRIES:
+            raise reader.fault(f"claims {count} entries")
+        values: dict[str, Scalar | ArrayPlace] = {}
+        for _ in range(count):
+            key = reader.string(_LONGEST_KEY)
+            values[key] = reader.value(reader.number("I"))
+        return GgufHeader(path, values, reader.order, reader.length)
+
+
+class _Reader:
+    """Reads the parts of the format one by one; never past the end of the file."""
+
+    def __init__(self, path: Path, stream: BinaryIO, length: int, order: str) -> None:
+        self.path = path
+        self.length = length
+        self.order = order
+        self._stream = stream
+        self._place = 0
+        self._strings = 0
+
+    def __enter__(self) -> _Reader:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._stream.close()
+
+    def fault(self, what: str) -> DataError:
+        """An error that says where the file is broken."""
+        return DataError(
+            f"{self.path}: broken GGUF file: {what} at byte {self._place} of {self.length}; get the file again"
+        )
+
+    def seek(self, place: int) -> None:
+        """Go on at ``place``."""
+        self._place = self._stream.seek(place)
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes."""
+        if size > self.length - self._place:
+            raise self.fault("it ends too early")
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise self.fault("it ends too early")
+        self._place += size
+        return data
+
+    def number(self, code: str) -> int:
+        """The next whole number of the kind ``code`` (of the struct module)."""
+        return int(self.numbers(code, 1)[0])
+
+    def numbers(self, code: str, count: int) -> tuple[int, ...]:
+        """The next ``count`` numbers."""
+        pattern = struct.Struct(f"{self.order}{count}{code}")
+        return pattern.unpack(self.take(pattern.size))
+
+    def string(self, longest: int) -> str:
+        """The next text; what is not UTF-8 in it becomes U+FFFD."""
+        return self.take(self._string_size(longest)).decode("utf-8", "replace")
+
+    def _string_size(self, longest: int) -> int:
+        size = self.number("Q")
+        if size > longest:
+            raise self.fault(f"a text of {size} bytes")
+        return size
+
+    def value(self, type_: int) -> Scalar | ArrayPlace:
+        """The next value of the type; arrays are passed over."""
+        if type_ == _STRING:
+            return self.string(_LONGEST_STRING)
+        if type_ in _NUMBERS:
+            value: Scalar = self.numbers(_NUMBERS[type_], 1)[0]
+            return value
+        if type_ != _ARRAY:
+            raise self.fault(f"an unknown type {type_}")
+        element, count = self.number("I"), self.number("Q")
+        place = ArrayPlace(self._place, element, count)
+        if element == _STRING:
+            self._strings += count
+            if self._strings > _MOST_STRINGS or 8 * count > self.length - self._place:
+                raise self.fault(f"an array of {count} texts")
+            for _ in range(count):
+                self.take(self._string_size(_LONGEST_STRING))
+        elif element in _NUMBERS:
+            size = struct.calcsize(f"={_NUMBERS[element]}") * count
+            if count > _MOST_NUMBERS or size > self.length - self._place:
+                raise self.fault(f"an array of {count} numbers")
+            self.seek(self._place + size)
+        else:  # arrays of arrays are allowed by the format and used by nobody
+            raise self.fault(f"an array of type {element}")
+        return place
+
+
+def _opened(path: Path, order: str) -> _Reader:
+    try:
+        if not path.is_file():  # opening a pipe would wait for ever
+            raise DataError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+        stream = path.open("rb")
+        return _Reader(path, stream, os.fstat(stream.fileno()).st_size, order)
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+
+
+def weights_sha256(path: Path) -> str:
+    """SHA-256 of a weights file, remembered by path, size and time of change: a second call is instant.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        path = path.resolve()
+        state = path.stat()
+        seen = {"path": str(path), "size": state.st_size, "changed_ns": state.st_mtime_ns}
+        memory = cache_folder() / "models" / "hashes" / f"{sha256_text(str(path))[:32]}.json"
+        for known in _remembered(memory):
+            if {key: known.get(key) for key in seen} == seen and isinstance(known.get("sha256"), str):
+                return str(known["sha256"])
+        digest = sha256_file(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    with suppress(OSError):  # a cache that cannot be written costs time, nothing else
+        write_atomically(memory, json.dumps({**seen, "sha256": digest}))
+    return digest
+
+
+def _remembered(memory: Path) -> Iterator[dict[str, object]]:
+    with suppress(OSError, ValueError):
+        value = json.loads(memory.read_bytes())
+        if isinstance(value, dict):
+            yield value

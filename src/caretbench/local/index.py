@@ -1,0 +1,103 @@
+"""Where a file of a Python package lies: asked of the package index that pip or uv uses here.
+
+The index is not trusted: what it names is downloaded, and held against a hash that we know.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+from caretbench.download import without_password
+from caretbench.files import DataError
+
+PUBLIC_INDEX = "https://pypi.org/simple"
+_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+_ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
+
+
+def index_url(environment: Mapping[str, str] = os.environ) -> str:
+    """The simple index in force: by uv's or pip's variable, by a pip.conf, else the public one."""
+    for variable in _VARIABLES:
+        if environment.get(variable):
+            name, named, url = environment[variable].partition("=")
+            return (url if named and "://" not in name else environment[variable]).rstrip("/")  # uv: name=URL
+    for path in _configurations(environment):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path)
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+        for section in ("global", "install", "download"):
+            found = parser.get(section, "index-url", fallback="").strip()
+            if found:
+                return found.rstrip("/")
+    return PUBLIC_INDEX
+
+
+def _configurations(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Pip's configuration files, the strongest first."""
+    if environment.get("PIP_CONFIG_FILE"):
+        yield Path(environment["PIP_CONFIG_FILE"])
+    yield Path(sys.prefix) / "pip.conf"
+    home = Path(environment.get("HOME", "~")).expanduser()
+    yield Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf"
+    yield home / ".pip" / "pip.conf"
+    yield Path("/etc/pip.conf")
+    yield Path("/etc/xdg/pip/pip.conf")
+
+
+def file_url(project: str, file: str, *, index: str | None = None) -> str:
+    """The address of ``file`` of ``project``; the index may speak JSON (PEP 691) or HTML (PEP 503).
+
+    Raises:
+        DataError: no network, or the index does not have it.
+    """
+    import httpx
+
+    page = f"{index or index_url()}/{project}/"
+    shown = without_password(page)
+    try:
+        with httpx.Client(timeout=30, follow_redirects=True) as client:
+            response = client.get(page, headers={"Accept": _ACCEPT})
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise DataError(
+            f"{shown}: the package index cannot be reached ({type(error).__name__}); without a network give the "
+            f"file with --from FILE ({file}), or use any GGUF file of your own: -m gguf/PATH"
+        ) from None
+    if response.status_code != httpx.codes.OK:
+        raise DataError(f"{shown}: the package index answers {response.status_code}; is the index right?")
+    if "json" in response.headers.get("content-type", ""):
+        links = _json_links(response.text)
+    else:
+        links = _html_links(response.text)
+    for link in links:
+        address = urldefrag(urljoin(str(response.url), link)).url
+        if unquote(urlsplit(address).path).rpartition("/")[2] == file:
+            return address
+    raise DataError(f"{shown}: the package index has no {file}; give the file with --from FILE")
+
+
+def _json_links(text: str) -> Iterator[str]:
+    try:
+        files = json.loads(text)["files"]
+        yield from (str(file["url"]) for file in files)
+    except (ValueError, KeyError, TypeError):
+        return
+
+
+def _html_links(text: str) -> Iterator[str]:
+    links: list[str] = []
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            links.extend(value for name, value in attrs if tag == "a" and name == "href" and value)
+
+    Links().feed(text)
+    yield from links

@@ -1,0 +1,79 @@
+"""The child process that holds the model: ``python -m caretbench.local.serve``.
+
+It reads one line of JSON on standard input (what to serve, and the key), writes one line of JSON on standard output
+once it listens on 127.0.0.1, and serves until its standard input ends, which it does however the parent dies. Started
+by :mod:`caretbench.local.server`; nothing of it is for use by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import threading
+from typing import Any, NoReturn, TextIO
+
+_LOOK_EVERY_S = 1.0
+# Of llama.cpp's levels: errors only. Higher ones would write prompts.
+_VERBOSITY = 1
+
+
+def _die_with(parent: int, stream: TextIO) -> NoReturn:
+    """End this process when the parent's end of the pipe is closed, or the parent is another one."""
+    while os.getppid() == parent:
+        ready, _, _ = select.select([stream], [], [], _LOOK_EVERY_S)
+        if ready and not os.read(stream.fileno(), 4096):
+            break
+    os._exit(0)
+
+
+def parameters(order: dict[str, Any]) -> Any:
+    """llama.cpp's parameters for what is ordered (the fields of :class:`caretbench.local.server.Setting`)."""
+    import xllamacpp
+
+    chosen = xllamacpp.CommonParams()
+    chosen.model.path = order["model"]
+    chosen.model_alias = {order["name"]}  # answers name the model so, not by its path
+    chosen.hostnames = ["127.0.0.1"]
+    chosen.port = 0  # any free one
+    chosen.api_keys = [order["key"]]
+    chosen.ui = False
+    chosen.endpoint_slots = False
+    chosen.endpoint_props = False
+    chosen.offline = True
+    chosen.verbosity = _VERBOSITY
+    chosen.n_parallel = order["slots"]
+    chosen.n_ctx = order["context_tokens"] * order["slots"]
+    chosen.fit_params = False  # would choose another context where memory is short
+    chosen.cache_prompt = order["prompt_cache"]
+    chosen.cache_ram_mib = 0
+    for processors in (chosen.cpuparams, chosen.cpuparams_batch):
+        processors.n_threads = order["threads"]
+        processors.poll = 0  # a busy-waiting pool brings a shared machine to a halt
+    # What a request does not say is neutral; llama.cpp would keep the 40 likeliest tokens above a probability.
+    chosen.sampling.temp = 1.0
+    chosen.sampling.top_k = 0
+    chosen.sampling.top_p = 1.0
+    chosen.sampling.min_p = 0.0
+    return chosen
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    parent = os.getppid()
+    order = json.loads(sys.stdin.readline())
+    threading.Thread(target=_die_with, args=(parent, sys.stdin), daemon=True).start()
+    # The library writes to the descriptors themselves: standard output is kept for the one line.
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    import xllamacpp
+
+    server = xllamacpp.Server(parameters(order))
+    answer.write(json.dumps({"url": server.listening_address}) + "\n")
+    answer.close()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""A llama.cpp server in a process of its own, for one GGUF file.
+
+It listens on 127.0.0.1 only, wants a random key with every request, and dies with this process, however that ends.
+The native library is kept out of this process: where it crashes, a run goes on with a new server.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import importlib.metadata
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from caretbench.errors import MachineError
+from caretbench.local.gguf import GgufHeader, read_gguf, weights_sha256
+
+Mode = Literal["reproducible", "fast"]
+
+_SLOTS: Mapping[Mode, int] = {"reproducible": 1, "fast": 8}
+DEFAULT_CONTEXT = 4096
+"""Tokens for prompt and answer together, where the model has room for so many and nothing is said."""
+
+_START_TIMEOUT_S = 300.0  # large weights on a slow disk take minutes
+_STOP_TIMEOUT_S = 5.0
+_RESTARTS = 1
+_TAIL_LINES = 40
+_INSTALL = "models on this machine need an engine: pip install 'caretbench[local]'"
+
+_running: weakref.WeakSet[LlamaServer] = weakref.WeakSet()
+
+
+class Setting(BaseModel):
+    """How a model is served."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Mode = "reproducible"
+    threads: int = Field(ge=1)
+    slots: int = Field(ge=1)
+    context_tokens: int = Field(ge=1)
+    """Of one slot."""
+
+    @property
+    def prompt_cache(self) -> bool:
+        """Whether what a slot has read before is used again. It is quicker, and changes greedy texts."""
+        return self.mode == "fast"
+
+
+def setting(
+    header: GgufHeader,
+    *,
+    mode: Mode = "reproducible",
+    threads: int | None = None,
+    context_tokens: int | None = None,
+    connections: int | None = None,
+) -> Setting:
+    """How ``header``'s model is served.
+
+    Args:
+        header: The model's GGUF header.
+        mode: ``reproducible``: one request at a time, nothing kept between them. ``fast``: eight, with a cache.
+        threads: By default all physical cores but one. llama.cpp's threads wait for each other by spinning: where
+            something else needs a core, as many threads as cores are slower than one by a factor of ten to a hundred
+            (measured: 53 tokens a second and core when idle, under 1 when busy; one thread kept 35).
+        context_tokens: By default 4,096, or what the model has if that is less.
+        connections: How many requests come at once: more slots than that are not made.
+
+    Raises:
+        ValueError: an unknown mode, or a number below one.
+    """
+    if mode not in _SLOTS:
+        raise ValueError(f"mode {mode!r}: expected one of {', '.join(_SLOTS)}")
+    room = header.context_length or DEFAULT_CONTEXT
+    context = context_tokens if context_tokens is not None else min(room, DEFAULT_CONTEXT)
+    count = threads if threads is not None else max(1, physical_cores() - 1)
+    slots = min(_SLOTS[mode], connections if connections is not None else _SLOTS[mode])
+    for what, value in (("threads", count), ("context_tokens", context), ("connections", slots)):
+        if value < 1:
+            raise ValueError(f"{what} {value}: expected 1 or more")
+    return Setting(mode=mode, threads=count, slots=slots, context_tokens=context)
+
+
+def physical_cores() -> int:
+    """Physical cores that this process may use; hardware threads of one core count once."""
+    try:
+        allowed = os.sched_getaffinity(0)
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+    cores = set()
+    for number in allowed:
+        place = Path(f"/sys/devices/system/cpu/cpu{number}/topology")
+        try:
+            cores.add(tuple((place / name).read_text() for name in ("physical_package_id", "core_id")))
+        except OSError:
+            cores.add((str(number),))
+    return max(1, min(len(cores), _quota() or len(cores)))
+
+
+def _quota() -> int | None:
+    """Processors' worth of time that a container may use, rounded up; None without a limit."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if limit == "max" else -(-int(limit) // int(period))
+    except (OSError, ValueError):
+        return None
+
+
+def engine() -> str:
+    """Name and version of the engine.
+
+    Raises:
+        MachineError: it is not installed.
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MachineError(_INSTALL)
+    return f"xllamacpp {importlib.metadata.version('xllamacpp')}"
+
+
+class LlamaServer:
+    """One model being served. Starts at the first :meth:`ensure`; safe to use from several threads."""
+
+    def __init__(self, path: Path, chosen: Setting) -> None:
+        self.path = path
+        self.setting = chosen
+        self._key = secrets.token_urlsafe(32)
+        self._process: subprocess.Popen[str] | None = None
+        self._url = ""
+        self._starts = 0
+        self._closed = False
+        self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request must carry."""
+        return {"Authorization": f"Bearer {self._key}"}
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, where one was started."""
+        return self._process.pid if self._process else None
+
+    def identity(self) -> dict[str, JsonValue]:
+        """What decides the answers beside the prompt and the sampling; holds no path.
+
+        Raises:
+            DataError: the weights cannot be read.
+            MachineError: the engine is not installed.
+        """
+        return {
+            "weights_sha256": weights_sha256(self.path),
+            "engine": engine(),
+            "mode": self.setting.mode,
+            "slots": self.setting.slots,
+            "threads": self.setting.threads,
+            "context_tokens": self.setting.context_tokens,
+        }
+
+    def ensure(self) -> str:
+        """The address of the running server; starts it at first, and once more where it has crashed.
+
+        Raises:
+            MachineError: the engine is missing, the model does not load, or the server crashed again.
+        """
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                return self._url
+            if self._closed:
+                raise MachineError(f"{self.path.name}: the model's server was stopped")
+            if self._starts > _RESTARTS:
+                raise MachineError(f"{self.path.name}: the model's server crashed twice{self._last_words()}")
+            self._starts += 1
+            self._start()
+            return self._url
+
+    def _start(self) -> None:
+        engine()
+        read_gguf(self.path)  # a broken file is named in one line here; the library might crash
+        self._release()
+        self._tail.clear()
+        order = {
+            "model": str(self.path),
+            "name": self.path.stem,
+            "key": self._key,
+            "prompt_cache": self.setting.prompt_cache,
+            **self.setting.model_dump(exclude={"mode"}),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "caretbench.local.serve"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+            start_new_session=True,  # Ctrl-C is for the parent, which ends the server when it has stored what came
+        )  # fmt: skip
+        self._process = process
+        _running.add(self)
+        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        try:
+            assert process.stdin is not None  # noqa: S101 - it is a pipe
+            process.stdin.write(json.dumps(order) + "\n")
+            process.stdin.flush()
+        except OSError:
+            pass  # it has ended already; the next lines say why
+        self._url = self._first_line(process)
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None  # noqa: S101 - it is a pipe
+        for line in process.stderr:
+            if line.strip():
+                self._tail.append(line.strip()[:300])
+
+    def _first_line(self, process: subprocess.Popen[str]) -> str:
+        """Wait for the address, and for the model to be loaded."""
+        lines: list[str] = []
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        stream = process.stdout
+        reader = threading.Thread(target=lambda: lines.append(stream.readline()), daemon=True)
+        reader.start()
+        reader.join(_START_TIMEOUT_S)
+        try:
+            return str(json.loads(lines[0])["url"])
+        except (IndexError, ValueError, KeyError, TypeError):
+            reason = "did not start" if lines else f"did not start within {_START_TIMEOUT_S:.0f} s"
+            process.kill()
+            process.wait()
+            time.sleep(0.1)  # its last words are still on their way
+            raise MachineError(f"{self.path.name}: the model's server {reason}{self._last_words()}") from None
+
+    def _last_words(self) -> str:
+        """What it wrote last, errors first, in one line."""
+        lines = list(self._tail)
+        telling = [line for line in lines if "rror" in line or "failed" in line] or lines
+        return ": " + " | ".join(telling[-3:]) if telling else ""
+
+    def close(self) -> None:
+        """Stop the server; it is not started again."""
+        with self._lock:
+            self._closed = True
+            self._release()
+            _running.discard(self)
+
+    def _release(self) -> None:
+        process, self._process = self._process, None
+        if process is None or os.getpid() != self._owner:  # a forked child does not own it
+            return
+        for stream in (process.stdin, process.stdout):
+            try:
+                if stream is not None:
+                    stream.close()  # the end of its standard input ends it
+            except OSError:
+                pass
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@atexit.register
+def _close_all() -> None:
+    for server in list(_running):
+        server.close()

