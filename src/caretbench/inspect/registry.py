@@ -1,1 +1,29 @@
 """What Inspect finds through the entry point ``inspect_ai``: our providers and tasks. Importing it registers them."""
+
+from __future__ import annotations
+
+from inspect_ai.model import ModelAPI, modelapi
+
+
+@modelapi(name="fim")
+def fim() -> type[ModelAPI]:
+    """``fim/SHAPE/MODEL``: endpoints that take the text before and after the caret."""
+    from caretbench.inspect.fim_endpoints import FimEndpointAPI
+
+    return FimEndpointAPI
+
+
+@modelapi(name="gguf")
+def gguf() -> type[ModelAPI]:
+    """``gguf/PATH`` or ``gguf/NAME``: a model on this machine."""
+    from caretbench.inspect.gguf import GgufAPI
+
+    return GgufAPI
+
+
+@modelapi(name="command")
+def command() -> type[ModelAPI]:
+    """``command/COMMANDLINE``: a program of one's own, JSON in and JSON out."""
+    from caretbench.inspect.command import CommandAPI
+
+    return CommandAPI

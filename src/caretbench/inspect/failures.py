@@ -1,0 +1,64 @@
+"""What can go wrong at an endpoint or a program, in the words that Inspect's retries understand.
+
+Imports nothing of Inspect.
+"""
+
+from __future__ import annotations
+
+from caretbench.models import FailureKind
+from caretbench.secrets import redact
+
+_REFUSED = frozenset({400, 413, 414, 422, 501})
+_AGAIN = frozenset({408, 409, 421, 425, 429})
+_SHOWN = 400
+
+
+class ProviderError(Exception):
+    """No answer. The message holds no key, and fits one line.
+
+    ``status_code`` is the HTTP status where there was one; ``again`` says whether another try may help, and
+    ``retry_after`` after how many seconds the server wants it. ``kind`` is the word for ``errors.jsonl``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status_code: int | None = None,
+        again: bool = False,
+        retry_after: float | None = None,
+        kind: FailureKind | None = None,
+    ) -> None:
+        super().__init__(one_line(redact(message)))
+        self.status_code = status_code
+        self.again = again
+        self.retry_after = retry_after
+        self.kind: FailureKind = kind or ("refused" if status_code in _REFUSED else "provider")
+
+    @property
+    def rate_limited(self) -> bool:
+        """Whether the server asked for fewer requests."""
+        return self.status_code == 429
+
+    @property
+    def unauthorised(self) -> bool:
+        """Whether the key is missing, wrong, or not allowed to do this."""
+        return self.status_code in (401, 403)
+
+
+class BrokenAnswerError(ProviderError):
+    """What came is not a whole answer: another try may bring one."""
+
+    def __init__(self, message: str, *, status_code: int | None = None) -> None:
+        super().__init__(message, status_code=status_code, again=True, kind="provider")
+
+
+def again_after(status: int) -> bool:
+    """Whether another try may help after an answer of this HTTP status."""
+    return status in _AGAIN or (status >= 500 and status not in _REFUSED)
+
+
+def one_line(text: str, limit: int = 2 * _SHOWN) -> str:
+    """``text`` on one line without control characters, cut to ``limit`` characters."""
+    line = " ".join("".join(mark if mark.isprintable() else " " for mark in text[: 4 * limit]).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

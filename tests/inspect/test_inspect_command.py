@@ -1,0 +1,234 @@
+"""Programs that complete: real ones, tiny, and ill-behaved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput
+
+from caretbench.errors import MachineError
+from caretbench.inspect.command import CommandAPI
+from caretbench.inspect.failures import ProviderError
+
+FILL: dict[str, Any] = {
+    "prefix": "def f(",
+    "suffix": "):\n    return x\n",
+    "language": "python",
+    "path": "f.py",
+    "instruction": "one argument",
+    "files": [{"path": "a.py", "text": "A = 1\n"}],
+    "stop": ["\n\n"],
+}
+
+Program = Callable[[str], CommandAPI]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """Writes a Python program and gives its provider."""
+
+    def write(source: str) -> CommandAPI:
+        path = tmp_path / "my completer.py"  # the blank is meant
+        path.write_text("import json, os, sys, time, subprocess\n" + source)
+        return CommandAPI(f"{shlex.quote(sys.executable)} -I -S {shlex.quote(str(path))}")
+
+    return write
+
+
+def ask(
+    api: CommandAPI, messages: list[ChatMessage] | None = None, timeout: float = 30, **config: Any
+) -> ModelOutput:
+    async def one() -> ModelOutput:
+        async with asyncio.timeout(timeout):
+            given = messages or [ChatMessageUser(content="def f(", metadata=FILL)]
+            output, _ = await api.generate(given, [], "none", GenerateConfig(**config))
+            return output
+
+    return asyncio.run(one())
+
+
+def failing(api: CommandAPI, **config: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        ask(api, **config)
+    return caught.value
+
+
+def is_alive(number: int) -> bool:
+    """Whether a process of this number runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        pass
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return not Path("/proc").is_dir()
+
+
+def gone(path: Path) -> bool:
+    """Whether the process whose number stands in ``path`` ends soon."""
+    number = int(path.read_text())
+    end = time.monotonic() + 5
+    while is_alive(number) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_alive(number)
+
+
+def test_what_the_program_reads(program: Program) -> None:
+    api = program("request = json.load(sys.stdin)\nprint(json.dumps({'text': json.dumps(request)}))")
+    output = ask(api, max_tokens=99, temperature=0.2, top_p=0.9, seed=3, stop_seqs=["\n\n"])
+    assert json.loads(output.completion) == FILL | {
+        "schema_version": 1, "max_tokens": 99, "temperature": 0.2, "top_p": 0.9, "seed": 3, "samples": 1,
+    }  # fmt: skip
+
+
+def test_what_the_program_writes(program: Program) -> None:
+    api = program(
+        "print(json.dumps({'text': 'x\u2028', 'finish_reason': 'length', 'model': 'mine 2', 'colour': 'red',"
+        "'usage': {'input_tokens': 7, 'output_tokens': 2}}))"
+    )
+    output = ask(api)
+    assert (output.completion, output.stop_reason, output.model) == ("x\u2028", "max_tokens", "mine 2")
+    assert output.usage is not None
+    assert (output.usage.input_tokens, output.usage.output_tokens) == (7, 2)
+
+
+def test_several_texts(program: Program) -> None:
+    api = program("n = json.load(sys.stdin)['samples']\nprint(json.dumps({'texts': ['a', 'b', 'c'][:n]}))")
+    assert [choice.message.text for choice in ask(api, num_choices=3).choices] == ["a", "b", "c"]
+
+
+def test_more_texts_than_asked_for(program: Program) -> None:
+    assert "2 texts where 1" in str(failing(program("print(json.dumps({'texts': ['a', 'b']}))")))
+
+
+def test_the_empty_text_is_an_answer(program: Program) -> None:
+    assert ask(program("print(json.dumps({'text': ''}))")).completion == ""
+
+
+def test_a_large_request_to_a_program_that_does_not_read(program: Program) -> None:
+    message = ChatMessageUser(content="", metadata=FILL | {"prefix": "x" * 3_000_000})
+    assert ask(program("print(json.dumps({'text': 'a'}))"), [message]).completion == "a"
+
+
+def test_a_large_answer(program: Program) -> None:
+    assert len(ask(program("print(json.dumps({'text': 'x' * 3_000_000}))")).completion) == 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("", "one JSON object"),
+        ("print('Traceback: nothing here')", "it wrote b'Traceback"),
+        ("sys.stdout.buffer.write(bytes(range(128, 256)))", "one JSON object"),
+        ("print('[]')", "one JSON object"),
+        ("print('{\"text\": 1}')", "text: Input should be a valid string"),
+        ("print('{\"texts\": [null]}')", "texts.0"),
+        ("print('{}')", "without `text` or `texts`"),
+        ("print('{\"texts\": []}')", "without `text` or `texts`"),
+        ('print(\'{"text": "half\')', "one JSON object"),
+        ('print(\'{"text": "a"}{"text": "b"}\')', "one JSON object"),
+        ('print(\'{"error": "no licence"}\')', "no licence"),
+        ('print(\'{"text": "a"}\'); sys.exit(3)', "ended with status 3"),
+        ("os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
+    ],
+)
+def test_what_is_no_answer(program: Program, source: str, said: str) -> None:
+    api = program(source)
+    error = failing(api)
+    assert said in str(error)
+    assert not api.should_retry(error)
+
+
+def test_status_75_asks_for_another_try(program: Program) -> None:
+    api = program("sys.exit(75)")
+    assert api.should_retry(failing(api))
+
+
+def test_the_end_of_what_it_complained_about_is_told_without_keys(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPLETER_API_KEY", "very-secret-value")
+    api = program(
+        "print('noise ' * 50_000, file=sys.stderr)\n"
+        "print('\\x1b[31mlicence expired for', os.environ['COMPLETER_API_KEY'], file=sys.stderr)\nsys.exit(1)"
+    )
+    said = str(failing(api))
+    assert "licence expired for [redacted]" in said
+    assert "\x1b" not in said
+    assert len(said) < 1000
+
+
+def test_a_program_that_never_stops_writing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("caretbench.inspect.command.LARGEST_OUTPUT", 1 << 20)
+    assert "more than 1 MiB" in str(failing(program("while True: sys.stdout.write('x' * 65536)")))
+
+
+def test_a_hanging_program_ends_with_its_children(program: Program, tmp_path: Path) -> None:
+    api = program(
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\n"
+        f"open({str(tmp_path / 'self')!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
+    with pytest.raises(TimeoutError):
+        ask(api, timeout=3)
+    assert gone(tmp_path / "child")
+    assert gone(tmp_path / "self")
+
+
+def test_a_child_that_holds_the_pipe_open_is_not_waited_for(program: Program, tmp_path: Path) -> None:
+    api = program(
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\nprint(json.dumps({{'text': 'a'}}))"
+    )
+    begin = time.monotonic()
+    assert ask(api).completion == "a"
+    assert time.monotonic() - begin < 20
+    assert gone(tmp_path / "child")
+
+
+def test_no_shell_runs(tmp_path: Path) -> None:
+    target = tmp_path / "made-by-a-shell"
+    api = CommandAPI(f"{shlex.quote(sys.executable)} -c 'print(1)' ; touch {target}")
+    failing(api)
+    assert not target.exists()
+
+
+def test_two_at_once(program: Program) -> None:
+    api = program("time.sleep(0.2); print(json.dumps({'text': 'a'}))")
+
+    async def both() -> list[str]:
+        messages: list[ChatMessage] = [ChatMessageUser(content="", metadata=FILL)]
+        asked = [api.generate(messages, [], "none", GenerateConfig()) for _ in range(2)]
+        return [output.completion for output, _ in await asyncio.gather(*asked)]
+
+    assert asyncio.run(both()) == ["a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "said"),
+    [
+        ("", ValueError, "needs a command line"),
+        ("python 'open", ValueError, "not a command line"),
+        ("no-such-program --stdin", MachineError, "no program no-such-program"),
+        ("/no/such/completer", MachineError, "that can be run"),
+    ],
+)
+def test_what_is_no_command_line(line: str, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        CommandAPI(line)
+
+
+def test_a_conversation_is_refused(program: Program) -> None:
+    with pytest.raises(ProviderError, match="the prompt `fill`"):
+        ask(program(""), [ChatMessageUser(content="write me a poem")])
