@@ -1,4 +1,4 @@
-"""Fill-in-the-middle formats: how each family of models writes a caret.
+"""Which fill-in-the-middle format a model has.
 
 The families stand in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
 of the model's tokenizer, by the model's name, or by both; never by default.
@@ -10,181 +10,22 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
-from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict
 
-from caretbench.languages import language as language_named
-from caretbench.problem import ContextFile
-from caretbench.prompts.strategy import UnpromptableError
+from caretbench.prompts.fim_format import FimFormat, FimText, NoFim, Order
 
-Order = Literal["psm", "spm"]
-"""Prefix or suffix first; the middle is what the model writes."""
-
-Condition = Literal["files", "path", "repository"]
-
-_TEXT_PIECES = frozenset({"prefix", "suffix", "files", "path", "language"})
-_FILE_PIECES = frozenset({"path", "text", "newline"})
-_CONDITIONAL_PIECES = frozenset({"path", "repository_name"})
+__all__ = [
+    "FimFormat", "FimText", "NoFim", "Order", "by_model_name", "detect", "families_without", "for_model", "formats",
+    "known_sentinels", "split_sentinels",
+]  # fmt: skip
 
 
-class _Entry(BaseModel):
+class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-class Piece(_Entry):
-    """A text that stands in a prompt only under a condition: ``when`` one of these holds."""
-
-    when: tuple[Condition, ...] = Field(min_length=1)
-    text: str
-
-
-class NoFim(_Entry):
-    """A family that cannot fill in, and why not."""
-
-    name: str
-    title: str
-    models: tuple[str, ...] = Field(min_length=1)
-    reason: str
-
-
-class FimText(NamedTuple):
-    """What is sent, and the texts at which the answer ends."""
-
-    text: str
-    stop: tuple[str, ...]
-
-
-class FimFormat(_Entry):
-    """How one family writes a caret; the head of ``fim_formats.toml`` explains the fields."""
-
-    name: str
-    version: int = 1
-    title: str
-    models: tuple[str, ...] = Field(min_length=1)
-    identified_by: tuple[str, ...] = Field(min_length=2)
-    detected_as: str | None = None
-    stop: tuple[str, ...] = Field(min_length=1)
-    reserved: tuple[str, ...] = ()
-    bos: str | None = None
-    system: str | None = None
-    orders: Mapping[Order, str] = Field(min_length=1)
-    file: str | None = None
-    pieces: Mapping[str, Piece] = Field(default_factory=dict)
-    source: str
-    notes: str = ""
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        if any(pattern != _plain(pattern) for pattern in self.models):
-            raise ValueError("patterns of models are in lower case, with - for _")
-        if clash := self.pieces.keys() & _TEXT_PIECES:
-            raise ValueError(f"pieces of a family cannot be named {', '.join(clash)}")
-        for name, piece in self.pieces.items():
-            _check_names(f"piece {name}", piece.text, _CONDITIONAL_PIECES)
-        if self.file is not None:
-            _check_names("file", self.file, _FILE_PIECES)
-        for order, template in self.orders.items():
-            _check_names(order, template, _TEXT_PIECES | self.pieces.keys())
-            if not all(template.count(f"{{{name}}}") == 1 for name in ("prefix", "suffix", "files")):
-                raise ValueError(f"{order} has to hold prefix, suffix and files, each once")
-            if (template.index("{prefix}") < template.index("{suffix}")) != (order == "psm"):
-                raise ValueError(f"{order} has its prefix and suffix in the other order")
-            if self.file is None and "{files}{prefix}" not in template:
-                raise ValueError(f"{order} has to hold {{files}}{{prefix}}: its files become comments")
-        return self
-
-    @property
-    def order(self) -> Order:
-        """The order that is used where none is asked for."""
-        return next(iter(self.orders))
-
-    @property
-    def sentinels(self) -> tuple[str, ...]:
-        """All texts that are no text to this family, the longest first: none may stand in what is shown."""
-        texts = {*self.identified_by, *self.stop, *self.reserved, *((self.bos,) if self.bos else ())}
-        return tuple(sorted(texts, key=lambda text: (-len(text), text)))
-
-    @cached_property
-    def _any_sentinel(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, self.sentinels)))
-
-    def render(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        language: str,
-        path: str | None = None,
-        repository: str | None = None,
-        files: Sequence[ContextFile] = (),
-        order: Order | None = None,
-    ) -> FimText:
-        """The prompt for a caret between ``prefix`` and ``suffix``.
-
-        Other files are written in the family's own form for several files. Where it has none, they stand as
-        comments, in the language of the problem, above the prefix. A path or a language that is not known is left
-        blank.
-
-        Args:
-            prefix: The text before the caret.
-            suffix: The text after it.
-            language: Name or alias of the language.
-            path: Path of the file with the caret.
-            repository: Name of its repository; families that write one do so where files are shown.
-            files: Other files, the nearest last.
-            order: Prefix or suffix first; None: the family's default.
-
-        Raises:
-            UnpromptableError: A text holds a sentinel of the family, or the language's comments are not known.
-            ValueError: The family does not have this order.
-        """
-        template = self.orders.get(order or self.order)
-        if template is None:
-            raise ValueError(f"{self.name} has no order {order}; it has {', '.join(self.orders)}")
-        self._refuse_sentinels(prefix, suffix, path, repository, files)
-        known = {"path": path or "", "repository_name": repository or ""}
-        holds = {"files": bool(files), "path": bool(path), "repository": bool(files and repository)}
-        values = {
-            name: _fill(piece.text, known) if any(holds[condition] for condition in piece.when) else ""
-            for name, piece in self.pieces.items()
-        }
-        values |= known | {
-            "prefix": prefix,
-            "suffix": suffix,
-            "language": _title(language),
-            "files": "".join(self._file(file, language) for file in files),
-        }
-        return FimText(_fill(template, values), self.stop)
-
-    def _file(self, file: ContextFile, language: str) -> str:
-        if self.file is None:
-            return _as_comment(file, language)
-        newline = "" if file.text.endswith("\n") else "\n"
-        return _fill(self.file, {"path": file.path, "text": file.text, "newline": newline})
-
-    def _refuse_sentinels(
-        self, prefix: str, suffix: str, path: str | None, repository: str | None, files: Sequence[ContextFile]
-    ) -> None:
-        shown = [
-            ("the text before the caret", prefix),
-            ("the text after the caret", suffix),
-            ("the path", path or ""),
-            ("the repository's name", repository or ""),
-            *((f"the path of {file.path}", file.path) for file in files),
-            *((f"the file {file.path}", file.text) for file in files),
-        ]
-        for where, text in shown:
-            if found := self._any_sentinel.search(text):
-                raise UnpromptableError(f"{where} holds {found[0]!r}, a sentinel of {self.title}")
-
-
-# --- which format a model has -----------------------------------------------------------------------------------
-
-
-class _Table(_Entry):
     formats: Mapping[str, FimFormat]
     none: Mapping[str, NoFim]
 
@@ -297,37 +138,3 @@ def _plain(name: str) -> str:
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
     """Tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
     return tokens | {token.removeprefix("\u2581") for token in tokens}
-
-
-# --- the small language of templates ----------------------------------------------------------------------------
-
-_NAME = re.compile(r"\{(\w+)\}")
-
-
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with its names replaced, in one pass: what a value holds is not looked at again."""
-    return _NAME.sub(lambda match: values[match[1]], template)
-
-
-def _check_names(where: str, template: str, allowed: frozenset[str]) -> None:
-    if unknown := set(_NAME.findall(template)) - allowed:
-        raise ValueError(f"{where} holds {{{unknown.pop()}}}; it may hold {', '.join(sorted(allowed))}")
-
-
-def _title(language: str) -> str:
-    try:
-        return language_named(language).title
-    except KeyError:
-        return ""
-
-
-def _as_comment(file: ContextFile, language: str) -> str:
-    try:
-        mark = language_named(language).line_comment
-    except KeyError:
-        raise UnpromptableError(
-            f"other files would be shown as comments, and those of {language} are not known"
-        ) from None
-    return "".join(
-        f"{mark} {line}".rstrip() + "\n" for line in (f"Path: {file.path}", *file.text.splitlines())
-    )

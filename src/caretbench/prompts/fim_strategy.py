@@ -8,7 +8,8 @@ from functools import cache
 from caretbench.models import ChatPrompt, Message, Prompt, PromptKind, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.budget import Parts, fit_rendered
-from caretbench.prompts.fim import FimFormat, Order, formats
+from caretbench.prompts.fim import formats
+from caretbench.prompts.fim_format import FimFormat, Order
 from caretbench.prompts.strategy import Budget, UnpromptableError
 
 

@@ -1,0 +1,206 @@
+"""What a fill-in-the-middle format is, and how it writes a caret. The families stand in ``fim_formats.toml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from caretbench.languages import language as language_named
+from caretbench.problem import ContextFile
+from caretbench.prompts.strategy import UnpromptableError
+
+Order = Literal["psm", "spm"]
+"""Prefix or suffix first; the middle is what the model writes."""
+
+Condition = Literal["files", "path", "repository"]
+
+_TEXT_PIECES = frozenset({"prefix", "suffix", "files", "path", "language"})
+_FILE_PIECES = frozenset({"path", "text", "newline"})
+_CONDITIONAL_PIECES = frozenset({"path", "repository_name"})
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Piece(_Entry):
+    """A text that stands in a prompt only under a condition: ``when`` one of these holds."""
+
+    when: tuple[Condition, ...] = Field(min_length=1)
+    text: str
+
+
+class NoFim(_Entry):
+    """A family that cannot fill in, and why not."""
+
+    name: str
+    title: str
+    models: tuple[str, ...] = Field(min_length=1)
+    reason: str
+
+
+class FimText(NamedTuple):
+    """What is sent, and the texts at which the answer ends."""
+
+    text: str
+    stop: tuple[str, ...]
+
+
+class FimFormat(_Entry):
+    """How one family writes a caret; the head of ``fim_formats.toml`` explains the fields."""
+
+    name: str
+    version: int = 1
+    title: str
+    models: tuple[str, ...] = Field(min_length=1)
+    identified_by: tuple[str, ...] = Field(min_length=2)
+    detected_as: str | None = None
+    stop: tuple[str, ...] = Field(min_length=1)
+    reserved: tuple[str, ...] = ()
+    bos: str | None = None
+    system: str | None = None
+    orders: Mapping[Order, str] = Field(min_length=1)
+    file: str | None = None
+    pieces: Mapping[str, Piece] = Field(default_factory=dict)
+    source: str
+    notes: str = ""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if clash := self.pieces.keys() & _TEXT_PIECES:
+            raise ValueError(f"pieces of a family cannot be named {', '.join(clash)}")
+        for name, piece in self.pieces.items():
+            _check_names(f"piece {name}", piece.text, _CONDITIONAL_PIECES)
+        if self.file is not None:
+            _check_names("file", self.file, _FILE_PIECES)
+        for order, template in self.orders.items():
+            _check_names(order, template, _TEXT_PIECES | self.pieces.keys())
+            if not all(template.count(f"{{{name}}}") == 1 for name in ("prefix", "suffix", "files")):
+                raise ValueError(f"{order} has to hold prefix, suffix and files, each once")
+            if (template.index("{prefix}") < template.index("{suffix}")) != (order == "psm"):
+                raise ValueError(f"{order} has its prefix and suffix in the other order")
+            if self.file is None and "{files}{prefix}" not in template:
+                raise ValueError(f"{order} has to hold {{files}}{{prefix}}: its files become comments")
+        return self
+
+    @property
+    def order(self) -> Order:
+        """The order that is used where none is asked for."""
+        return next(iter(self.orders))
+
+    @property
+    def sentinels(self) -> tuple[str, ...]:
+        """All texts that are no text to this family, the longest first: none may stand in what is shown."""
+        texts = {*self.identified_by, *self.stop, *self.reserved, *((self.bos,) if self.bos else ())}
+        return tuple(sorted(texts, key=lambda text: (-len(text), text)))
+
+    @cached_property
+    def _any_sentinel(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, self.sentinels)))
+
+    def render(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        language: str,
+        path: str | None = None,
+        repository: str | None = None,
+        files: Sequence[ContextFile] = (),
+        order: Order | None = None,
+    ) -> FimText:
+        """The prompt for a caret between ``prefix`` and ``suffix``.
+
+        Other files are written in the family's own form for several files. Where it has none, they stand as
+        comments, in the language of the problem, above the prefix. A path or a language that is not known is left
+        blank.
+
+        Args:
+            prefix: The text before the caret.
+            suffix: The text after it.
+            language: Name or alias of the language.
+            path: Path of the file with the caret.
+            repository: Name of its repository; families that write one do so where files are shown.
+            files: Other files, the nearest last.
+            order: Prefix or suffix first; None: the family's default.
+
+        Raises:
+            UnpromptableError: A text holds a sentinel of the family, or the language's comments are not known.
+            ValueError: The family does not have this order.
+        """
+        template = self.orders.get(order or self.order)
+        if template is None:
+            raise ValueError(f"{self.name} has no order {order}; it has {', '.join(self.orders)}")
+        self._refuse_sentinels(prefix, suffix, path, repository, files)
+        known = {"path": path or "", "repository_name": repository or ""}
+        holds = {"files": bool(files), "path": bool(path), "repository": bool(files and repository)}
+        values = {
+            name: _fill(piece.text, known) if any(holds[condition] for condition in piece.when) else ""
+            for name, piece in self.pieces.items()
+        }
+        values |= known | {
+            "prefix": prefix,
+            "suffix": suffix,
+            "language": _title(language),
+            "files": "".join(self._file(file, language) for file in files),
+        }
+        return FimText(_fill(template, values), self.stop)
+
+    def _file(self, file: ContextFile, language: str) -> str:
+        if self.file is None:
+            return _as_comment(file, language)
+        newline = "" if file.text.endswith("\n") else "\n"
+        return _fill(self.file, {"path": file.path, "text": file.text, "newline": newline})
+
+    def _refuse_sentinels(
+        self, prefix: str, suffix: str, path: str | None, repository: str | None, files: Sequence[ContextFile]
+    ) -> None:
+        shown = [
+            ("the text before the caret", prefix),
+            ("the text after the caret", suffix),
+            ("the path", path or ""),
+            ("the repository's name", repository or ""),
+            *((f"the path of {file.path}", file.path) for file in files),
+            *((f"the file {file.path}", file.text) for file in files),
+        ]
+        for where, text in shown:
+            if found := self._any_sentinel.search(text):
+                raise UnpromptableError(f"{where} holds {found[0]!r}, a sentinel of {self.title}")
+
+
+# --- the small language of templates ----------------------------------------------------------------------------
+
+_NAME = re.compile(r"\{(\w+)\}")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    """``template`` with its names replaced, in one pass: what a value holds is not looked at again."""
+    return _NAME.sub(lambda match: values[match[1]], template)
+
+
+def _check_names(where: str, template: str, allowed: frozenset[str]) -> None:
+    if unknown := set(_NAME.findall(template)) - allowed:
+        raise ValueError(f"{where} holds {{{unknown.pop()}}}; it may hold {', '.join(sorted(allowed))}")
+
+
+def _title(language: str) -> str:
+    try:
+        return language_named(language).title
+    except KeyError:
+        return ""
+
+
+def _as_comment(file: ContextFile, language: str) -> str:
+    try:
+        mark = language_named(language).line_comment
+    except KeyError:
+        raise UnpromptableError(
+            f"other files would be shown as comments, and those of {language} are not known"
+        ) from None
+    return "".join(
+        f"{mark} {line}".rstrip() + "\n" for line in (f"Path: {file.path}", *file.text.splitlines())
+    )
