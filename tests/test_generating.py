@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from caretbench.asking import Asking, prompt_text
+from caretbench.errors import MachineError
 from caretbench.files import sha256_json
-from caretbench.generating import HOPELESS, Generating, Tally
+from caretbench.generating import HOPELESS, Generating, Tally, spent
 from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sampling, TextPrompt
 from caretbench.prices import Price, Purse
 from caretbench.problem import Caret, Completion, ContextFile, Missing, Problem, Usage
@@ -37,7 +38,7 @@ def generate(
     folder: Path, problems: Sequence[Problem], client: FakeClient, limit: float | None = None, **fields: Any
 ) -> Tally:
     stage = Generating(problems, RunFolder(folder))
-    return stage.run(asking(client, **fields), Purse(limit, spent=stage.spent()))
+    return stage.run(asking(client, **fields), Purse(limit, spent=spent(RunFolder(folder))))
 
 
 def completions(folder: Path) -> list[Completion]:
@@ -280,6 +281,25 @@ def test_a_model_that_never_answers_is_not_asked_for_everything(
     assert tally.first_message == "wrong key"
     assert len(missing(tmp_path)) == len(many)
     assert "the first 20 requests all failed" in missing(tmp_path)[-1].message
+
+
+def test_a_model_that_cannot_be_asked_ends_its_turn(tmp_path: Path, problems: list[Problem]) -> None:
+    class Locked(FakeClient):
+        def submit(self, requests: Any) -> Any:
+            waiting = iter(requests)
+            for _ in range(2):
+                yield self._outcome(next(waiting), 0)
+            next(waiting)
+            raise MachineError("fake/model cannot be asked: 401")
+
+    tally = generate(tmp_path, problems, Locked())
+    assert (tally.answered, tally.missing, tally.ended) == (
+        2,
+        {"provider": 2},
+        "fake/model cannot be asked: 401",
+    )
+    assert names(missing(tmp_path)) == [("c", 0), ("d", 0)]
+    assert missing(tmp_path)[1].message == "not asked: fake/model cannot be asked: 401"
 
 
 def test_no_key_reaches_the_errors(

@@ -15,6 +15,7 @@ from caretbench.prices import Price
 from caretbench.problem import Caret, Problem
 from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 from caretbench.runs import ModelInfo
+from caretbench.secrets import redact
 
 BYTES_PER_TOKEN = 3
 """Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for
@@ -27,8 +28,10 @@ _CHAT_FRAME = 32
 class Preprocess(Protocol):
     """A step before the prompt: changes what of a problem is shown."""
 
-    key: str
-    """Name and version: part of the key of every completion."""
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
 
     def __call__(self, caret: Caret) -> Caret:
         """What is shown instead."""
@@ -123,8 +126,13 @@ class Asking:
             "prompt": self.strategy.key,
             "budget": budget,
             "preprocess": [step.key for step in self.preprocess],
-            "client": dict(self.client.identity),
+            "client": self._identity(),
         }
+
+    def _identity(self) -> dict[str, JsonValue]:
+        """The client's identity; with the model's name, unless the weights themselves are named by their hash."""
+        identity = dict(self.client.identity)
+        return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
 
     @cached_property
     def parameters(self) -> str:

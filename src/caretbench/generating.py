@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from caretbench.asking import Asking, Wanted
+from caretbench.errors import MachineError
 from caretbench.files import Appender, write_rows
 from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.prices import Purse
@@ -36,6 +37,8 @@ class Tally:
     unpriced: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     first_message: str = ""
+    ended: str = ""
+    """Why the model could not be asked any more (a wrong key, nobody at the address), where that was so."""
 
     @property
     def share(self) -> float:
@@ -73,10 +76,6 @@ class Generating:
                 stored[row.problem_id].add(row.sample)
         return stored, stale
 
-    def spent(self) -> float:
-        """What the stored completions cost, in US dollars, where it is known."""
-        return sum(row.cost or 0.0 for row in self.folder.completions())
-
     def run(self, asking: Asking, purse: Purse | None = None) -> Tally:
         """Ask for what is missing; gives what came of it.
 
@@ -93,6 +92,12 @@ class Generating:
             turn.ask(asking.wanted(self.problems, stored))
         errors.rewrite(stale | turn.came)
         return turn.tally
+
+
+def spent(folder: RunFolder) -> float:
+    """What the stored answers and judgements of a run cost, in US dollars, where it is known."""
+    answers = sum(row.cost or 0.0 for row in folder.completions())
+    return answers + sum(row.cost or 0.0 for row in folder.judgements())
 
 
 class _Errors:
@@ -161,6 +166,8 @@ class _Turn:
                     else:
                         self._failure(outcome)
                     self._note_unpromptable()
+            except MachineError as error:
+                self.tally.ended = redact(str(error))
             finally:
                 close = getattr(stream, "close", None)
                 if close is not None:
@@ -175,7 +182,7 @@ class _Turn:
                         message="the client gave neither an answer nor a failure",
                     )
                 )
-            if self._held is None or self._hopeless or self._settled == settled:
+            if self._held is None or self._over or self._settled == settled:
                 break
         self._give_up(wanted)
 
@@ -184,12 +191,13 @@ class _Turn:
         return self.tally.answered + self.tally.missing.total()
 
     @property
-    def _hopeless(self) -> bool:
-        return self.tally.answered == 0 and self._failed_requests >= HOPELESS
+    def _over(self) -> bool:
+        """Whether there is no use in asking on."""
+        return bool(self.tally.ended) or (self.tally.answered == 0 and self._failed_requests >= HOPELESS)
 
     def _requests(self, wanted: Iterator[Wanted]) -> Iterator[ModelRequest]:
         """Requests as long as there is money for them."""
-        while not self._hopeless:
+        while not self._over:
             entry = self._held or next(wanted, None)
             self._held = None
             if entry is None:
@@ -264,13 +272,16 @@ class _Turn:
 
     def _give_up(self, wanted: Iterator[Wanted]) -> None:
         """What is not asked any more, and why."""
-        if self._held is None and not self._hopeless:
-            return
-        kind: FailureKind = "budget"
-        message = "not asked: what is left of --max-cost does not cover its worst case"
-        if self._hopeless:
-            kind = "provider"
+        kind: FailureKind = "provider"
+        if self.tally.ended:
+            message = f"not asked: {self.tally.ended}"
+        elif self._over:
             message = f"not asked: the first {self._failed_requests} requests all failed"
+        elif self._held is not None:
+            kind = "budget"
+            message = "not asked: what is left of --max-cost does not cover its worst case"
+        else:
+            return
         if self._held is not None:
             self._miss(self._held.problem.id, self._held.samples, kind, message)
         for entry in wanted:

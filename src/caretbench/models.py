@@ -118,18 +118,28 @@ class ModelFailure(Row):
 class ModelClient(Protocol):
     """One model at one place, with one connection. Use it as a context manager: it may hold a server or a thread."""
 
-    name: str
-    """As it was asked for: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
+    @property
+    def name(self) -> str:
+        """As it was asked for: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
+        ...
 
-    accepts: frozenset[PromptKind]
-    """The kinds of prompt that can be sent."""
+    @property
+    def accepts(self) -> frozenset[PromptKind]:
+        """The kinds of prompt that can be sent."""
+        ...
 
-    identity: Mapping[str, JsonValue]
-    """What besides the sampling decides the answers (hash of the weights, engine, mode, address): part of the key
-    of every completion, and of the manifest. Never a key or a password."""
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """What besides the sampling decides the answers (hash of the weights, engine, mode, address).
 
-    context_tokens: int | None
-    """Room for prompt and answer together, in tokens, where it is known."""
+        Part of the key of every completion, and of the manifest. Never a key or a password.
+        """
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Room for prompt and answer together, in tokens, where it is known."""
+        ...
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Every sample of every request, answered or failed, in any order.

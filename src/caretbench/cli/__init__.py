@@ -17,6 +17,7 @@ from caretbench.cli import (
     pull,
     report,
     reproduce,
+    run,
     score,
     show,
     validate,
@@ -37,6 +38,7 @@ app.command("doctor")(doctor.doctor)
 app.command("list")(listing.listing)
 app.command("show")(show.show)
 app.command("pull")(pull.pull)
+app.command("run")(run.run)
 app.command("score")(score.score)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)

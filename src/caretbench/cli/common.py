@@ -94,6 +94,7 @@ class Steps:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._counts: dict[str, list[int]] = {}
+        self._details: dict[str, str] = {}
         self._last = time.monotonic()
         self._progress: Any = None
         self._tasks: dict[str, Any] = {}
@@ -119,21 +120,30 @@ class Steps:
         if self._progress is not None:
             self._progress.stop()
         elif not self._quiet and kind is None:
-            for step, (done, total) in self._counts.items():
-                note(f"{step}: {done} of {total}" if total else f"{step}: {done}")
+            for step in self._counts:
+                note(self._line(step))
 
-    def __call__(self, step: str, added: int, total: int | None) -> None:
-        """Count ``added`` more of a step."""
+    def _line(self, step: str) -> str:
+        done, total = self._counts[step]
+        detail = f" ({self._details[step]})" if self._details.get(step) else ""
+        return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
+
+    def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
+        """Count ``added`` more of a step; ``detail`` stands beside the numbers, the newest one."""
+        self._details[step] = detail
         counts = self._counts.setdefault(step, [0, 0])
         counts[0] += added
         counts[1] = total if total is not None else counts[1]
         if self._progress is not None:
             if step not in self._tasks:
                 self._tasks[step] = self._progress.add_task(step, total=counts[1] or None)
-            self._progress.update(self._tasks[step], completed=counts[0], total=counts[1] or None)
+            described = f"{step} ({harmless(detail)})" if detail else step
+            self._progress.update(
+                self._tasks[step], description=described, completed=counts[0], total=counts[1] or None
+            )
         elif not self._quiet and time.monotonic() - self._last > 15:
             self._last = time.monotonic()
-            note(f"{step}: {counts[0]} of {counts[1]}" if counts[1] else f"{step}: {counts[0]}")
+            note(self._line(step))
 
 
 def counted(values: Mapping[str, int]) -> str:

@@ -1,0 +1,163 @@
+"""``run --dry-run``: what a run would ask, in tokens and money; nothing is sent, nothing is written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from caretbench.cli.common import aligned, note, say, say_json
+from caretbench.cli.run_plan import Plan
+from caretbench.cli.running import Clients, one_line, purse
+
+if TYPE_CHECKING:
+    from caretbench.asking import Asking
+    from caretbench.cli.scoring import Subject
+
+
+@dataclass
+class Forecast:
+    """What one model would be asked of one subject. Costs are in US dollars; None: no price is known.
+
+    ``input_tokens`` counts every sample with its whole prompt: several may share one request, and then cost less.
+    Expected are answers as long as the reference answers; the worst case is ``max_tokens`` for each, and where tokens
+    are not counted, a token for each byte of the prompt.
+    """
+
+    model: str
+    folder: str
+    prompt: str
+    problems: int
+    samples_wanted: int
+    samples_stored: int
+    samples_to_ask: int
+    prompts: int
+    unpromptable: int
+    input_tokens: int
+    tokens_counted: bool
+    expected_output_tokens: int
+    worst_output_tokens: int
+    expected_cost: float | None
+    worst_cost: float | None
+    first_fault: str = ""
+
+
+def dry_run(plan: Plan) -> None:
+    """Print what the plan would ask and cost.
+
+    Raises:
+        ValueError: the plan cannot work.
+    """
+    plan.check()
+    forecasts = []
+    with Clients(plan) as clients:
+        clients.check()
+        for model in plan.models:
+            with clients.asking(model) as asking:
+                forecasts += [forecast(asking, subject) for subject in plan.subjects]
+    spent = purse(plan).spent
+    if plan.as_json:
+        say_json({"spent": spent, "max_cost": plan.max_cost, "models": [asdict(row) for row in forecasts]})
+        return
+    header = ("model", "folder", "prompt", "samples", "stored", "to ask", "prompts", "tokens in",
+              "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
+    rows = [
+        (
+            row.model, row.folder, row.prompt, str(row.samples_wanted), str(row.samples_stored),
+            str(row.samples_to_ask), str(row.prompts), f"{row.input_tokens:,}",
+            f"{row.expected_output_tokens:,}", f"{row.worst_output_tokens:,}", _dollars(row.expected_cost),
+            _dollars(row.worst_cost),
+        )
+        for row in forecasts
+    ]  # fmt: skip
+    for line in aligned(rows, header):
+        say(line)
+    say(f"\n{_how_counted(forecasts)}")
+    say("expected: answers as long as the reference answers; at most: --max-tokens for every answer")
+    _say_money(plan, forecasts, spent)
+    if plan.graders:
+        say(f"not in these numbers: what {', '.join(grader.name for grader in plan.graders)} would judge")
+    for row in forecasts:
+        if row.unpromptable:
+            note(f"{row.model}: {row.unpromptable} samples cannot be asked: {one_line(row.first_fault)}")
+
+
+def _dollars(cost: float | None) -> str:
+    return "no price" if cost is None else f"${cost:.4f}"
+
+
+def _how_counted(forecasts: list[Forecast]) -> str:
+    from caretbench.asking import BYTES_PER_TOKEN
+
+    counted = dict.fromkeys(row.model for row in forecasts if row.tokens_counted)
+    estimated = dict.fromkeys(row.model for row in forecasts if not row.tokens_counted)
+    parts = []
+    if counted:
+        parts.append(f"tokens counted by the model's own tokenizer: {', '.join(counted)}")
+    if estimated:
+        parts.append(f"tokens estimated, {BYTES_PER_TOKEN} bytes each: {', '.join(estimated)}")
+    return "; ".join(parts)
+
+
+def _say_money(plan: Plan, forecasts: list[Forecast], spent: float) -> None:
+    if plan.max_cost is None:
+        return
+    worst = spent + sum(row.worst_cost or 0.0 for row in forecasts)
+    expected = spent + sum(row.expected_cost or 0.0 for row in forecasts)
+    before = f" (${spent:.4f} of them are spent already)" if spent else ""
+    if worst <= plan.max_cost:
+        verdict = "covers the worst case"
+    elif expected <= plan.max_cost:
+        verdict = "covers what is expected, but not the worst case"
+    else:
+        verdict = "does not cover what is expected: the run would stop before its end"
+    say(f"--max-cost ${plan.max_cost:g}{before}: {verdict}")
+
+
+def forecast(asking: Asking, subject: Subject) -> Forecast:
+    """What a model would be asked of a subject; stored samples are not asked again."""
+    from caretbench.asking import prompt_text
+    from caretbench.generating import Generating
+
+    stored = Generating(subject.problems, subject.folder).stored(asking)
+    there = sum(
+        sample < asking.samples for problem in subject.problems for sample in stored.get(problem.id, ())
+    )
+    priced = asking.price is not None
+    row = Forecast(
+        model=asking.name,
+        folder=str(subject.folder.path),
+        prompt=asking.strategy.key,
+        problems=len(subject.problems),
+        samples_wanted=len(subject.problems) * asking.samples,
+        samples_stored=there,
+        samples_to_ask=0,
+        prompts=0,
+        unpromptable=0,
+        input_tokens=0,
+        tokens_counted=asking.counted,
+        expected_output_tokens=0,
+        worst_output_tokens=0,
+        expected_cost=0.0 if priced else None,
+        worst_cost=0.0 if priced else None,
+    )
+    worst, expected = [], []
+    for entry in asking.wanted(subject.problems, stored):
+        count = len(entry.samples)
+        if entry.prompt is None:
+            row.unpromptable += count
+            row.first_fault = row.first_fault or entry.fault
+            continue
+        tokens = asking.count(prompt_text(entry.prompt))
+        answer = min(asking.sampling.max_tokens, asking.count(entry.problem.reference))
+        row.samples_to_ask += count
+        row.prompts += 1
+        row.input_tokens += tokens * count
+        row.expected_output_tokens += answer * count
+        row.worst_output_tokens += asking.sampling.max_tokens * count
+        if asking.price is not None:
+            expected.append(count * asking.price.of_tokens(tokens, answer))
+            worst.append(asking.worst_cost(entry.prompt, count))
+    if priced:
+        row.expected_cost, row.worst_cost = math.fsum(expected), math.fsum(worst)
+    return row
