@@ -1,1 +1,24 @@
-"""The only room that imports inspect_ai: our client on its providers, and our suites as its tasks."""
+"""The only room that imports inspect_ai: our client on its providers, and our suites as its tasks.
+
+Names are imported when they are asked for: Inspect itself takes seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caretbench.inspect.client import InspectClient
+    from caretbench.inspect.open import open_client
+    from caretbench.inspect.options import ClientOptions
+
+__all__ = ["ClientOptions", "InspectClient", "open_client"]
+
+_PLACES = {"ClientOptions": "options", "InspectClient": "client", "open_client": "open"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

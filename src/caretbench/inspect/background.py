@@ -1,0 +1,92 @@
+"""An event loop in a thread of its own, so that plain generators can stand in front of asynchronous clients."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Tasks = set["asyncio.Task[Any]"]
+
+_PATIENCE_S = 5.0
+
+
+class Background:
+    """A running event loop. Tasks stand in groups (plain sets) that are cancelled together."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def start(
+        self,
+        group: Tasks,
+        coroutine: Coroutine[Any, Any, Result],
+        done: Callable[[asyncio.Task[Result]], None],
+    ) -> None:
+        """Begin ``coroutine``; ``done`` is called in the loop's thread when it has ended, however it ended."""
+
+        def begin() -> None:
+            task = self._loop.create_task(coroutine)
+            group.add(task)
+            task.add_done_callback(group.discard)
+            task.add_done_callback(done)
+
+        self._loop.call_soon_threadsafe(begin)
+
+    def call(self, coroutine: Coroutine[Any, Any, Result], timeout: float = _PATIENCE_S) -> Result:
+        """The result of ``coroutine``.
+
+        Raises:
+            TimeoutError: it did not end in time.
+        """
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(timeout)
+        except concurrent.futures.TimeoutError:
+            future.cancel()
+            raise
+
+    def cancel(self, group: Tasks) -> None:
+        """Cancel the tasks of ``group`` and wait, shortly, until they have let go of what they hold."""
+
+        async def end() -> None:
+            tasks = [task for task in group if not task.done()]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=_PATIENCE_S)
+
+        if not self._loop.is_closed():
+            self.call(end(), _PATIENCE_S + 1)
+
+    def close(self) -> None:
+        """Cancel all that is left, end the loop and its thread. May be called twice."""
+        if self._loop.is_closed():
+            return
+
+        async def end() -> None:
+            here = asyncio.current_task()
+            tasks = [task for task in asyncio.all_tasks() if task is not here]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=_PATIENCE_S)
+            await self._loop.shutdown_asyncgens()
+            await asyncio.wait_for(self._loop.shutdown_default_executor(), _PATIENCE_S)
+
+        try:
+            self.call(end(), 3 * _PATIENCE_S)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_PATIENCE_S)
+            if not self._thread.is_alive():
+                self._loop.close()

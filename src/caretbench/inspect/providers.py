@@ -1,0 +1,36 @@
+"""What is known of each provider before it is asked. The data stand in ``providers.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.models import PromptKind
+
+
+class Provider(BaseModel):
+    """What one provider takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    accepts: frozenset[PromptKind] = frozenset({"chat"})
+    together: bool = False
+    """Whether n samples by one request are honoured."""
+    options: tuple[str, ...] = ()
+    """The client's options that the provider's constructor takes by name."""
+
+
+@cache
+def providers() -> Mapping[str, Provider]:
+    """All providers that the table knows, by name."""
+    text = resources.files(__package__).joinpath("providers.toml").read_text(encoding="utf-8")
+    return {name: Provider.model_validate(entry) for name, entry in tomllib.loads(text).items()}
+
+
+def provider(name: str) -> Provider:
+    """What is known of the provider ``name``; of others, that they take conversations."""
+    return providers().get(name, Provider())

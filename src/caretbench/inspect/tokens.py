@@ -1,0 +1,42 @@
+"""Counting by a model's own ``tokenizer.json``, through the optional library ``tokenizers``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from caretbench.errors import DataError, MachineError
+
+
+class Tokenizer:
+    """A tokenizer file: the number of tokens of a text, and the texts that are one special token."""
+
+    def __init__(self, path: Path) -> None:
+        """Read ``path``.
+
+        Raises:
+            DataError: it is no tokenizer file.
+            MachineError: the library ``tokenizers`` is not installed.
+        """
+        try:
+            from tokenizers import Tokenizer as Library
+        except ImportError:
+            raise MachineError(
+                "counting tokens by a tokenizer.json needs the library tokenizers: "
+                "pip install 'caretbench[local]'"
+            ) from None
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._library: Any = Library.from_str(text)
+            added = json.loads(text).get("added_tokens") or []
+            # FIM tokens of some models are added tokens that are not marked as special, and are one token all the same.
+            self.special_tokens = frozenset(str(token["content"]) for token in added)
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror or 'cannot be read'}") from None
+        except Exception as error:
+            raise DataError(f"{path} is no tokenizer.json: {' '.join(str(error).split())[:200]}") from None
+
+    def count(self, text: str) -> int:
+        """The number of tokens of ``text``, without those that a model's template adds."""
+        return len(self._library.encode(text, add_special_tokens=False).ids)
