@@ -180,7 +180,7 @@ def test_an_empty_suffix_is_a_text_to_go_on_with(name: str, key: str) -> None:
     assert body.get("raw", name != "ollama")  # no template of a conversation around it
 
 
-@pytest.mark.parametrize("name", ["deepseek", "openai", "ollama", "llama-cpp"])
+@pytest.mark.parametrize("name", ["openai", "ollama", "llama-cpp"])
 def test_a_plain_text_is_sent_as_it_is(name: str) -> None:
     with ModelServer() as server:
         output = ask(endpoint(server, name), [ChatMessageUser(content="<fim_prefix>a<fim_middle>")])

@@ -137,7 +137,7 @@ class FimEndpointAPI(ModelAPI):
         expected = config.num_choices or 1
         if expected > 1 and not self.several_per_request:
             raise ProviderError(
-                f"{self.shape.title} gives one answer per request: ask {expected} times", kind="refused"
+                f"{self.shape.title} gives one answer per request: ask {expected} times", status_code=422
             )
         call = ModelCall.create(request=body, response=None)
         started = time.monotonic()

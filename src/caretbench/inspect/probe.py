@@ -1,0 +1,139 @@
+"""What an endpoint really does: does it answer, does it honour the suffix, does it stop, what does it report?
+
+Servers drop fields that they do not know, and answer all the same: the only way to know is to ask what a model
+that does not see the suffix cannot answer. Imports nothing of Inspect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+
+from caretbench.extraction.clean import clean
+from caretbench.extraction.surroundings import Surroundings
+from caretbench.inspect.failures import one_line
+from caretbench.inspect.probe_report import MAX_TOKENS, Evidence, ProbeItem, ProbeReport, Verdict, items
+from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling
+from caretbench.problem import Caret
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+
+_HONOURED = 0.5  # of the answers begin with the name that only the suffix tells
+_IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
+
+
+def probe(client: ModelClient, strategy: Strategy) -> ProbeReport:
+    """Some 18 short requests, and what they show. Never raises because of what the model does.
+
+    Whether n samples come by one request can only be seen where the client asks so (``per_request``).
+
+    Raises:
+        MachineError: the client cannot ask anything (a wrong key, nobody at the address).
+    """
+    report = ProbeReport(model=client.name, prompt=strategy.key)
+    try:
+        requests = _requests(client, strategy)
+    except UnpromptableError as error:
+        return report.model_copy(update={"failure": f"the probe cannot be asked so: {error}"})
+    first = requests[0]
+    outcomes = list(client.submit([first]))
+    failure = next((one for one in outcomes if isinstance(one, ModelFailure)), None)
+    if failure is not None and failure.kind != "refused":
+        return report.model_copy(update={"failure": failure.message, "asked": 1})
+    # A refusal may be about the suffix: then the rest of the probe is about what remains.
+    remaining = requests[1:] if failure is None else [one for one in requests if one.id.endswith("/none")]
+    outcomes += client.submit(remaining)
+    if failure is None:
+        outcomes += client.submit([_again(first), _twice(first)])
+    found = _judge(report, requests, outcomes)
+    return found.model_copy(update={"failure": failure.message}) if failure is not None else found
+
+
+def _requests(client: ModelClient, strategy: Strategy) -> list[ModelRequest]:
+    budget = Budget(None, lambda text: client.count_tokens(text) or len(text) // 3)
+    return [
+        ModelRequest(
+            id=f"{number}/{case}",
+            prompt=strategy.render(Caret(language=item.language, prefix=item.prefix, suffix=suffix), budget),
+            sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, top_p=None, seed=None),
+        )
+        for number, item in enumerate(items())
+        for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
+    ]
+
+
+def _again(request: ModelRequest) -> ModelRequest:
+    return request.model_copy(update={"id": "again"})
+
+
+def _twice(request: ModelRequest) -> ModelRequest:
+    sampling = request.sampling.model_copy(update={"temperature": 0.8})
+    return request.model_copy(update={"id": "twice", "samples": (0, 1), "sampling": sampling})
+
+
+def _judge(
+    report: ProbeReport, requests: list[ModelRequest], outcomes: Iterable[ModelAnswer | ModelFailure]
+) -> ProbeReport:
+    every = list(outcomes)
+    answers = [one for one in every if isinstance(one, ModelAnswer)]
+    by_id = {one.request_id: one for one in answers if one.sample == 0}
+    evidence = tuple(_evidence(number, item, by_id) for number, item in enumerate(items()))
+    again, before = by_id.get("again"), by_id.get(requests[0].id)
+    latencies = [one.latency for one in answers if one.latency is not None]
+    firsts = [latency.first_s for latency in latencies if latency.first_s is not None]
+    return report.model_copy(
+        update={
+            "served_by": next((one.served_by for one in answers if one.served_by), None),
+            "failure": next((one.message for one in every if isinstance(one, ModelFailure)), None),
+            "suffix": _verdict(requests, evidence),
+            "evidence": evidence,
+            "asked": len(every),
+            "answered": len(answers),
+            "ended": sum(one.finish_reason not in (None, "length") for one in answers),
+            "finish_reasons": tuple(sorted({one_line(one.finish_reason, 40) for one in answers if one.finish_reason})),
+            "usage": any(one.usage is not None for one in answers),
+            "deterministic": again.text == before.text if again and before else None,
+            "several_per_request": _together([one for one in answers if one.request_id == "twice"]),
+            "first_s": median(firsts) if firsts else None,
+            "last_s": median(latency.last_s for latency in latencies) if latencies else None,
+        }
+    )  # fmt: skip
+
+
+def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) -> Evidence:
+    first, second, without = (
+        _cleaned(by_id.get(f"{number}/{case}"), item, suffix)
+        for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
+    )
+    return Evidence(prefix=item.prefix, wanted=item.answers, answers=(first, second), without=without)
+
+
+def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | None:
+    """The answer without what chat models wrap around code."""
+    if answer is None or answer.text is None:
+        return None
+    caret = Caret(language=item.language, prefix=item.prefix, suffix=suffix)
+    return clean(answer.text, Surroundings.of(caret)).text.removeprefix(item.prefix)
+
+
+def _verdict(requests: list[ModelRequest], evidence: tuple[Evidence, ...]) -> Verdict:
+    if requests[0].prompt == requests[1].prompt:
+        return "not sent"
+    pairs = [item for item in evidence if None not in item.answers]
+    if not pairs:
+        return "refused" if any(item.without is not None for item in evidence) else "unclear"
+    if sum(item.fitting for item in pairs) >= _HONOURED * 2 * len(pairs):
+        return "honoured"
+    equal = sum(item.equal for item in pairs)
+    if not any(item.seen for item in pairs) and equal >= _IGNORED * len(pairs):
+        return "ignored"
+    return "unclear"
+
+
+def _together(answers: list[ModelAnswer]) -> bool | None:
+    if not answers:
+        return None
+    usage = answers[0].usage
+    if usage is not None and usage.answers > 1:
+        return True
+    # Without usage: answers of one request have one latency, to the last digit.
+    return len(answers) > 1 and answers[0].latency is not None and answers[0].latency == answers[1].latency

@@ -1,0 +1,171 @@
+"""What a probe asks and what it found, as data and as text. Imports nothing of Inspect."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from pydantic import model_validator
+
+from caretbench.inspect.failures import one_line
+from caretbench.problem import Row
+
+Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
+"""What becomes of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
+
+MAX_TOKENS = 48
+"""Of each answer."""
+
+
+class ProbeItem(Row):
+    """One prefix, two suffixes, and the name that each of them wants at the caret."""
+
+    language: str
+    prefix: str
+    suffixes: tuple[str, str]
+    answers: tuple[str, str]
+
+    @model_validator(mode="after")
+    def _unguessable(self) -> ProbeItem:
+        for answer, suffix in zip(self.answers, self.suffixes, strict=True):
+            if answer not in suffix or answer in self.prefix:
+                raise ValueError(f"{answer} must stand in its suffix, and not in the prefix")
+        return self
+
+
+class Evidence(Row):
+    """What came back for one prefix: with either suffix, and without one. None where nothing came."""
+
+    prefix: str
+    wanted: tuple[str, str]
+    answers: tuple[str | None, str | None]
+    without: str | None
+
+    @property
+    def fitting(self) -> int:
+        """How many of the two answers begin with the name that the suffix wants."""
+        return sum(
+            bool(re.match(rf"\W*{re.escape(name)}\b", answer or ""))
+            for name, answer in zip(self.wanted, self.answers, strict=True)
+        )
+
+    @property
+    def seen(self) -> int:
+        """How many of the two answers hold that name anywhere."""
+        return sum(name in (answer or "") for name, answer in zip(self.wanted, self.answers, strict=True))
+
+    @property
+    def equal(self) -> bool:
+        """Whether the suffix made no difference."""
+        return self.answers[0] is not None and self.answers[0] == self.answers[1]
+
+
+class ProbeReport(Row):
+    """What was found. ``render`` gives it as text."""
+
+    model: str
+    prompt: str
+    served_by: str | None = None
+    failure: str | None = None
+    """Why there was no answer, or none with a suffix."""
+    suffix: Verdict = "unclear"
+    evidence: tuple[Evidence, ...] = ()
+    asked: int = 0
+    answered: int = 0
+    ended: int = 0
+    """Answers that ended before ``max_tokens``."""
+    finish_reasons: tuple[str, ...] = ()
+    usage: bool = False
+    deterministic: bool | None = None
+    """Whether two equal requests at temperature 0 brought equal answers."""
+    several_per_request: bool | None = None
+    """Whether two samples came by one request; None: nothing came."""
+    first_s: float | None = None
+    last_s: float | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether anything came at all."""
+        return self.answered > 0
+
+    @property
+    def left_to_right_only(self) -> bool:
+        """Whether what stands after the caret does not reach the model."""
+        return self.suffix in ("ignored", "refused", "not sent")
+
+    @property
+    def warning(self) -> str | None:
+        """One line for whoever is about to use this model so; None where all is well."""
+        if not self.answers:
+            return f"{self.model} does not answer: {self.failure}"
+        return _WARNINGS.get(self.suffix, "").format(model=self.model, prompt=self.prompt) or None
+
+    def render(self) -> str:
+        """The report as plain text, with the evidence."""
+        rows = [("answers", f"{self.answered} of {self.asked}" + self._served()), *self._findings()]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{self.model}, asked by {self.prompt}"]
+        lines += [f"  {name:<{width}}  {finding}" for name, finding in rows]
+        lines += [f"  ! {self.warning}"] if self.warning else []
+        if self.evidence:
+            lines += ["", "Evidence: the answer to each prefix, by what the suffix wants there"]
+        for item in self.evidence:
+            lines.append(f"  {_shown(item.prefix[-40:])}")
+            cases = [*zip(item.wanted, item.answers, strict=True), ("(no suffix)", item.without)]
+            lines += [f"    {wanted:<14} {_shown(answer)}" for wanted, answer in cases]
+        return "\n".join(lines) + "\n"
+
+    def _served(self) -> str:
+        return f", served by {one_line(self.served_by, 80)}" if self.served_by else ""
+
+    def _findings(self) -> list[tuple[str, str]]:
+        if not self.answers:
+            return [("why", self.failure or "nothing came")]
+        total = 2 * len(self.evidence)
+        fitting = sum(item.fitting for item in self.evidence)
+        reasons = ", ".join(self.finish_reasons)
+        latency = "not measured"
+        if self.last_s is not None:
+            first = f"{self.first_s:.2f} s to the first token, " if self.first_s is not None else ""
+            latency = f"{first}{self.last_s:.2f} s to the last (medians)"
+        return [
+            ("suffix", f"{self.suffix}: {fitting} of {total} answers begin with what only the suffix tells"),
+            ("stops", f"{self.ended} of {self.answered} answers ended within {MAX_TOKENS} tokens"),
+            ("finish reason", reasons or "not reported"),
+            ("usage", "reported" if self.usage else "not reported: tokens and cost will be unknown"),
+            ("temperature 0", _say(self.deterministic, "equal requests, equal answers", "answers differ")),
+            ("n per request", _say(self.several_per_request, "two samples by one request", "one at a time")),
+            ("latency", latency),
+        ]
+
+
+_WARNINGS: Mapping[Verdict, str] = {
+    "ignored": "{model} ignores the suffix under {prompt}: it completes left to right only",
+    "refused": "{model} refuses a suffix under {prompt}: it completes left to right only",
+    "not sent": "{prompt} sends no suffix: {model} is asked left to right only",
+    "unclear": "whether {model} honours the suffix under {prompt} is unclear: look at the evidence",
+}
+
+
+def _say(found: bool | None, yes: str, no: str) -> str:
+    return "not known" if found is None else yes if found else no
+
+
+def _shown(text: str | None) -> str:
+    """A text of a model on one line, harmless for a terminal."""
+    if text is None:
+        return "-"
+    quoted = json.dumps(text[:70], ensure_ascii=not text[:70].isprintable())
+    return quoted + ("…" if len(text) > 70 else "")
+
+
+@cache
+def items() -> tuple[ProbeItem, ...]:
+    """What a probe asks. The data stand in ``probe_items.toml``."""
+    text = resources.files("caretbench.inspect").joinpath("probe_items.toml").read_text("utf-8")
+    return tuple(ProbeItem.model_validate(entry) for entry in tomllib.loads(text)["items"])
