@@ -36,6 +36,18 @@ def test_first_block_when_none_speaks_the_language() -> None:
     assert clean("```ruby\na\n```\n```perl\nb\n```", HERE).text == "a"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "language"),
+    [
+        ("template <typename T>\nT next(T a) {\n", "\n}\n", "cpp"),
+        ("template <typename T>\nstruct Next<T*> {\n", "\n};\n", "cpp"),
+        ("type Next<T> = {\n", "\n};\n", "typescript"),
+    ],
+)
+def test_code_of_a_template_is_no_literal(before: str, after: str, language: str) -> None:
+    assert clean("```\n    int a = 1;\n```", Surroundings(before, after, language)).text == "    int a = 1;"
+
+
 def test_script_fences_are_not_taken_for_templates() -> None:
     assert clean("```js\nreturn a + 1;\n```", SCRIPT).text == "return a + 1;"
     assert clean("```javascript\nreturn a + 1;\n```\nDone.", SCRIPT).text == "return a + 1;"

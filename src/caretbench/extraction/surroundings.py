@@ -10,7 +10,7 @@ from caretbench.languages import language as language_named
 from caretbench.problem import Caret
 from caretbench.syntax.parser import encode, parse
 
-_LITERAL = ("comment", "string", "template", "char", "text", "regex")
+_LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
 
 
 class Surroundings(NamedTuple):

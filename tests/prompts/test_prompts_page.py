@@ -1,0 +1,31 @@
+"""The page about prompts shows what is sent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from prompt_samples import CARETS, EVERYTHING
+
+from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.prompts import strategy
+from caretbench.prompts.registry import OURS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text("utf-8")
+
+
+def test_the_examples_of_the_page_are_what_is_sent() -> None:
+    shown = re.findall(r"~~~text\n(.*?)\n~~~", PAGE, re.DOTALL)
+    sent = []
+    for name in ("chat", "natural", "left-to-right", "devbench-paper"):
+        prompt = strategy(name).render(CARETS["javascript"], EVERYTHING)
+        if isinstance(prompt, ChatPrompt):
+            sent += [message.text for message in prompt.messages][name == "devbench-paper" :]
+        elif isinstance(prompt, TextPrompt):
+            sent.append(prompt.text)
+    assert shown == sent
+
+
+def test_every_strategy_of_ours_is_on_the_page() -> None:
+    for entry in OURS:
+        assert f"| `{entry.name}` | {entry.kind} |" in PAGE
