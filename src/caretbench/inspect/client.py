@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from caretbench.errors import MachineError
 from caretbench.inspect.background import Background, Tasks
 from caretbench.inspect.exchange import Call, Exchange, Outcome
+from caretbench.inspect.failures import ProviderError
 from caretbench.inspect.faults import Fault
 from caretbench.inspect.options import ClientOptions
 from caretbench.inspect.providers import Provider
@@ -65,8 +66,9 @@ class InspectClient:
         self._warm = (
             warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
         )
+        together = getattr(model.api, "several_per_request", provider.together)
         # The Responses API has no n: Inspect decides by the model's name whether it is taken.
-        together = provider.together and not getattr(model.api, "responses_api", None)
+        together = together and not getattr(model.api, "responses_api", None)
         if options.per_request is not None:
             together = options.per_request
         self._exchange = Exchange(model, options, together=together, secrets=secrets)
@@ -92,11 +94,18 @@ class InspectClient:
         return known if isinstance(known, int) else None
 
     def count_tokens(self, text: str) -> int | None:
-        """By the tokenizer of the options, or the provider's own."""
+        """By the tokenizer of the options, or the provider's own.
+
+        Raises:
+            MachineError: the provider's server does not answer.
+        """
         if self._tokenizer is not None:
             return self._tokenizer.count(text)
         own = getattr(self._api, "token_count", None)
-        counted = own(text) if callable(own) else None
+        try:
+            counted = own(text) if callable(own) else None
+        except ProviderError as error:
+            raise MachineError(f"{self.name}: {error}") from None
         return counted if isinstance(counted, int) else None
 
     def special_tokens(self) -> frozenset[str] | None:
@@ -112,7 +121,7 @@ class InspectClient:
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Every sample of every request, answered or failed, in any order.
 
-        At most ``options.connections`` calls are under way (fewer where a local server has fewer slots), and a
+        At most ``connections`` calls are under way (fewer where a local server has fewer slots), and a
         request is taken only when one of them is free.
 
         Raises:

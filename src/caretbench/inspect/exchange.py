@@ -120,10 +120,7 @@ class Exchange:
         first = told if isinstance(told, float) else first
         latency = Latency(first_s=first, last_s=time.monotonic() - begin, attempts=attempts)
         request, response = _raw()
-        choices = response.get("choices")
-        return _Reply(
-            output, choices if isinstance(choices, list) else [], bool(request.get("stream")), latency
-        )
+        return _Reply(output, _choices(response), bool(request.get("stream")), latency)
 
     def _settled(self, call: Call, reply: _Reply, attempts: int) -> Outcome:
         """The answers of a reply.
@@ -138,13 +135,13 @@ class Exchange:
         if len(given) < len(call.samples):
             self.together = False
         outcome = Outcome(call, again=call.samples[len(given) :])
-        usage = _usage(reply.output, len(given))
+        usage = usage_of(reply.output, len(given))
         for index, (sample, choice) in enumerate(zip(samples, given, strict=True)):
             raw = reply.choices[index] if index < len(reply.choices) else None
             reason = raw.get("finish_reason") if isinstance(raw, dict) else None
             if reply.streamed and isinstance(raw, dict) and reason is None:
                 raise BrokenAnswerError("the stream ended before the answer was complete")
-            refusal = _refusal(reply.output, choice.stop_reason, choice.message.text)
+            refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
             if refusal is not None:
                 fault = Fault("refused", clean(refusal, self._secrets), again=False)
                 outcome.failures.append(self._failure(call, (sample,), fault, attempts))
@@ -186,6 +183,16 @@ def _raw() -> tuple[dict[str, Any], dict[str, Any]]:
     return (call.request or {}, call.response or {}) if call is not None else ({}, {})
 
 
+def _choices(response: dict[str, Any]) -> list[Any]:
+    """The choices of a body of OpenAI's form in the order in which Inspect gives them."""
+    choices = response.get("choices")
+    if not isinstance(choices, list):
+        return []
+    if all(isinstance(choice, dict) and isinstance(choice.get("index"), int) for choice in choices):
+        choices = sorted(choices, key=lambda choice: int(choice["index"]))
+    return choices
+
+
 def _is_null(raw: object) -> bool:
     """Whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
     if not isinstance(raw, dict):
@@ -195,7 +202,7 @@ def _is_null(raw: object) -> bool:
     return said is None
 
 
-def _refusal(output: ModelOutput, stop_reason: str, text: str) -> str | None:
+def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
     """Why there is no answer of the model, where the provider gives an error message in its place."""
     if stop_reason == "content_filter":
         return f"the provider's content filter: {output.error or text}".rstrip(": ")
@@ -204,7 +211,7 @@ def _refusal(output: ModelOutput, stop_reason: str, text: str) -> str | None:
     return None
 
 
-def _usage(output: ModelOutput, answers: int) -> Usage | None:
+def usage_of(output: ModelOutput, answers: int) -> Usage | None:
     """Inspect's counts as ours: it counts cached tokens apart from the others."""
     usage = output.usage
     if usage is None or not (usage.total_tokens or usage.input_tokens or usage.output_tokens):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from caretbench.errors import MachineError
 from caretbench.inspect.failures import again_after, one_line
 from caretbench.models import FailureKind
 from caretbench.secrets import redact
@@ -57,10 +58,19 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         current = tried or current.__cause__ or current.__context__
 
 
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Of the chain, what stands there as a cause, and not only because it came before."""
+    for link in chain(error):
+        yield link
+        if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
+            return
+
+
 def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
     """What ``error`` means. ``secrets`` are left out of the message, like all that looks like one."""
     links = list(chain(error))
     names = {type(link).__name__ for link in links}
+    causes = {type(link).__name__ for link in _causes(error)}
     status = next((found for link in links if (found := _status(link)) is not None), None)
     code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
     own = next((link for link in links if getattr(link, "again", None) is not None), None)
@@ -68,7 +78,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
     again = status is None or again_after(status)
     if own is not None:
         again = bool(getattr(own, "again", False))
-    elif names & _MISSING or code in _NO_MONEY:
+    elif causes & _MISSING or code in _NO_MONEY:
         again, hopeless = False, "surely"
     elif status is None and type(links[0]) is ValueError:
         again = False  # Inspect's word on the request itself: it would be said again
@@ -126,16 +136,31 @@ def _said(links: list[BaseException], status: int | None) -> str:
     first = plain[0]
     if getattr(first, "again", None) is not None:
         return _words(first)
-    while first.__cause__ is not None:
-        first = first.__cause__
+    first = list(_causes(first))[-1]
     words, name = _words(first), type(first).__name__
+    if isinstance(first, MachineError) or name == "PrerequisiteError":
+        return words
     text = f"{name}: {words}" if words else name
     if isinstance(first, (ValueError, TypeError, LookupError, AttributeError, AssertionError)):
         return f"what came is no answer in the provider's form ({text[:_SHOWN]})"
     return text
 
 
+def plain(message: object) -> str:
+    """A message of Inspect without the terminal's markup, redacted, in one line."""
+    from rich.errors import MarkupError
+    from rich.text import Text
+
+    try:
+        text = Text.from_markup(str(message).replace("\n\n", ": ")).plain
+    except MarkupError:
+        text = str(message)
+    return clean(text).removeprefix("ERROR").lstrip(": ")
+
+
 def _words(error: BaseException) -> str:
+    if type(error).__name__ == "PrerequisiteError":
+        return plain(getattr(error, "message", error))
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         inner = body.get("error")

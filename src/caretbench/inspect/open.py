@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client import InspectClient
-from caretbench.inspect.faults import clean
+from caretbench.inspect.faults import clean, plain
 from caretbench.inspect.options import ClientOptions
 from caretbench.inspect.providers import provider
 from caretbench.inspect.tokens import Tokenizer
@@ -103,20 +103,8 @@ def _one_clear_line(spec: str) -> Iterator[None]:
         raise ValueError(f"{spec}: {text}") from None
     except Exception as error:
         if type(error).__name__ == "PrerequisiteError":
-            raise MachineError(f"{spec}: {_plain(getattr(error, 'message', error))}") from None
+            raise MachineError(f"{spec}: {plain(getattr(error, 'message', error))}") from None
         raise MachineError(f"{spec}: {type(error).__name__}: {clean(str(error))}") from None
-
-
-def _plain(message: object) -> str:
-    """A message of Inspect without the terminal's markup, in one line."""
-    from rich.errors import MarkupError
-    from rich.text import Text
-
-    try:
-        text = Text.from_markup(str(message)).plain
-    except MarkupError:
-        text = str(message)
-    return clean(text).removeprefix("ERROR").lstrip(": ")
 
 
 def _identity(name: str, model: Model, options: ClientOptions) -> dict[str, JsonValue]:
