@@ -16,11 +16,11 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -140,6 +140,7 @@ class LlamaServer:
         self._url = ""
         self._starts = 0
         self._closed = False
+        self._listener: threading.Thread | None = None
         self._tail: collections.deque[str] = collections.deque(maxlen=_TAIL_LINES)
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -190,7 +191,7 @@ class LlamaServer:
     def _start(self) -> None:
         engine()
         read_gguf(self.path)  # a broken file is named in one line here; the library might crash
-        self._release()
+        self._release()  # what is left of one that crashed
         self._tail.clear()
         order = {
             "model": str(self.path),
@@ -206,27 +207,31 @@ class LlamaServer:
         )  # fmt: skip
         self._process = process
         _running.add(self)
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
-        try:
-            assert process.stdin is not None  # noqa: S101 - it is a pipe
+        assert process.stdin is not None  # noqa: S101 - all three are pipes
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
+        self._listener = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
+        self._listener.start()
+        with suppress(OSError):  # it has ended already; its last words say why
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()
-        except OSError:
-            pass  # it has ended already; the next lines say why
-        self._url = self._first_line(process)
+        self._url = self._first_line(process, process.stdout)
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stderr is not None  # noqa: S101 - it is a pipe
-        for line in process.stderr:
-            if line.strip():
-                self._tail.append(line.strip()[:300])
+    def _listen(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                if line.strip():
+                    self._tail.append(line.strip()[:300])
 
-    def _first_line(self, process: subprocess.Popen[str]) -> str:
-        """Wait for the address, and for the model to be loaded."""
+    def _first_line(self, process: subprocess.Popen[str], stream: IO[str]) -> str:
+        """Wait for the address: the model is loaded then."""
         lines: list[str] = []
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
-        stream = process.stdout
-        reader = threading.Thread(target=lambda: lines.append(stream.readline()), daemon=True)
+
+        def read() -> None:
+            with stream:
+                lines.append(stream.readline())
+
+        reader = threading.Thread(target=read, daemon=True)
         reader.start()
         reader.join(_START_TIMEOUT_S)
         try:
@@ -234,8 +239,8 @@ class LlamaServer:
         except (IndexError, ValueError, KeyError, TypeError):
             reason = "did not start" if lines else f"did not start within {_START_TIMEOUT_S:.0f} s"
             process.kill()
-            process.wait()
-            time.sleep(0.1)  # its last words are still on their way
+            reader.join()
+            self._release()
             raise MachineError(f"{self.path.name}: the model's server {reason}{self._last_words()}") from None
 
     def _last_words(self) -> str:
@@ -255,17 +260,16 @@ class LlamaServer:
         process, self._process = self._process, None
         if process is None or os.getpid() != self._owner:  # a forked child does not own it
             return
-        for stream in (process.stdin, process.stdout):
-            try:
-                if stream is not None:
-                    stream.close()  # the end of its standard input ends it
-            except OSError:
-                pass
+        with suppress(OSError):
+            if process.stdin is not None:
+                process.stdin.close()  # the end of its standard input ends it
         try:
             process.wait(_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if self._listener is not None:
+            self._listener.join(_STOP_TIMEOUT_S)  # its last words are on their way
 
 
 @atexit.register
