@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caretbench.cli import scoring as shared
-from caretbench.cli.common import AsJson, Data, Limit, Select, Steps, SuiteName, Workers, note
+from caretbench.cli.common import AsJson, Data, Limit, Select, Steps, SuiteName, Workers, counted, note
 
 if TYPE_CHECKING:
+    from caretbench.inspect.logs import Log
     from caretbench.problem import Completion, Problem
     from caretbench.runs import ModelInfo
-    from caretbench.suites.base import Suite
 
 
 def score(
@@ -24,7 +24,8 @@ def score(
     completions: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Recorded completions: a folder of the released layout, or a JSONL file; may be repeated."
+            help="Recorded completions: a folder of the released layout, a JSONL file, or a log of Inspect; may be "
+            "repeated."
         ),
     ] = None,
     model: Annotated[
@@ -55,12 +56,12 @@ def score(
     unknown: dict[Path, list[str]] = {}
     with Steps(quiet=as_json) as steps, shared.Sitting(subject, executor, steps) as sitting:
         # All is read and checked before anything is written.
-        gather = partial(
-            _gather, subject.suite, subject.problems, completions or [], model or [], names, seen
-        )
+        logs = _logs(subject, completions or [])
+        gather = partial(_gather, subject, logs, completions or [], model or [], names, seen)
         sitting.scoring.check_completions(gather(unknown))
         _refuse_nothing(completions or [], model or [], seen)
         _name_unknown(unknown, {problem.id for problem in subject.data.problems}, subject.data.name)
+        _name_unanswered(logs)
         sitting.begin(seen.values())
         sitting.scoring.add_completions(gather({}))
         sitting.score()
@@ -69,8 +70,8 @@ def score(
 
 
 def _gather(
-    house: Suite,
-    problems: list[Problem],
+    subject: shared.Subject,
+    logs: Mapping[Path, Log],
     paths: list[Path],
     models: list[str],
     baselines: list[str],
@@ -81,13 +82,18 @@ def _gather(
     from caretbench.runs import ModelInfo
     from caretbench.suites.baselines import BASELINES, baseline
 
-    by_id = {problem.id: problem for problem in problems}
+    by_id = {problem.id: problem for problem in subject.problems}
     for name in baselines:
-        for completion in baseline(name, problems):
+        for completion in baseline(name, subject.problems):
             seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
             yield completion
     for path in paths:
-        for completion in house.recorded(path, by_id, models, passed_over.setdefault(path, []).append):
+        pass_over = passed_over.setdefault(path, []).append
+        if path in logs:
+            yield from _from_log(logs[path], by_id, models, seen, pass_over)
+            continue
+        described = _described(path)
+        for completion in subject.suite.recorded(path, by_id, models, pass_over):
             if completion.model in BASELINES and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
             if completion.model in BASELINES:
@@ -96,14 +102,52 @@ def _gather(
                     'field "model" or by the file\'s name'
                 )
             key = (completion.model, completion.parameters)
-            seen.setdefault(key, ModelInfo(model=key[0], source="recorded", parameters=key[1]))
+            info = described.get(key) or ModelInfo(model=key[0], source="recorded", parameters=key[1])
+            seen.setdefault(key, info)
             yield completion
+
+
+def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
+    """The models of the run that a file of completions belongs to: how they were asked stays known."""
+    from caretbench.runs import RunFolder
+
+    folder = RunFolder(path.parent)
+    if path.name != folder.completions_path.name or not folder.manifest_path.exists():
+        return {}
+    return {(info.model, info.parameters): info for info in folder.manifest().models}
+
+
+def _logs(subject: shared.Subject, paths: list[Path]) -> dict[Path, Log]:
+    """Those of ``paths`` that are logs of Inspect."""
+    from caretbench.inspect.logs import Log, is_log
+
+    return {path: Log(path, subject.suite.name, subject.data.hash) for path in paths if is_log(path)}
+
+
+def _from_log(
+    log: Log,
+    problems: Mapping[str, Problem],
+    models: list[str],
+    seen: dict[tuple[str, str], ModelInfo],
+    pass_over: Callable[[str], None],
+) -> Iterator[Completion]:
+    for completion in log.completions(problems, pass_over):
+        if not models or completion.model in models:
+            key = (completion.model, completion.parameters)
+            seen.setdefault(key, log.models[key])
+            yield completion
+
+
+def _name_unanswered(logs: Mapping[Path, Log]) -> None:
+    for path, log in logs.items():
+        if log.unanswered:
+            note(f"{path}: samples without an answer: {counted(log.unanswered)}")
 
 
 def _refuse_nothing(paths: list[Path], models: list[str], seen: dict[tuple[str, str], ModelInfo]) -> None:
     if models and not paths:
         raise ValueError("--model chooses among recorded completions: say where they are with --completions")
-    recorded = {info.model for info in seen.values() if info.source == "recorded"}
+    recorded = {info.model for info in seen.values() if info.source != "baseline"}
     named = ", ".join(map(str, paths))
     if paths and not recorded:
         raise ValueError(f"{named}: no completion belongs to the chosen problems")

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from inspect_ai.model import ModelAPI, modelapi
 
+from caretbench.inspect.metrics import numbers
+from caretbench.inspect.scorer import caret
+from caretbench.inspect.solver import ask
+from caretbench.inspect.tasks import devbench
+
+__all__ = ["ask", "caret", "command", "devbench", "fim", "gguf", "numbers"]
+
 
 @modelapi(name="fim")
 def fim() -> type[ModelAPI]:

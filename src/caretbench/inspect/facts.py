@@ -1,0 +1,53 @@
+"""What is known of a model that Inspect has made: what a prompt strategy is chosen and rendered by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from caretbench.inspect.providers import provider
+from caretbench.models import PromptKind
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+
+class ModelFacts:
+    """The half of a :class:`caretbench.models.ModelClient` that asks nothing; Inspect itself does the asking.
+
+    A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
+    ``context_tokens()``, ``token_count(text)`` and ``special_tokens()``.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name = str(model)
+        self._api: Any = model.api
+        self.accepts: frozenset[PromptKind] = provider(self.name.partition("/")[0]).accepts
+
+    def _own(self, name: str, *arguments: object) -> Any:
+        method = getattr(self._api, name, None)
+        return method(*arguments) if callable(method) else None
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The provider's own word, or its name."""
+        own = self._own("identity")
+        return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Room for prompt and answer, where the provider knows it."""
+        own = self._own("context_tokens")
+        return own if isinstance(own, int) else None
+
+    def count_tokens(self, text: str) -> int | None:
+        """By the provider's own tokenizer, where it has one."""
+        own = self._own("token_count", text)
+        return own if isinstance(own, int) else None
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """Of the provider's own tokenizer, where it has one."""
+        own = self._own("special_tokens")
+        return None if own is None else frozenset(own)

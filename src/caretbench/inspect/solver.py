@@ -1,0 +1,100 @@
+"""The solver: renders the problem as this model is asked rightly, and asks once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from caretbench.inspect.exchange import refusal_of
+from caretbench.inspect.waiting import computed
+
+if TYPE_CHECKING:
+    from caretbench.models import ModelClient
+
+STAMP = "caretbench"
+"""The name in a sample's metadata under which it stands how it was asked, and whether it was answered."""
+
+
+@solver
+def ask(
+    suite: str,
+    data: str = "starter",
+    prompt: str = "auto",
+    policy: str | None = None,
+    profile: str = "default",
+    variants: dict[str, str] | None = None,
+    execute: bool = True,
+    prompt_tokens: int | None = None,
+    max_tokens: int = 800,
+    seed: int | None = None,
+    workers: int | None = None,
+    use_cache: bool = True,
+) -> Solver:
+    """Ask the model at the problem's caret.
+
+    Args:
+        suite: The suite's name.
+        data: Its problems.
+        prompt: The prompt strategy; ``auto`` chooses by the model.
+        policy: Truncation policy of the scoring, whose golden answers start to run meanwhile.
+        profile: As the scorer's.
+        variants: As the scorer's.
+        execute: As the scorer's.
+        prompt_tokens: At most so many tokens of prompt.
+        max_tokens: Room that the answer needs beside the prompt.
+        seed: The first sample's seed; each further one's is one higher.
+        workers: As the scorer's.
+        use_cache: As the scorer's.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        from inspect_ai.model import get_model
+
+        from caretbench.asking import Asking
+        from caretbench.inspect.bench import bench
+        from caretbench.inspect.facts import ModelFacts
+        from caretbench.inspect.messages import messages_of
+        from caretbench.models import Sampling
+        from caretbench.prompts import choose
+
+        house = bench(
+            suite, data, policy, profile, tuple(sorted((variants or {}).items())), execute, workers, use_cache
+        )  # fmt: skip
+        problem = house.problem(str(state.sample_id))
+        house.golden(problem)  # runs while the model thinks
+        client = cast("ModelClient", ModelFacts(get_model()))
+        asking = Asking(
+            name=client.name,
+            client=client,
+            strategy=choose(client, prompt),
+            sampling=Sampling(max_tokens=max_tokens),
+            prompt_tokens=prompt_tokens,
+        )
+        (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
+        stamp: dict[str, Any] = {
+            "prompt": asking.strategy.key,
+            "budget": asking.settings["budget"],
+            "client": asking.settings["client"],
+        }
+        state.metadata[STAMP] = stamp
+        if wanted.prompt is None:
+            stamp |= {"missing": "unpromptable", "message": wanted.fault}
+            state.completed = True
+            return state
+        state.messages = messages_of(wanted.prompt)
+        last = state.messages[-1]
+        # A provider sees messages, not samples; this also keeps the samples of a problem apart in Inspect's cache.
+        last.metadata = (last.metadata or {}) | {"sample_id": problem.id, "epoch": state.epoch}
+        chosen: dict[str, Any] = {"stop_seqs": list(wanted.prompt.stop)} if wanted.prompt.stop else {}
+        if seed is not None:
+            chosen["seed"] = seed + state.epoch - 1
+        state = await generate(state, tool_calls="none", **chosen)
+        output = state.output
+        refusal = refusal_of(output, output.stop_reason, output.completion)
+        state.metadata[STAMP] = stamp | (
+            {"answered": True} if refusal is None else {"missing": "refused", "message": refusal}
+        )
+        return state
+
+    return solve
