@@ -104,7 +104,9 @@ def run(
     score: Annotated[
         bool, typer.Option("--score/--no-score", help="Score and report after generating.")
     ] = True,
-    probe: Annotated[bool, typer.Option("--probe", help="Ask each model one small thing first.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask each model some short things first: does it see the suffix?")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing.")
     ] = False,
@@ -158,6 +160,7 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
 
     from caretbench.cli import run_plan as plans
     from caretbench.files import describe
+    from caretbench.inspect.options import ClientOptions
     from caretbench.prices import Prices
 
     try:
@@ -186,11 +189,15 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
         )
     except ValidationError as error:
         raise ValueError(f"--{describe(error)}") from None
+    # The address and what is local belong to the models that are measured.
+    graded = reached.model_copy(
+        update={name: ClientOptions.model_fields[name].default for name in plans.OF_THE_MEASURED}
+    )
     models, graders = [], []
     for option in options["model"] or ():
         name, spec = plans.named_spec(option)
         if name == plans.GRADER:
-            graders.append(plans.GraderPlan(plans.named_spec(spec)[0], spec, reached))
+            graders.append(plans.GraderPlan(plans.named_spec(spec)[0], spec, graded))
             continue
         models.append(
             plans.ModelPlan(

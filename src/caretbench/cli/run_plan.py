@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 GRADER = "grader"
 """The role in ``-m grader=SPEC``: this model judges, and is not measured."""
 
+OF_THE_MEASURED = ("base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request")
+"""Options of ``run`` that hold for the models that are measured, and not for graders."""
+
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)
 
 

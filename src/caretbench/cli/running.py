@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from caretbench.cli import scoring as shared
-from caretbench.cli.common import Steps, note, say
+from caretbench.cli.common import Steps, note, say, say_json
 from caretbench.cli.run_plan import GraderPlan, ModelPlan, Plan
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ def carry_out(plan: Plan) -> None:
         Exit: done, but something is missing, or a wish failed.
         ValueError: the plan cannot work.
     """
+    from caretbench.runs import ModelInfo
+
     plan.check()
     clients = Clients(plan)
     with ExitStack() as stack, Steps(quiet=plan.as_json) as steps:
@@ -39,6 +41,8 @@ def carry_out(plan: Plan) -> None:
             stack.enter_context(shared.Sitting(subject, executor if subject.execute else None, steps))
             for subject in plan.subjects
         ]
+        if plan.score:
+            infos += [ModelInfo(model=name, source="baseline") for name in plan.baselines]
         for sitting in sittings:
             sitting.begin(infos)
         spending = purse(plan)
@@ -52,12 +56,21 @@ def carry_out(plan: Plan) -> None:
             for sitting in answered:
                 _score(plan, sitting)
     if plan.score:
-        for sitting in answered:
-            if len(answered) > 1 and not plan.as_json:
-                say(f"\n{sitting.folder.path}")
-            summary = shared.show(sitting.folder, html=plan.html, as_json=plan.as_json)
-            complaints += shared.failures(summary, plan.fail_under)
+        complaints += _show(plan, answered)
     shared.end(complaints)
+
+
+def _show(plan: Plan, sittings: Sequence[shared.Sitting]) -> list[str]:
+    """Print the numbers of every folder; gives what is to be complained of. Several are one list in JSON."""
+    together = plan.as_json and len(plan.subjects) > 1
+    summaries = []
+    for sitting in sittings:
+        if len(sittings) > 1 and not plan.as_json:
+            say(f"\n{sitting.folder.path}")
+        summaries.append(shared.show(sitting.folder, html=plan.html, as_json=plan.as_json, quiet=together))
+    if together:
+        say_json([summary.model_dump(mode="json") for summary in summaries])
+    return [line for summary in summaries for line in shared.failures(summary, plan.fail_under)]
 
 
 # --- clients ----------------------------------------------------------------------------------------------------
@@ -165,15 +178,20 @@ class Clients:
 
 
 def _probe(asking: Asking) -> None:
-    """Ask the model one small thing.
+    """Ask the model some short things, and say what is amiss.
 
     Raises:
         ValueError: it does not answer.
+        MachineError: it cannot be asked.
     """
-    from caretbench.inspect import probe
+    from caretbench.inspect.probe import probe
 
-    for line in probe(asking.client, asking.strategy):
-        note(f"{asking.name}: {line}")
+    report = probe(asking.client, asking.strategy)
+    if not report.answers:
+        raise ValueError(report.warning or f"{asking.name} does not answer")
+    note(f"{asking.name}: the probe got {report.answered} answers to {report.asked} requests")
+    if report.warning:
+        note(report.warning)
 
 
 # --- generating -------------------------------------------------------------------------------------------------

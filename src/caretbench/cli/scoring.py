@@ -257,13 +257,14 @@ def _copy_verdicts(folder: RunFolder, manifest: Manifest) -> None:
 # --- how it ends ------------------------------------------------------------------------------------------------
 
 
-def show(folder: RunFolder, *, html: bool, as_json: bool) -> Summary:
-    """Print the run's numbers and write its page; gives the numbers."""
+def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
+    """Print the run's numbers, unless ``quiet``, and write its page; gives the numbers."""
     from caretbench.cli.report import load, print_summary, summarised, write_html
 
     run = load(folder.path)
     summary = summarised(run)
-    print_summary(summary, form="json" if as_json else "terminal")
+    if not quiet:
+        print_summary(summary, form="json" if as_json else "terminal")
     if html:
         path = write_html(folder.path, run, summary)
         if not as_json:

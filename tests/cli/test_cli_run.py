@@ -1,0 +1,422 @@
+"""`run` as a user meets it: with a model in this process, and with programs and servers outside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench import cli
+from caretbench.cli import running
+from caretbench.cli.run_file import load_run_file
+from caretbench.cli.run_plan import named_spec
+from caretbench.files import DataError
+from caretbench.inspect.options import ClientOptions
+from caretbench.models import ModelRequest, Sampling
+from caretbench.problem import Usage
+from caretbench.runs import RunFolder
+from tests.fakes import FakeClient, Reply, failure
+from tests.model_server import Behaviour, ModelServer, Recorded, drip, error
+
+ONE = ("--select", "language=python,category=low_context", "--no-execute", "--no-html")
+"""Two problems, nothing executed."""
+
+
+class Models:
+    """Stands in for the providers: every model that is opened is a fake one, and is kept here."""
+
+    def __init__(self) -> None:
+        self.opened: list[FakeClient] = []
+        self.options: list[ClientOptions] = []
+        self.reply: Callable[[ModelRequest, int], Reply] = lambda _request, sample: f"answer {sample}"
+        self.fields: dict[str, Any] = {
+            "accepts": ["chat"],
+            "usage": Usage(input_tokens=100, output_tokens=10),
+        }
+
+    def open(self, spec: str, options: ClientOptions) -> FakeClient:
+        client = FakeClient(self.reply, name=spec, **self.fields)
+        self.opened.append(client)
+        self.options.append(options)
+        return client
+
+    @property
+    def asked(self) -> list[tuple[str, int]]:
+        return [sample for client in self.opened for sample in client.samples_asked]
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    found = Models()
+    monkeypatch.setattr(running, "open_client", found.open)
+    return found
+
+
+class Done:
+    def __init__(self, *arguments: str) -> None:
+        result = CliRunner().invoke(cli.app, ["run", *arguments])
+        self.code, self.out, self.err = result.exit_code, result.stdout, result.stderr
+        self.error = result.exception
+
+
+def missing(folder: Path) -> list[str]:
+    return [row.kind for row in RunFolder(folder).missing()]
+
+
+PRICES = '[models."fake/*"]\ninput_per_million = 1000\noutput_per_million = 10000\n'
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> str:
+    path = tmp_path / "prices.toml"
+    path.write_text(PRICES)
+    return str(path)
+
+
+def test_a_run_asks_scores_and_reports(tmp_path: Path, models: Models, prices: str) -> None:
+    folder = tmp_path / "run"
+    done = Done(
+        "devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(folder), "--json", "--prices", prices
+    )
+    assert done.code == 0, done.err
+    columns = json.loads(done.out)["columns"]
+    assert [column["model"] for column in columns] == ["m", "golden", "empty", "stub", "copy-context"]
+    assert columns[0]["samples"] == 2
+    [info] = RunFolder(folder).manifest().models[:1]
+    assert (info.model, info.source, info.settings["prompt"]) == ("m", "model", "chat@1")
+    rows = [row for row in RunFolder(folder).completions() if row.model == "m"]
+    assert {row.parameters for row in rows} == {info.parameters}
+    assert rows[0].cost == pytest.approx(0.2)
+    assert missing(folder) == []
+    asked = len(models.asked)
+    assert Done("devbench", "-m", "m=fake/a", "-n", "3", *ONE, "-o", str(folder)).code == 0
+    assert len(models.asked) - asked == 2
+
+
+def test_the_options_reach_the_model(tmp_path: Path, models: Models) -> None:
+    done = Done(
+        "devbench", "-m", "fake/a", *ONE, "-o", str(tmp_path / "run"), "--preset", "c3-paper", "--top-p", "none",
+        "--seed", "3", "--connections", "2", "--timeout", "9", "--mode", "fast", "--threads", "1", "--base-url",
+        "http://localhost:1/v1", "--one-by-one", "--prompt", "natural", "--no-score",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    sampling = models.opened[-1].asked[0].sampling
+    assert sampling == Sampling(max_tokens=1024, temperature=0, top_p=None, seed=3)
+    assert models.options[-1] == ClientOptions(
+        connections=2,
+        timeout_s=9,
+        mode="fast",
+        threads=1,
+        base_url="http://localhost:1/v1",
+        per_request=False,
+    )
+    assert not (tmp_path / "run" / "scores.jsonl").exists()
+
+
+def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Path, models: Models) -> None:
+    done = Done("devbench", "-m", "fake/a", "-m", "b=fake/b", *ONE, "-o", str(tmp_path / "run"), "--json")
+    assert done.code == 0, done.err
+    assert {"fake/a", "b"} < {column["model"] for column in json.loads(done.out)["columns"]}
+    assert [client.name for client in models.opened] == ["fake/a", "fake/b", "fake/a", "fake/b"]
+    assert all(client.closed for client in models.opened)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("devbench",), "no model: say which with -m"),
+        (("devbench", "-m", "gpt-4o"), "expected PROVIDER/MODEL"),
+        (("devbench", "-m", "grader=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
+        (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
+        (("devbench", "-m", "golden=fake/a"), "is the name of a baseline"),
+        (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
+        (("devbench", "-m", "fake/a", "--temperature", "-1"), "--temperature: Input should be"),
+        (("devbench", "-m", "fake/a", "--mode", "quick"), "--mode: Input should be"),
+        (("devbench", "-m", "fake/a", "--preset", "x"), "unknown preset 'x'; known: devbench-paper"),
+        (("devbench", "-m", "fake/a", "--prompt", "x"), "unknown prompt 'x'"),
+        (("devbench", "-m", "fake/a", "--prompt", "fill"), "fake/a takes chat prompts"),
+        (("devbench", "-m", "fake/a", "--preprocess", "x"), "unknown preprocessor 'x'"),
+        (("devbench", "-m", "fake/a", "--baseline", "x"), "unknown baseline 'x'"),
+        (("devbench", "-m", "fake/a", "--policy", "x"), "unknown truncation policy 'x'"),
+        (("devbench", "-m", "fake/a", "--max-cost", "1"), "no price is known for fake/a"),
+        (("devbench", "-m", "fake/a", "--prices", "/nowhere"), "/nowhere: cannot be read"),
+        (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
+        (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
+        (("nothing.toml",), "nothing.toml: cannot be read"),
+        (("nothing.toml", "-m", "fake/a", "-n", "2"), "--model, --samples (-n): a run file says this itself"),
+    ],
+)
+def test_a_mistake_is_found_before_anything_is_asked_or_written(
+    arguments: tuple[str, ...], complaint: str, tmp_path: Path, models: Models
+) -> None:
+    done = Done(*arguments, "--no-execute", "-o", str(tmp_path / "run"))
+    assert isinstance(done.error, ValueError | KeyError), done.err
+    assert complaint in str(done.error.args[0])
+    assert models.asked == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_runs_folder_is_refused_before_anything_is_asked(tmp_path: Path, models: Models) -> None:
+    assert Done("devbench", "-m", "fake/a", *ONE, "-o", str(tmp_path)).code == 0
+    asked = len(models.asked)
+    done = Done("devbench", "-m", "fake/a", *ONE, "-o", str(tmp_path), "--policy", "raw")
+    assert "holds another run" in str(done.error)
+    assert len(models.asked) == asked
+
+
+def test_what_is_missing_fails_the_run_in_one_line(tmp_path: Path, models: Models) -> None:
+    models.reply = lambda _request, sample: failure("busy") if sample else "fine"
+    done = Done("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path))
+    assert done.code == 1
+    assert (
+        "m: 2 of 4 answers are missing (provider 2): busy; the same command asks for them again" in done.err
+    )
+    assert "errors.jsonl" in done.err
+    models.reply = lambda _request, _sample: "fine"
+    assert Done("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path)).code == 0
+    assert missing(tmp_path) == []
+
+
+def test_where_nothing_was_answered_nothing_is_scored(tmp_path: Path, models: Models) -> None:
+    models.reply = lambda _request, _sample: failure("no such model")
+    done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path))
+    assert (done.code, done.out) == (1, "")
+    assert not (tmp_path / "scores.jsonl").exists()
+
+
+def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str) -> None:
+    # An answer costs 0.2 dollars; its worst case is 800 tokens at a cent each, and the prompt.
+    common = ("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "run"), "--prices", prices)
+    done = Done(*common, "--max-cost", "1")
+    assert done.code == 1
+    assert models.asked == []
+    assert "m: 2 of 2 answers are missing (budget 2): --max-cost is spent; a higher one goes on" in done.err
+    assert missing(tmp_path / "run") == ["budget", "budget"]
+    assert Done(*common, "--max-cost", "40").code == 0
+
+
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
+    tmp_path: Path, models: Models, prices: str
+) -> None:
+    folder = tmp_path / "run"
+    common = ("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(folder), "--prices", prices)
+    done = Done(*common, "--dry-run", "--max-cost", "2")
+    assert done.code == 0, done.err
+    assert "tokens estimated, 3 bytes each: m" in done.out
+    assert "--max-cost $2: does not cover what is expected" in done.out
+    assert models.asked == []
+    assert not folder.exists()
+    [row] = json.loads(Done(*common, "--dry-run", "--json").out)["models"]
+    assert (row["samples_wanted"], row["samples_to_ask"], row["prompts"]) == (4, 4, 2)
+    assert row["worst_output_tokens"] == 4 * 800
+    assert 0 < row["expected_cost"] < row["worst_cost"]
+    assert row["tokens_counted"] is False
+    assert Done(*common, "--no-score").code == 0
+    models.fields["count"] = len
+    [row] = json.loads(Done(*common, "--dry-run", "--json").out)["models"]
+    assert (row["samples_stored"], row["samples_to_ask"], row["worst_cost"]) == (4, 0, 0)
+    assert row["tokens_counted"] is True
+
+
+def test_without_a_price_a_dry_run_says_so(tmp_path: Path, models: Models) -> None:
+    done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "run"), "--dry-run")
+    assert "no price" in done.out
+    assert done.code == 0
+
+
+def test_the_completions_of_a_run_can_be_scored_under_another_policy(tmp_path: Path, models: Models) -> None:
+    assert Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "x")).code == 0
+    stored = [row for row in RunFolder(tmp_path / "x").completions() if row.model == "m"]
+    result = CliRunner().invoke(
+        cli.app,
+        ["score", "devbench", *ONE, "--completions", str(tmp_path / "x" / "completions.jsonl"), "--policy",
+         "first_line", "-o", str(tmp_path / "y")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert [row for row in RunFolder(tmp_path / "y").completions() if row.model == "m"] == stored
+    manifests = [RunFolder(tmp_path / name).manifest() for name in "xy"]
+    assert [manifest.policy for manifest in manifests] == ["syntax@1", "first_line@1"]
+    assert manifests[1].models[-1].settings == manifests[0].models[0].settings
+
+
+# --- run files ----------------------------------------------------------------------------------------------------
+
+RUN_FILE = """
+max_cost = 100.0
+baselines = ["golden"]
+execute = false
+
+[prices."fake/*"]
+input_per_million = 1
+output_per_million = 1
+
+[defaults]
+preset = "devbench-paper"
+sampling = { seed = 5 }
+options = { connections = 3 }
+
+[[models]]
+spec = "fake/a"
+
+[[models]]
+name = "b"
+spec = "fake/b"
+samples = 1
+sampling = { temperature = "none", max_tokens = 50 }
+prompt = "natural"
+
+[[suites]]
+name = "devbench"
+select = "language=python,category=low_context"
+
+[[suites]]
+name = "devbench"
+profile = "paper"
+select = "language=python,category=low_context"
+limit = 1
+"""
+
+
+def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, models: Models) -> None:
+    path = tmp_path / "both.toml"
+    path.write_text(RUN_FILE)
+    done = Done(str(path), "-o", str(tmp_path / "out"), "--no-html", "--dry-run", "--json")
+    assert [row["samples_to_ask"] for row in json.loads(done.out)["models"]] == [10, 5, 2, 1]
+    done = Done(str(path), "-o", str(tmp_path / "out"), "--no-html")
+    assert done.code == 0, done.err
+    folders = sorted(entry.name for entry in (tmp_path / "out").iterdir())
+    assert folders == ["devbench-starter-default", "devbench-starter-paper"]
+    for name in folders:
+        manifest = RunFolder(tmp_path / "out" / name).manifest()
+        assert [info.model for info in manifest.models] == ["fake/a", "b", "golden"]
+    counts = [len(client.samples_asked) for client in models.opened if client.asked]
+    assert counts == [15, 3]
+    assert models.opened[-1].asked[0].sampling == Sampling(max_tokens=50, temperature=None, seed=5)
+    assert models.options[-1].connections == 3
+    asked = len(models.asked)
+    done = Done(str(path), "-o", str(tmp_path / "out"), "--no-html", "--json")
+    assert len(models.asked) == asked
+    assert [len(summary["columns"]) for summary in json.loads(done.out)] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("max_cost = 100.0", "max_costs = 100.0"), "max_costs: Extra inputs are not permitted"),
+        (('spec = "fake/a"', 'name = "a"'), "models.0.spec: Field required"),
+        (('spec = "fake/a"', 'spec = "a"'), "models.0.spec: 'a' names no model"),
+        (("seed = 5", "seeds = 5"), "defaults.sampling.seeds: Extra inputs"),
+        (("max_tokens = 50", "max_tokens = 0"), "models.1.sampling.max_tokens: Input should be"),
+        (("connections = 3", "connection = 3"), "models.0.options.connection: Extra inputs"),
+        (('preset = "devbench-paper"', 'preset = "x"'), "models.0.preset: unknown preset 'x'"),
+        (('profile = "paper"', 'profile = "x"'), "suites.1: --profile 'x'"),
+        (('name = "devbench"\nprofile', 'name = "x"\nprofile'), "suites.1: unknown suite 'x'"),
+        (("input_per_million = 1", "input_per_million = -1"), "prices"),
+        (("[[suites]]", "[[suits]]"), "suits: Extra inputs"),
+        (("max_cost = 100.0", "max_cost = "), "not TOML"),
+    ],
+)
+def test_a_faulty_run_file_names_itself_and_the_key(
+    tmp_path: Path, change: tuple[str, str], complaint: str
+) -> None:
+    path = tmp_path / "faulty.toml"
+    assert change[0] in RUN_FILE
+    path.write_text(RUN_FILE.replace(*change))
+    with pytest.raises(DataError, match="faulty") as caught:
+        load_run_file(path)
+    assert complaint in str(caught.value)
+
+
+def test_two_suites_in_one_folder_are_refused(tmp_path: Path, models: Models) -> None:
+    path = tmp_path / "same.toml"
+    path.write_text(RUN_FILE.replace('profile = "paper"', "") + "\n")
+    assert "two suites write to" in str(Done(str(path), "-o", str(tmp_path / "out")).error)
+    path.write_text(RUN_FILE.replace('profile = "paper"', 'folder = "small"'))
+    assert Done(str(path), "-o", str(tmp_path / "out"), "--no-html").code == 0
+    assert (tmp_path / "out" / "small" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("openai/gpt-4o-mini", ("openai/gpt-4o-mini", "openai/gpt-4o-mini")),
+        ("mini=openai/gpt-4o-mini", ("mini", "openai/gpt-4o-mini")),
+        ("command/my-completer --mode=fast", ("command/my-completer --mode=fast",) * 2),
+        ("c=command/my-completer --a=b", ("c", "command/my-completer --a=b")),
+        ("gguf//models/a=b.gguf", ("gguf//models/a=b.gguf",) * 2),
+    ],
+)
+def test_names_of_models(option: str, expected: tuple[str, str]) -> None:
+    assert named_spec(option) == expected
+
+
+# --- real processes -----------------------------------------------------------------------------------------------
+
+
+def command(server: ModelServer, folder: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "caretbench", "run", "devbench", "-m", "m=openai/gpt-4o-mini", "--base-url",
+        f"{server.url}/v1", *ONE, "-o", str(folder), *more,
+    ]  # fmt: skip
+
+
+KEY = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
+
+
+@pytest.mark.slow
+def test_a_wrong_key_is_one_line_and_stands_nowhere(tmp_path: Path) -> None:
+    refusals = [error(401, f"Incorrect API key provided: {KEY['OPENAI_API_KEY']}", code="invalid_api_key")]
+    with ModelServer(refusals * 10) as server:
+        done = subprocess.run(
+            command(server, tmp_path / "run"), env={**os.environ, **KEY}, capture_output=True, text=True, check=False
+        )  # fmt: skip
+    assert done.returncode == 1
+    complaints = [line for line in done.stderr.splitlines() if "Incorrect API key" in line]
+    assert len(complaints) == 1
+    assert complaints[0].startswith("m: 2 of 2 answers are missing (")
+    assert "Traceback" not in done.stderr
+    written = [path.read_text() for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert KEY["OPENAI_API_KEY"] not in done.stdout + done.stderr + "".join(written)
+    assert len(missing(tmp_path / "run")) == 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    hurry = threading.Event()
+
+    def script(_request: Recorded) -> Behaviour | None:
+        return None if hurry.is_set() else drip(0.2)
+
+    with ModelServer(script) as server:
+        line = command(server, folder.path, "-n", "6", "--connections", "1", "--one-by-one", "--no-score")
+        process = subprocess.Popen(
+            line, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        deadline = time.monotonic() + 60
+        while len(list(folder.completions())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+        assert process.returncode == 130, complaint
+        assert "the same command goes on" in complaint
+        assert "Traceback" not in complaint
+        kept = list(folder.completions())
+        assert 2 <= len(kept) < 12
+        hurry.set()
+        before = len(server.requests)
+        done = subprocess.run(line, env={**os.environ, **KEY}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) - before == 12 - len(kept)
+    assert list(folder.completions())[: len(kept)] == kept
+    assert list(folder.missing()) == []
