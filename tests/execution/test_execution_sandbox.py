@@ -7,8 +7,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from caretbench.execution import walls
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.seccomp import MACHINES, seccomp_filter
 from caretbench.execution.supervisor import SandboxResult
-from caretbench.execution.types import Limits
+from caretbench.execution.types import Limits, Warm
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -25,14 +26,22 @@ PYTHON = walls.launcher_interpreter()[0]
 SMALL = Limits(wall_s=20, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)
 
 
-@pytest.fixture(scope="module")
-def box() -> Sandbox:
+class WarmSandbox(Sandbox):
+    """A sandbox whose every program runs in walls inside warm ones, where nothing forbids it."""
+
+    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
+        return super().run(argv, **{"warm": Warm(), **options})
+
+
+@pytest.fixture(scope="module", params=["cold", "warm"])
+def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    sandbox = Sandbox() if request.param == "cold" else WarmSandbox()
     try:
-        made = Sandbox()
-        made.probe()
+        sandbox.probe()
     except SandboxUnavailable as error:
         pytest.skip(str(error))
-    return made
+    yield sandbox
+    sandbox.close()
 
 
 def run(

@@ -171,6 +171,11 @@ class ResultCache:
 
     # --- artefacts --------------------------------------------------------------------------------------------
 
+    @property
+    def artefacts_root(self) -> Path:
+        """The folder that holds all compiled programs."""
+        return self._artefacts
+
     def artefact(self, key: str) -> Path | None:
         """The compiled program's folder, or None where it is not there."""
         place = self._place(key)

@@ -18,6 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 PR_SET_DUMPABLE = 4
@@ -72,8 +73,13 @@ def free_descriptor(taken: int, wish: int) -> int:
     return wish
 
 
-def run_program(job: dict[str, Any], gate_in: int | None, gate_out: int | None) -> None:
-    """In the child: set the bounds and become the program."""
+def run_program(
+    job: dict[str, Any],
+    gate_in: int | None,
+    gate_out: int | None,
+    before: Callable[[], None] | None = None,
+) -> None:
+    """In the child: set the bounds and become the program. Returns where the program is to run in this interpreter."""
     for name, soft, hard in job["rlimits"]:
         number = getattr(resource, name)
         ceiling = resource.getrlimit(number)[1]
@@ -87,6 +93,13 @@ def run_program(job: dict[str, Any], gate_in: int | None, gate_out: int | None) 
         signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
     os.chdir(job["directory"])
+    if before is not None:
+        before()
+    if job.get("forked"):
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv[:] = job["argv"]
+        return
     try:
         os.execvpe(job["argv"][0], job["argv"], environment)
     except OSError as error:
@@ -94,12 +107,11 @@ def run_program(job: dict[str, Any], gate_in: int | None, gate_out: int | None) 
     os._exit(127)
 
 
-def main() -> None:
-    """Do one job."""
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no writing into this process through /proc/1/mem
-    job = marshal.loads(read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big")))
+def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
+    """Do one job and write what became of it; ``before`` is the last thing in the program's process before it starts.
+
+    Returns in the program's own process alone, where the program is a harness that runs in this interpreter.
+    """
     place(job["files"])
     display = start_display(job["display"]) if job["display"] else None
     if job["display"] and display is None:
@@ -119,7 +131,8 @@ def main() -> None:
     os.write(channel, b'{"started": true}\n')
     child = os.fork()
     if child == 0:
-        run_program(job, gate_in, gate_out)
+        run_program(job, gate_in, gate_out, before)
+        return
     if gate_in is not None and gate_out is not None:
         os.close(gate_in)
         os.close(gate_out)
@@ -146,4 +159,21 @@ def main() -> None:
     os._exit(0)
 
 
-main()
+def read_job(channel: int) -> dict[str, Any]:
+    """The job that the supervisor sends."""
+    job: dict[str, Any] = marshal.loads(
+        read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big"))
+    )
+    return job
+
+
+def main() -> None:
+    """Do one job."""
+    channel = int(sys.argv[1])
+    os.set_inheritable(channel, False)
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no writing into this process through /proc/1/mem
+    work(channel, read_job(channel))
+
+
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,7 @@ class Runner:
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
         self.sandbox = sandbox
+        self.sandbox.keep_warm(cache.artefacts_root)
         self._cache = cache
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
@@ -168,6 +169,7 @@ class Runner:
                 limits=request.limits,
                 sentinel=request.profile == "default",
                 display="display" in request.needs,
+                warm=plan.warm,
             )
         except OSError as error:
             return ExecutionResult(

@@ -14,10 +14,12 @@ import os
 import posixpath
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -26,7 +28,7 @@ from pathlib import Path
 from caretbench.errors import MachineError
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
-from caretbench.execution.types import Isolation, Limits
+from caretbench.execution.types import Isolation, Limits, Warm
 from caretbench.execution.walls import (
     DEFAULT_ENVIRONMENT,
     HOME,
@@ -40,6 +42,7 @@ from caretbench.execution.walls import (
     reachable_by_others,
     wall_arguments,
 )
+from caretbench.execution.warm import Workers
 
 __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server"]
 
@@ -109,6 +112,8 @@ class Sandbox:
         self._filter = seccomp_filter()
         self._isolation: Isolation | None = None
         self._interrupted = threading.Event()
+        self._workers = Workers()
+        weakref.finalize(self, self._workers.close)
 
     # --- what is known of the walls -----------------------------------------------------------------------
 
@@ -162,6 +167,7 @@ class Sandbox:
         stdin: bytes | None = None,
         display: bool = False,
         directory: str = WORK,
+        warm: Warm | None = None,
     ) -> SandboxResult:
         """Run one program in fresh walls and wait for its end.
 
@@ -183,6 +189,8 @@ class Sandbox:
             stdin: Standard input; ``/dev/null`` by default.
             display: Start an X server inside first.
             directory: Working directory inside.
+            warm: Build the walls inside a sandbox that stands already, where this machine can; nothing may be
+                writable then, and there is no standard input.
 
         Raises:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
@@ -216,6 +224,10 @@ class Sandbox:
             "descriptors": _random_descriptors(limits.nofile),
             "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
         }  # fmt: skip
+        if warm is not None and not folders and stdin is None:
+            result = self._run_warm(warm, job, binds, limits, wall_s, dropped)
+            if result is not None:
+                return result
         data = marshal.dumps(job, 2)
         with ExitStack() as stack:
             opened: list[int] = []
@@ -261,6 +273,51 @@ class Sandbox:
             supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s, self._interrupted)
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             return supervisor.result(begin, self._walls(dropped))
+
+    def _run_warm(
+        self,
+        warm: Warm,
+        job: Mapping[str, object],
+        binds: Mapping[str, str],
+        limits: Limits,
+        wall_s: float | None,
+        dropped: bool,
+    ) -> SandboxResult | None:
+        """The same behind walls inside warm ones; None where there are none, and the program was not started."""
+        if self._binary is None or self._filter is None:
+            return None
+        ready = self._workers.job(warm, job, binds, tmp_bytes=limits.tmp_mb << 20, dropped=dropped)
+        with self._workers.lease(ready.key, self._binary, self._filter) as worker:
+            program = worker.start() if worker is not None else None
+            if worker is None or program is None:
+                if worker is not None and not worker.ended:
+                    self._workers.refuse(ready.key)  # this kernel builds no walls inside walls
+                return None
+            begin = time.monotonic()
+            data = marshal.dumps(ready.job, 2)
+            supervisor = Supervisor(
+                program, program.channel, limits, wall_s or limits.wall_s, self._interrupted, helpers=0
+            )
+            try:
+                supervisor.supervise(len(data).to_bytes(8, "big") + data)
+                result = supervisor.result(begin, self._walls(dropped))
+            finally:
+                program.close()
+            # All behind its walls is killed with a worker, in any order: a program may look killed by itself.
+            torn = (
+                result.exit_code is None and result.signal in (None, signal.SIGKILL) and result.killed is None
+            )
+            if torn and result.error is None and worker.ends():
+                return result.model_copy(update={"error": "the sandbox that it ran in ended"})
+            return result
+
+    def keep_warm(self, artefacts: Path) -> None:
+        """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
+        self._workers.artefacts = artefacts
+
+    def close(self) -> None:
+        """End the warm sandboxes; they come again when they are asked for."""
+        self._workers.close()
 
     def _walls(self, dropped: bool) -> Isolation:
         return Isolation(

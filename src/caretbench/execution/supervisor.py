@@ -7,10 +7,9 @@ import json
 import os
 import selectors
 import socket
-import subprocess
 import threading
 import time
-from typing import Any, Literal
+from typing import IO, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -80,17 +79,36 @@ class _Capture:
         return Output(text=text, bytes_total=self.total, truncated=truncated)
 
 
+class SandboxedProcess(Protocol):
+    """What the supervisor holds of a sandbox: its first process seen from outside, and its output."""
+
+    pid: int
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def kill(self) -> None:
+        """End everything behind the walls."""
+        ...
+
+    def wait(self) -> int:
+        """Until it is gone."""
+        ...
+
+
 class Supervisor:
     """Reads what a running sandbox says, watches what it uses, and ends it when it has too much."""
 
     def __init__(
         self,
-        process: subprocess.Popen[bytes],
+        process: SandboxedProcess,
         channel: socket.socket,
         limits: Limits,
         wall_s: float,
         interrupted: threading.Event,
+        helpers: int = 1,
     ) -> None:
+        """``helpers``: how many processes below ``process`` are ours."""
+        self._helpers = helpers
         self._interrupted = interrupted
         self._process = process
         self._channel = channel
@@ -174,7 +192,7 @@ class Supervisor:
         if self._started_at is None or self._killed is not None:
             return
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
-        self._processes = max(self._processes, usage.processes - 1)
+        self._processes = max(self._processes, usage.processes - self._helpers)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)
         self._cpu_s = max(self._cpu_s, usage.cpu_s)
         if usage.processes > self._limits.pids + 2:

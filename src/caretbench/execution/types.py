@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -127,6 +127,20 @@ class CompileResult(Frozen):
     compile_s: float = 0.0
 
 
+class Warm(NamedTuple):
+    """How a program can be run in a sandbox that stands already.
+
+    Args:
+        harness: Text of a Python harness that runs in the forked interpreter; empty: the program is executed.
+        modules: What the interpreter imports beforehand.
+        packages: ``bundled`` where the bundle alone provides packages, else ``system``.
+    """
+
+    harness: str = ""
+    modules: tuple[str, ...] = ()
+    packages: str = "system"
+
+
 class RunPlan(Frozen):
     """How a compiled program is started inside the sandbox."""
 
@@ -134,6 +148,7 @@ class RunPlan(Frozen):
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
+    warm: Warm = Warm()
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -111,6 +111,7 @@ def wall_arguments(
     writable: Mapping[str, str],
     descriptors: Mapping[str, int],
     seccomp: int | None,
+    folders: Sequence[str] = (),
 ) -> list[str]:
     """Bubblewrap's options.
 
@@ -120,6 +121,7 @@ def wall_arguments(
         writable: The same, writable: only for a compiler's artefact folders.
         descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
         seccomp: Descriptor of the system call filter.
+        folders: Empty folders, to mount on.
     """
     arguments = [
         "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
@@ -132,6 +134,8 @@ def wall_arguments(
         "--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp",
         "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,
     ]  # fmt: skip
+    for folder in folders:
+        arguments += ["--dir", folder]
     for inside, descriptor in descriptors.items():
         arguments += ["--ro-bind-data", str(descriptor), inside]
     arguments += [*_pairs("--ro-bind", read_only), *_pairs("--bind", writable)]

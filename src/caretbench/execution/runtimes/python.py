@@ -10,7 +10,7 @@ from typing import ClassVar
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.runtimes.base import Runtime, fingerprint, harness_file, tool_version
 from caretbench.execution.sandbox import HOME, WORK
-from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Status, Toolchain
+from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Status, Toolchain, Warm
 from caretbench.execution.walls import launcher_interpreter
 
 PROGRAM = "main.py"
@@ -32,6 +32,24 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
 }
+
+
+_LIGHT = (
+    "abc", "argparse", "asyncio", "base64", "collections", "contextlib", "copy", "csv", "dataclasses", "datetime",
+    "decimal", "enum", "functools", "hashlib", "heapq", "inspect", "io", "itertools", "json", "logging", "math",
+    "operator", "os", "pathlib", "queue", "random", "re", "shutil", "sqlite3", "statistics", "string", "subprocess",
+    "tempfile", "textwrap", "threading", "time", "traceback", "types", "typing", "unittest", "unittest.mock", "uuid",
+    "weakref",
+)  # fmt: skip
+_HEAVY = ("numpy", "pandas", "matplotlib.pyplot", "scipy", "requests")
+_WANTS_HEAVY = re.compile(
+    r"^\s*(?:import|from)\s+(?:numpy|pandas|matplotlib|scipy|pylab|seaborn)\b", re.MULTILINE
+)
+
+
+def _modules(source: str) -> tuple[str, ...]:
+    """What a forked interpreter has imported already: programs find it in a moment, and have it to themselves."""
+    return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
 
 
 def _raised(names: str) -> re.Pattern[str]:
@@ -66,10 +84,14 @@ class PythonRuntime(Runtime):
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
-        harnessed = ("-c", harness_file("python_harness.py"), f"{WORK}/{PROGRAM}")
+        harness = harness_file("python_harness.py")
         packages = "bundled" if bundle is not None else "system"
+        paper = request.profile == "paper"
         return RunPlan(
-            argv=(interpreter, *((PROGRAM,) if request.profile == "paper" else (*harnessed, packages))),
+            argv=(interpreter, PROGRAM)
+            if paper
+            else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
+            warm=Warm() if paper else Warm(harness, _modules(request.source), packages),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

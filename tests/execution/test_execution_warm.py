@@ -1,0 +1,171 @@
+"""Programs in sandboxes that stand already: as apart from each other as in sandboxes of their own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution import walls, warm
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.sandbox import Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
+from caretbench.execution.warm import Worker, Workers
+
+pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+PYTHON = walls.launcher_interpreter()[0]
+LIMITS = Limits(wall_s=30, cpu_s=10)
+
+
+@pytest.fixture
+def box() -> Iterator[Sandbox]:
+    sandbox = Sandbox()
+    try:
+        sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield sandbox
+    sandbox.close()
+
+
+def run(box: Sandbox, program: str, **options: bool) -> SandboxResult:
+    return box.run([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options)  # type: ignore[arg-type]
+
+
+def python(source: str, identity: str = "a") -> ExecutionRequest:
+    return ExecutionRequest(id=identity, language="python", source=source, limits=LIMITS)
+
+
+def workers(box: Sandbox) -> list[Worker]:
+    found: Workers = box._workers
+    return list(found._workers.values())
+
+
+def test_programs_find_nothing_of_each_other(box: Sandbox) -> None:
+    leave = (
+        "import os, subprocess\n"
+        "for place in ('/tmp/left', '/dev/shm/left', '/tmp/work/left', '/tmp/home/left'): open(place, 'w').write('x')\n"
+        "subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+    )
+    assert run(box, leave).ok
+    look = (
+        "import os\n"
+        "print([os.listdir(place) for place in ('/tmp', '/dev/shm', '/tmp/work', '/tmp/home', '/run/artefacts')])\n"
+        "print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit()))\n"
+    )
+    seen = run(box, look).stdout.text.splitlines()
+    assert sorted(seen[0]) == sorted("[['work', 'home'], [], [], [], []]") or seen[0] == (
+        "[['home', 'work'], [], [], [], []]"
+    )
+    assert seen[1] == "[1, 2]"
+
+
+def test_programs_at_the_same_time_have_a_network_and_processes_of_their_own(box: Sandbox) -> None:
+    serve = (
+        "import os, socket, time\n"
+        "s = socket.socket(); s.bind(('127.0.0.1', 8080)); s.listen(); time.sleep(0.5)\n"
+        "c = socket.create_connection(('127.0.0.1', 8080)); print('connected', os.getpid())\n"
+    )
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: run(box, serve), range(4)))
+    assert [result.stdout.text for result in results] == ["connected 2\n"] * 4
+    assert len(workers(box)) == 1
+
+
+def test_a_worker_that_dies_takes_no_verdict_with_it(box: Sandbox, tmp_path: Path) -> None:
+    executor = LocalExecutor(2, sandbox=box, cache=ResultCache(tmp_path))
+    done = threading.Event()
+
+    def kill_workers() -> None:
+        for _ in range(2):  # a program is started three times at most
+            while not workers(box) and not done.is_set():
+                time.sleep(0.01)
+            time.sleep(0.4)
+            for worker in workers(box):
+                worker._process.kill()
+
+    killer = threading.Thread(target=kill_workers)
+    killer.start()
+    slow = [
+        python(f"import time\ntime.sleep(0.3)\nassert {number} % 5\n", str(number)) for number in range(20)
+    ]
+    results = list(executor.submit(slow))
+    done.set()
+    killer.join()
+    wrong = {int(result.id): result for result in results if result.status is not Status.PASSED}
+    assert set(wrong) == {0, 5, 10, 15}, wrong
+    assert {result.status for result in results} == {Status.PASSED, Status.FAILED}
+
+
+def test_a_worker_is_replaced_in_time(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "PROGRAMS_PER_WORKER", 3)
+    seen = set()
+    for _ in range(7):
+        assert run(box, "pass").ok
+        seen |= {worker._process.pid for worker in workers(box)}
+    assert len(seen) == 3
+
+
+def test_a_program_that_ends_its_walls_leaves_the_worker_alone(box: Sandbox) -> None:
+    killed = run(box, "import os, signal\nos.kill(0, signal.SIGKILL)\n")
+    assert (killed.error, killed.signal) == (None, 9)
+    assert run(box, "print(1)").stdout.text == "1\n"
+    assert len(workers(box)) == 1
+
+
+def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Worker, "start", lambda _self: None)
+    for _ in range(2):
+        assert run(box, "print(1)").stdout.text == "1\n"
+    assert box._workers._refused
+
+
+def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(
+    box: Sandbox, tmp_path: Path
+) -> None:
+    executor = LocalExecutor(2, sandbox=box, cache=ResultCache(tmp_path))
+    source = (
+        "import random, sys, time, uuid\n"
+        "print(random.random(), uuid.uuid4())\n"
+        "assert time.process_time() < 1\n"
+        "assert sys.argv == ['/tmp/work/main.py'] and __name__ == '__main__'\n"
+        "assert 'caretbench' not in ' '.join(sys.modules) and not hasattr(__builtins__, 'left')\n"
+        "import builtins; builtins.left = True\n"
+        "# {}\n"
+    )
+    results = list(executor.submit(python(source.format(number), str(number)) for number in range(3)))
+    assert [result.status for result in results] == [Status.PASSED] * 3, results[0].stderr
+    assert len({result.stdout.text for result in results}) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [
+        ("import atexit, os\natexit.register(lambda: os._exit(0))\nassert False\n", Status.INCOMPLETE),
+        ("import sys\nsys.exit(0)\n", Status.INCOMPLETE),
+        ("import sys\nsys.exit(3)\n", Status.RUNTIME_ERROR),
+        ("import os\nos._exit(0)\n", Status.INCOMPLETE),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", Status.RUNTIME_ERROR),
+        ("assert False\n", Status.FAILED),
+        ("import no_such_module\n", Status.UNRESOLVED_IMPORT),
+        ("def broken(:\n", Status.COMPILE_ERROR),
+        ("import threading\nthreading.Thread(target=lambda: print('later')).start()\n", Status.PASSED),
+        ("import threading, os\nthreading.Thread(target=lambda: os._exit(1)).start()\n", Status.RUNTIME_ERROR),
+        ("import multiprocessing as m\np = m.Process(target=print); p.start(); p.join()\n"
+         "assert p.exitcode == 0\n", Status.PASSED),
+        ("x = bytearray(3 << 30)\n", Status.OUT_OF_MEMORY),
+    ],
+)  # fmt: skip
+def test_forked_interpreters_end_as_fresh_ones_do(
+    box: Sandbox, tmp_path: Path, source: str, status: Status
+) -> None:
+    [result] = LocalExecutor(1, sandbox=box, cache=ResultCache(tmp_path)).submit([python(source)])
+    assert result.status is status, result.stderr
