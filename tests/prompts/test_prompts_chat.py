@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from prompt_samples import CARETS, EVERYTHING, as_text
 
 from caretbench.extraction import policy
 from caretbench.languages import language, languages
-from caretbench.problem import Caret, ContextFile
+from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
 from caretbench.prompts.chat import Chat
 from caretbench.prompts.marks import fence, following, marker, place, tags
@@ -21,6 +22,7 @@ from caretbench.prompts.natural import Natural
 from caretbench.prompts.released import MARKER, DevBenchPaper
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
+from caretbench.suites import suite
 from caretbench.syntax.faults import fits
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -179,6 +181,33 @@ def test_a_cut_prompt_fits_and_keeps_what_is_near_the_caret(name: str) -> None:
     assert sum(len(message.text) + 1 for message in prompt.messages) - 1 <= size
     assert "line_199 = 199\n" in prompt.messages[1].text
     assert "line_0 = 0\n" not in prompt.messages[1].text.partition("line_199")[0]
+
+
+@given(LANGUAGES, CHATTY, CHATTY, st.integers(min_value=1500, max_value=3500))
+def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, tokens: int) -> None:
+    caret = Caret(language=name, prefix=prefix * 20, suffix=suffix * 20)
+    for entry in (Chat(), Natural()):
+        try:
+            system, user = entry.render(caret, Budget(tokens, len)).messages
+        except UnpromptableError:
+            continue
+        assert len(system.text) + len(user.text) < tokens
+        mark = marker(caret, language(name)) if entry.name == "chat" else "</prefix"
+        assert user.text[: user.text.rindex(mark)].endswith(caret.prefix[-1:])
+
+
+@pytest.mark.parametrize("name", ["chat", "natural", "left-to-right", "fill", "devbench-paper"])
+def test_hidden_text_is_in_no_prompt(name: str) -> None:
+    hiding = 0
+    for problem in suite("devbench").load("starter").problems:
+        assert isinstance(problem.splice, InlineSplice)
+        before = problem.splice.before.removesuffix(problem.caret.prefix).strip()
+        after = problem.splice.after.removeprefix(problem.caret.suffix).strip()
+        hiding += bool(before or after)
+        prompt = strategy(name).render(problem.caret, EVERYTHING).model_dump_json()
+        for hidden in (before, after, problem.reference.strip()):
+            assert not hidden or json.dumps(hidden, ensure_ascii=False)[1:-1] not in prompt
+    assert hiding >= 60
 
 
 def test_a_cut_prompt_says_so() -> None:
