@@ -53,7 +53,7 @@ def test_a_suffix_that_is_honoured() -> None:
     assert report.warning is None
     assert not report.left_to_right_only
     assert report.deterministic
-    assert (report.asked, report.answered) == (18, 18)
+    assert (report.asked, report.answered) == (15, 15)
     assert "honoured: 10 of 10 answers" in report.render()
 
 
@@ -111,7 +111,7 @@ def test_a_suffix_that_is_refused() -> None:
     report = probe(client, strategy("fill"))
     assert report.suffix == "refused"
     assert report.failure == "no `suffix` here"
-    assert report.answered == len(items())
+    assert report.answered == 2
     assert report.left_to_right_only
 
 

@@ -16,8 +16,9 @@ _SHOWN = 400
 class ProviderError(Exception):
     """No answer. The message holds no key, and fits one line.
 
-    ``status_code`` is the HTTP status where there was one; ``again`` says whether another try may help, and
-    ``retry_after`` after how many seconds the server wants it. ``kind`` is the word for ``errors.jsonl``.
+    ``message`` is the text without the HTTP status, ``status_code`` the status where there was one; ``again`` says
+    whether another try may help, and ``retry_after`` after how many seconds the server wants it. ``kind`` is the word
+    for ``errors.jsonl``.
     """
 
     def __init__(
@@ -29,7 +30,8 @@ class ProviderError(Exception):
         retry_after: float | None = None,
         kind: FailureKind | None = None,
     ) -> None:
-        super().__init__(one_line(redact(message)))
+        self.message = one_line(redact(message))
+        super().__init__(f"HTTP {status_code}: {self.message}" if status_code else self.message)
         self.status_code = status_code
         self.again = again
         self.retry_after = retry_after

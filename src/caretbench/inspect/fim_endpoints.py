@@ -288,7 +288,7 @@ class FimEndpointAPI(ModelAPI):
         except ProviderError:
             said = data[:2000].decode("utf-8", "replace")
         hints = [hint.message for hint in self.shape.hints if hint.applies(status, said)]
-        parts = [f"HTTP {status} from {response.request.url}: {said.strip()[:400] or 'no word'}", *hints]
+        parts = [f"{response.request.url} says: {said.strip()[:400] or 'no word'}", *hints]
         return ProviderError(
             self._safe("; ".join(parts)),
             status_code=status,

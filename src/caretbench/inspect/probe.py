@@ -18,11 +18,12 @@ from caretbench.problem import Caret
 from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 _HONOURED = 0.5  # of the answers begin with the name that only the suffix tells
+_WITHOUT = 2  # prefixes are asked without a suffix too, for comparison
 _IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
 
 
 def probe(client: ModelClient, strategy: Strategy) -> ProbeReport:
-    """Some 18 short requests, and what they show. Never raises because of what the model does.
+    """Some 14 short requests, and what they show. Never raises because of what the model does.
 
     Whether n samples come by one request can only be seen where the client asks so (``per_request``).
 
@@ -58,6 +59,7 @@ def _requests(client: ModelClient, strategy: Strategy) -> list[ModelRequest]:
         )
         for number, item in enumerate(items())
         for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
+        if case != "none" or number < _WITHOUT
     ]
 
 

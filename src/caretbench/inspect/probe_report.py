@@ -18,7 +18,7 @@ from caretbench.problem import Row
 Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
 """What becomes of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
 
-MAX_TOKENS = 48
+MAX_TOKENS = 32
 """Of each answer."""
 
 
@@ -112,11 +112,14 @@ class ProbeReport(Row):
         lines = [f"{self.model}, asked by {self.prompt}"]
         lines += [f"  {name:<{width}}  {finding}" for name, finding in rows]
         lines += [f"  ! {self.warning}"] if self.warning else []
+        if not self.answers:
+            return "\n".join(lines) + "\n"
         if self.evidence:
             lines += ["", "Evidence: the answer to each prefix, by what the suffix wants there"]
         for item in self.evidence:
             lines.append(f"  {_shown(item.prefix[-40:])}")
-            cases = [*zip(item.wanted, item.answers, strict=True), ("(no suffix)", item.without)]
+            cases = [*zip(item.wanted, item.answers, strict=True)]
+            cases += [("(no suffix)", item.without)] if item.without is not None else []
             lines += [f"    {wanted:<14} {_shown(answer)}" for wanted, answer in cases]
         return "\n".join(lines) + "\n"
 
