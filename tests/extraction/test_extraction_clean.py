@@ -48,6 +48,22 @@ def test_code_of_a_template_is_no_literal(before: str, after: str, language: str
     assert clean("```\n    int a = 1;\n```", Surroundings(before, after, language)).text == "    int a = 1;"
 
 
+DOCSTRING = Surroundings('def f(a):\n    """', '"""\n    return a + 1\n', "python")
+EXAMPLE = "Adds one.\n\n```python\nf(1)\n```\n"
+
+
+@pytest.mark.parametrize("text", ["```python\nAdds one.\n```", "\n```py\nAdds one.\n```\n"])
+def test_the_form_that_prompts_ask_for_is_taken_off_in_a_comment_too(text: str) -> None:
+    assert clean(text, DOCSTRING).text == "Adds one."
+
+
+@pytest.mark.parametrize(
+    "text", [EXAMPLE, "```\nf(1)\n```", "```text\nf(1)\n```", f"```python\n{EXAMPLE}\n```", "```python\nf(1)"]
+)
+def test_other_fences_in_a_comment_belong_to_it(text: str) -> None:
+    assert clean(text, DOCSTRING).text == text
+
+
 def test_script_fences_are_not_taken_for_templates() -> None:
     assert clean("```js\nreturn a + 1;\n```", SCRIPT).text == "return a + 1;"
     assert clean("```javascript\nreturn a + 1;\n```\nDone.", SCRIPT).text == "return a + 1;"

@@ -1,7 +1,8 @@
 """Take off what a chat model wraps around code: reasoning, fences, chatter. Code stays untouched.
 
 Every step here is conservative: a text without its mark is not even parsed, and nothing is taken off where
-the caret stands inside a string or comment, because there prose and fences are as good as code.
+the caret stands inside a string or comment, because there prose and fences are as good as code. (The exception is an
+answer that is one fenced block and nothing else, and names the language: that form is what prompts ask for.)
 """
 
 from __future__ import annotations
@@ -122,9 +123,20 @@ def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
     return next((block.code for block in found if _speaks(block.word, language)), found[0].code)
 
 
+def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool:
+    """Whether a text is one block that names the language, and nothing else.
+
+    So models answer that are asked for a fence. A comment that were nothing but a fenced example would look the
+    same, and does not occur.
+    """
+    if len(fences) != 2 or not fences[0]["word"] or not _speaks(fences[0]["word"], language):
+        return False
+    return not (text[: fences[0].start()] + text[fences[1].end() :]).strip()
+
+
 def _without_fences(text: str, around: Surroundings) -> str:
     fences = list(_FENCE.finditer(text)) if "```" in text else []
-    if not fences or caret_in_literal(around, text):
+    if not fences or (not _is_one_block(text, fences, around.language) and caret_in_literal(around, text)):
         return text
     if text[: fences[0].start()].strip():
         # A fence further down may belong to a docstring or template of the code itself. (A leading one never does,
