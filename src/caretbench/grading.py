@@ -11,8 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue
-
+from caretbench.asking import prompt_text
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, sha256_json, write_rows
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
@@ -20,13 +19,15 @@ from caretbench.judging.criteria import Criterion
 from caretbench.judging.missing import JudgementKey, MissingJudgement, missing_judgements
 from caretbench.judging.missing import errors_path as errors_path
 from caretbench.judging.parsing import parse
-from caretbench.judging.prompting import render
+from caretbench.judging.prompting import render, settings_of
 from caretbench.judging.subjects import Subject, subjects
 from caretbench.models import ChatPrompt, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling
 from caretbench.prices import FREE, Price, Purse
 from caretbench.problem import Judgement, Problem, Profile
 from caretbench.runs import ModelInfo, RunFolder
 from caretbench.secrets import redact
+
+_CHAT_FRAME = 32
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many judgements were added, and the total where it is known."""
@@ -54,18 +55,6 @@ class GradingResult:
     def complete(self) -> bool:
         """Whether every judgement that was wanted is there."""
         return not (self.unreadable or self.failed or self.not_asked)
-
-
-def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
-    """What decides a grader's answers; the ``parameters`` of its judgements are the hash of it."""
-    return {
-        "criterion": criterion.key,
-        "form": criterion.form,
-        "scores": {scale.name: scale.maximum for scale in criterion.scores},
-        "prompt": criterion.fingerprint,
-        "sampling": sampling.model_dump(mode="json"),
-        "client": dict(client.identity),
-    }
 
 
 def grade(
@@ -219,11 +208,12 @@ class _Grader:
     def _worst(self, prompt: ChatPrompt, answers: int) -> float:
         if self.price.free:
             return 0.0
-        text = "\n".join(message.text for message in prompt.messages)
+        text = prompt_text(prompt)
         counted = self.client.count_tokens(text)
-        # Code has three to four characters a token; every answer may be a request of its own.
-        tokens = len(text) // 2 + 16 if counted is None else counted
-        return answers * self.price.of_tokens(tokens, self.sampling.max_tokens)
+        # No token stands for less than a byte; and a chat template puts marks around the messages.
+        tokens = (len(text.encode("utf-8", "replace")) if counted is None else counted) + _CHAT_FRAME
+        dear = self.price.model_copy(update={"cached_input_per_million": None})
+        return answers * dear.of_tokens(tokens, self.sampling.max_tokens)
 
     # --- what comes back ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,9 @@ from caretbench.cli import (
     compare,
     deps,
     doctor,
+    judge,
     listing,
+    models,
     pull,
     report,
     reproduce,
@@ -40,10 +42,12 @@ app.command("show")(show.show)
 app.command("pull")(pull.pull)
 app.command("run")(run.run)
 app.command("score")(score.score)
+app.command("judge")(judge.judge)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
+app.add_typer(models.app, name="models")
 app.add_typer(deps.app, name="deps")
 app.add_typer(cache.app, name="cache")
 

@@ -59,11 +59,14 @@ def load(folder: Path) -> Run:
 
 def summarised(run: Run) -> Summary:
     """The numbers of a run."""
+    from caretbench.report.judgements import run_sections
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
 
     usage = model_usage(run.completions, run.missing)
-    return summarise(run.frame, run.problems, run.manifest, run=run.name, usage=usage)
+    return summarise(
+        run.frame, run.problems, run.manifest, run=run.name, usage=usage, judged=run_sections(run)
+    )
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from string import Template
 
+from pydantic import JsonValue
+
 from caretbench.files import sha256_text
 from caretbench.judging.criteria import Criterion
 from caretbench.languages import language
-from caretbench.models import ChatPrompt, Message
+from caretbench.models import ChatPrompt, Message, ModelClient, Sampling
 from caretbench.problem import Problem
 
 _MARK_LENGTH = 16
@@ -50,6 +52,19 @@ def mark_for(*texts: str) -> str:
         if not any(mark in text for text in texts):
             return mark
         count += 1
+
+
+def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
+    """What decides a grader's answers; the ``parameters`` of its judgements are the hash of it."""
+    identity: dict[str, JsonValue] = {"model": client.name}
+    return {
+        "criterion": criterion.key,
+        "form": criterion.form,
+        "scores": {scale.name: scale.maximum for scale in criterion.scores},
+        "prompt": criterion.fingerprint,
+        "sampling": sampling.model_dump(mode="json"),
+        "client": identity | dict(client.identity),
+    }
 
 
 def _title(name: str) -> str:

@@ -87,7 +87,7 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
     if not rows:
         return None
     labels = sorted({str(row["label"]) for row in rows}, key=str.lower)
-    base = _chart(rows).encode(
+    base = chart_of(rows).encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
         yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
         tooltip=_tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
@@ -101,7 +101,7 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
     whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
     chart = (bars + whiskers).properties(width="container", height={"step": step})
-    return _finished(chart, palette, f"pass@1 by {stratum} with 95% intervals")
+    return finished(chart, palette, f"pass@1 by {stratum} with 95% intervals")
 
 
 def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
@@ -120,7 +120,7 @@ def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
         return None
     languages = sorted({str(row["language"]) for row in rows}, key=str.lower)
     categories = sorted({str(row["category"]) for row in rows}, key=str.lower)
-    base = _chart(rows).encode(
+    base = chart_of(rows).encode(
         x=alt.X(
             "category:N",
             sort=categories,
@@ -151,7 +151,7 @@ def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
         ),
     )
     chart = (fields + numbers).properties(width="container", height={"step": 36})
-    return _finished(chart, palette, f"{column.title}: pass@1 by language and category")
+    return finished(chart, palette, f"{column.title}: pass@1 by language and category")
 
 
 def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
@@ -177,7 +177,7 @@ def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAG
         f"r = {correlation.coefficient:.2f} over {correlation.n} cells "
         f"({'p < 0.001' if correlation.p_value < 0.001 else f'p = {correlation.p_value:.2g}'})"
     )
-    base = _chart(rows).encode(
+    base = chart_of(rows).encode(
         x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
         y=alt.Y(
             "rate:Q",
@@ -201,7 +201,7 @@ def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAG
         clip=True, color=palette.soft, strokeDash=[5, 4], strokeWidth=1.5
     )
     chart = (line + dots).properties(width="container", height=320, title=title)
-    return _finished(chart, palette, f"Similarity against pass rate: {title}")
+    return finished(chart, palette, f"Similarity against pass rate: {title}")
 
 
 def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
@@ -222,7 +222,7 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
     bad = iter(palette.bad * 2)
     colours = [palette.good if s == "passed" else palette.ours if s in OURS else next(bad) for s in order]
     chart = (
-        _chart(rows)
+        chart_of(rows)
         .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
         .encode(
             y=alt.Y(
@@ -254,7 +254,7 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
         )
         .properties(width="container", height={"step": 30})
     )
-    return _finished(chart, palette, "Completions by status")
+    return finished(chart, palette, "Completions by status")
 
 
 def to_svg(spec: Spec, width: int = 720) -> str:
@@ -265,7 +265,8 @@ def to_svg(spec: Spec, width: int = 720) -> str:
     return str(vl_convert.vegalite_to_svg(sized))
 
 
-def _chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """A chart over rows, which stand in its specification."""
     data = alt.Data(values=list(rows))  # type: ignore[no-untyped-call]  # altair leaves this one untyped
     return alt.Chart(data)
 
@@ -290,7 +291,7 @@ def _tooltips(plain: Mapping[str, str], rates: Sequence[str]) -> list[alt.Toolti
     return shown + [alt.Tooltip(f"{name}:Q", format=".1%") for name in rates]
 
 
-def _finished(chart: Any, palette: Palette, description: str) -> Spec:
+def finished(chart: Any, palette: Palette, description: str) -> Spec:
     """The specification with the palette's configuration."""
     configured = (
         chart.properties(

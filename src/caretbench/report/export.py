@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from caretbench.report.estimates import Estimate
+from caretbench.report.judged import Judged
 from caretbench.report.summary import Cell, Column, Summary
 from caretbench.report.tables import Table
 from caretbench.report.terminal import summary_tables
@@ -29,6 +30,8 @@ CSV_FIELDS = (
     "high",
     "problems",
     "method",
+    "grader",
+    "note",
 )
 
 
@@ -61,7 +64,38 @@ def to_csv(summary: Summary) -> str:
             writer.writerow(
                 {"suite": summary.suite, "run": summary.run} | asked | {"metric": metric, "value": value}
             )
+    for judged in summary.judged:
+        for row in _judged_rows(judged):
+            writer.writerow({"suite": summary.suite, "run": summary.run} | row)
     return stream.getvalue()
+
+
+def _judged_rows(judged: Judged) -> Iterator[dict[str, object]]:
+    """Judge scores in points, each with how far they are validated."""
+    for column in (*judged.columns, *judged.by_grader):
+        common = {
+            "model": column.model, "parameters": column.parameters, "policy": judged.policy,
+            "profile": judged.profile, "grader": column.grader, "note": judged.validity,
+        }  # fmt: skip
+        cells = [("all", column.overall)]
+        cells += [(stratum, cell) for stratum, found in column.strata.items() for cell in found]
+        for scope, cell in cells:
+            for name, estimate in cell.scores.items():
+                numbers = estimate.model_dump(include={"value", "low", "high", "problems", "method"})
+                yield (
+                    common
+                    | {"scope": scope, "metric": f"{judged.criterion}:{name}"}
+                    | dict(cell.labels)
+                    | numbers
+                )
+    for grader in judged.graders:
+        for name, control in grader.controls.items():
+            for metric, value in (("mean", control.mean), ("separation", control.separation)):
+                if value is not None:
+                    yield {
+                        "scope": f"control {name}", "metric": f"{judged.criterion}:{metric}", "value": value,
+                        "problems": grader.control_problems, "grader": grader.title, "note": judged.validity,
+                    }  # fmt: skip
 
 
 def _usage_numbers(entry: ModelUsage) -> Iterator[tuple[str, float]]:

@@ -7,16 +7,19 @@ one and the same number.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
-from caretbench.problem import Caret, Completion, Missing, Problem, ProgramCheck, Score
+from caretbench.judging.missing import missing_judgements
+from caretbench.judging.ratings import HumanRating, ratings
+from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score
+from caretbench.runs import RunFolder
 from caretbench.suites.baselines import BASELINES as BASELINE_WRITERS
 
 BASELINES = tuple(BASELINE_WRITERS)
@@ -72,6 +75,12 @@ class Run:
     frame: pl.DataFrame
     missing: Sequence[Missing] = ()
     """Samples that were asked for and did not come."""
+    judgements: Sequence[Judgement] = ()
+    """What the graders said, without their texts."""
+    judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """How many judgements did not come, by grader, parameters and criterion."""
+    ratings: Sequence[HumanRating] = ()
+    """What people said of the same texts."""
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
@@ -94,7 +103,16 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
-    return Run(folder.name, manifest, problems, completions, frame, missing)
+    run = Run(folder.name, manifest, problems, completions, frame, missing)
+    files = RunFolder(folder)
+    return replace(
+        run,
+        judgements=[row.model_copy(update={"text": None}) for row in files.judgements()],
+        judgements_missing=Counter(
+            (row.grader, row.parameters, row.criterion) for row in missing_judgements(files)
+        ),
+        ratings=ratings(files),
+    )
 
 
 def read_verdicts(path: Path) -> dict[str, str]:

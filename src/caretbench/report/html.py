@@ -15,7 +15,10 @@ from markupsafe import Markup
 from caretbench.report import charts, tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
 from caretbench.report.frame import Run
-from caretbench.report.published import beside_published
+from caretbench.report.judged import Judged
+from caretbench.report.judgement_charts import overall_scores, score_map
+from caretbench.report.judgement_tables import judged_published_table, judged_tables
+from caretbench.report.published import beside_published, judged_beside_published
 from caretbench.report.samples import DEFAULT_LIMIT, pack_samples, to_island
 from caretbench.report.summary import Column, Summary
 from caretbench.report.usage_tables import usage_tables
@@ -56,7 +59,8 @@ def render_html(
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
         usage=usage_tables(summary),
-        published=tables.published_table(beside_published(summary)) if published else None,
+        judged=[_judged(number, judged, specs) for number, judged in enumerate(summary.judged)],
+        published=_published(summary) if published else [],
         comparison=comparison_tables(comparison) if comparison else [],
         comparison_notes=comparison.notes if comparison else (),
         facts=list(manifest_facts(summary.manifest)),
@@ -74,7 +78,8 @@ def render_comparison(comparison: ComparisonReport) -> str:
         left_out=None,
         discordant=(),
         usage=(),
-        published=None,
+        judged=(),
+        published=(),
         comparison=comparison_tables(comparison),
         comparison_notes=comparison.notes,
         facts=[],
@@ -130,6 +135,33 @@ def _group(
         "similarity": tables.similarity_table(columns),
         "charts": drawn,
         "details": [table for table in (*detail, tables.status_table(columns)) if table is not None],
+    }
+
+
+def _published(summary: Summary) -> list[tables.Table]:
+    found = (
+        tables.published_table(beside_published(summary)),
+        judged_published_table(judged_beside_published(summary)),
+    )
+    return [table for table in found if table is not None]
+
+
+def _judged(number: int, judged: Judged, specs: dict[str, charts.Spec]) -> dict[str, Any]:
+    """Everything about one criterion; the charts' specifications go to ``specs``."""
+    drawn: list[dict[str, str]] = []
+    titles = ("Judge scores, all instances", "Judge scores by language and category")
+    for title, spec in zip(titles, (overall_scores(judged), score_map(judged)), strict=True):
+        if spec is not None:
+            identity = f"chart-judged-{number}-{len(drawn)}"
+            specs[identity] = spec
+            shown = f"{title} ({judged.validity})"
+            drawn.append({"id": identity, "title": shown, "text": str(spec["description"])})
+    return {
+        "criterion": judged.criterion,
+        "validity": judged.validity,
+        "validated": judged.validated,
+        "tables": judged_tables(judged),
+        "charts": drawn,
     }
 
 

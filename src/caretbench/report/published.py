@@ -9,8 +9,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from caretbench.report.estimates import Reported
+from caretbench.judging.aggregation import TOTAL
+from caretbench.report.estimates import Estimate, Reported
+from caretbench.report.judged import JudgedColumn
 from caretbench.report.summary import Cell, Column, Summary
+
+JUDGE_METRIC = "judge_score"
+"""The name in ``names.toml`` of what a paper's judge gave."""
 
 HALF_DIGIT = 1e-9
 """Slack for binary fractions where a rounded value is compared with a printed one."""
@@ -26,6 +31,9 @@ class PrintedCell(Reported):
     metric: str
     printed: str
     scale: float
+    low: float | None = None
+    high: float | None = None
+    """The printed interval, in our unit."""
 
     @property
     def value(self) -> float:
@@ -62,6 +70,21 @@ class Beside(Reported):
     agrees: bool
 
 
+class BesideJudged(Reported):
+    """A printed judge's score and ours, by another grader: nothing that could agree."""
+
+    table: str
+    model: str
+    parameters: str
+    criterion: str
+    grader: str
+    validity: str
+    stratum: str
+    label: str
+    printed: Estimate
+    ours: Estimate
+
+
 def names(suite: str) -> Mapping[str, Any]:
     """The table of names of a suite; empty where nothing is published for it."""
     entry = _names().get(suite, {})
@@ -94,9 +117,16 @@ def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
                 metric=metrics[row["metric"]],
                 printed=row["value"],
                 scale=100.0 if row["unit"] == "percent" else 1.0,
+                low=_bound(row, "ci_low"),
+                high=_bound(row, "ci_high"),
             )
         )
     return tuple(cells)
+
+
+def _bound(row: Mapping[str, str], name: str) -> float | None:
+    scale = 100.0 if row["unit"] == "percent" else 1.0
+    return float(row[name]) / scale if row[name] else None
 
 
 def beside_published(summary: Summary) -> tuple[Beside, ...]:
@@ -151,6 +181,44 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Bes
             high=high,
             agrees=low - slack <= printed.value <= high + slack,
         )
+
+
+def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
+    """Every printed judge's score for which this run has one too, by all graders together."""
+    models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
+    rows = [
+        BesideJudged(
+            table=printed.table,
+            model=column.model,
+            parameters=column.parameters,
+            criterion=judged.criterion,
+            grader=column.grader,
+            validity=judged.validity,
+            stratum=printed.stratum,
+            label=printed.label,
+            printed=Estimate(
+                value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
+            ),
+            ours=ours,
+        )
+        for judged in summary.judged
+        for column in judged.columns
+        for printed in printed_cells(summary.suite)
+        if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
+        if (ours := _judged_estimate(column, printed, summary.suite)) is not None
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.label)))
+
+
+def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> Estimate | None:
+    if printed.label == "all":
+        return column.overall.scores[TOTAL]
+    labels = names(suite).get("labels", {}).get(printed.stratum, {})
+    cells = column.strata.get(printed.stratum, ())
+    found = (
+        cell.scores[TOTAL] for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)
+    )
+    return next(found, None)
 
 
 def _find(column: Column, stratum: str, label: str, mapping: Mapping[str, str]) -> Cell | None:

@@ -23,6 +23,7 @@ from caretbench.report.estimates import (
     similarity_estimates,
 )
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
+from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
 from caretbench.report.usage import ModelUsage
 
@@ -91,6 +92,8 @@ class Summary(Reported):
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
     """What the answers took, of the models that were asked here."""
+    judged: tuple[Judged, ...] = ()
+    """What the judges said, by criterion."""
     warnings: tuple[str, ...] = ()
     """Why a number is not to be believed."""
     notes: tuple[str, ...] = ()
@@ -104,6 +107,7 @@ def summarise(
     *,
     run: str = "",
     usage: Sequence[ModelUsage] = (),
+    judged: Sequence[Judged] = (),
     discordant_limit: int = 40,
 ) -> Summary:
     """Summarise a run.
@@ -114,6 +118,7 @@ def summarise(
         manifest: The run's manifest; ``seed`` seeds the bootstrap, ``left_out`` names problems by cause.
         run: The run's name.
         usage: What the answers took (:func:`caretbench.report.usage.model_usage`).
+        judged: What the judges said (:func:`caretbench.report.judgements.judged_sections`).
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
 
     Returns:
@@ -145,8 +150,9 @@ def summarise(
         discordant=cases.listed,
         discordant_totals=cases.totals,
         usage=tuple(usage),
+        judged=tuple(judged),
         warnings=tuple(_warnings(columns)),
-        notes=tuple(_notes(columns)),
+        notes=(*_notes(columns), *_judge_notes(judged)),
         manifest=dict(manifest),
     )
 
@@ -287,3 +293,18 @@ def _notes(columns: Sequence[Column]) -> Iterator[str]:
         if estimate.warning is not None
     }
     yield from sorted(warnings)
+
+
+def _judge_notes(judged: Sequence[Judged]) -> Iterator[str]:
+    for section in judged:
+        if not section.validated:
+            yield (
+                f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
+                f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
+            )
+        for grader in section.graders:
+            if grader.in_order is False:
+                yield (
+                    f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
+                    f"{section.criterion} measure something else than quality."
+                )

@@ -11,7 +11,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from caretbench.report import tables
-from caretbench.report.published import beside_published
+from caretbench.report.judgement_tables import judged_published_table, judged_tables
+from caretbench.report.published import beside_published, judged_beside_published
 from caretbench.report.summary import Summary
 from caretbench.report.tables import Field, Table
 from caretbench.report.usage_tables import usage_tables
@@ -35,9 +36,12 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
             if table is not None
         ]
     found.append(tables.left_out_table(summary))
+    for section in summary.judged:
+        found += judged_tables(section)
     found += usage_tables(summary)
     if published:
         found.append(tables.published_table(beside_published(summary)))
+        found.append(judged_published_table(judged_beside_published(summary)))
     return [table for table in found if table is not None]
 
 
