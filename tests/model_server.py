@@ -335,6 +335,12 @@ class ModelServer:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Break all connections and take no more. May be called twice."""
+        if self.stopping.is_set():
+            return
         self.stopping.set()
         self._server.shutdown()
         for connection in list(self.connections):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from caretbench.errors import MachineError
 from caretbench.inspect import ClientOptions, InspectClient, open_client
 from caretbench.models import (
     ChatPrompt,
@@ -75,3 +76,16 @@ def failed(client: InspectClient, *requests: ModelRequest) -> ModelFailure:
     (found,) = outcomes(client, *requests)
     assert isinstance(found, ModelFailure)
     return found
+
+
+def until_error(
+    client: InspectClient, requests: Iterable[ModelRequest]
+) -> tuple[list[ModelAnswer | ModelFailure], str]:
+    """What came before the client gave up, and its word on that."""
+    found = []
+    try:
+        for one in client.submit(requests):
+            found.append(one)  # noqa: PERF402 - what came before the error counts
+    except MachineError as error:
+        return found, str(error)
+    raise AssertionError("the client did not give up")
