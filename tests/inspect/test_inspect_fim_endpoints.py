@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageSystem,
@@ -22,7 +26,7 @@ from caretbench.errors import MachineError
 from caretbench.inspect.failures import BrokenAnswerError, ProviderError
 from caretbench.inspect.fim_endpoints import FIRST_S, UNSENT, FimEndpointAPI
 from caretbench.inspect.shapes import Shape, look, shape, shapes
-from caretbench.inspect.streams import Splitter
+from caretbench.inspect.streams import Assembly, Reader, Splitter
 from tests import model_server
 from tests.model_server import Behaviour, ModelServer
 
@@ -495,3 +499,52 @@ def test_pieces_do_not_depend_on_how_the_network_cuts_them() -> None:
         splitter = Splitter("sse")
         found = [piece for at in range(0, len(data), size) for piece in splitter.feed(data[at : at + size])]
         assert [*found, *splitter.close()] == [b'{"a":\n1}', b"[DONE]"]
+
+
+def test_halves_of_a_character_meet_again() -> None:
+    body = (
+        b'data: {"choices":[{"index":0,"text":"# \\ud83d"}]}\n\n'
+        b'data: {"choices":[{"index":0,"text":"\\ude00 \\ud83d","finish_reason":"stop"}]}\n\n'
+    )
+    with ModelServer([Behaviour(body=body, headers={"Content-Type": "text/event-stream"})]) as server:
+        assert ask(endpoint(server, "openai")).completion == "# \U0001f600 \ufffd"
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_stream_cut_anywhere_is_whole_or_an_error(name: str) -> None:
+    streams = {end: one.stream for end, one in model_server.ENDPOINTS.items()}
+    make = next(stream for end, stream in streams.items() if PATHS[name].endswith(end))
+    text = "width, height"
+    data = b"".join(make({"model": "m", "stream_options": {"include_usage": True}}, [text], "stop", True))
+    whole = 0
+    for end in range(len(data) + 1):
+        assembly = Assembly(shape(name), 1)
+        reader = Reader(shape(name), assembly)
+        try:
+            reader.feed(data[:end])
+            reader.close()
+            assert [choice.text for choice in assembly.whole(streamed=True)] == [text]
+            whole += 1
+        except BrokenAnswerError:
+            continue
+    assert 0 < whole < len(data) / 2
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_an_answer_or_an_error_of_ours(data: bytes) -> None:
+    for name in SHAPES:
+        for framed in (data, b"data: " + data, b'data: {"choices":[' + data + b"]}\n\n"):
+            assembly = Assembly(shape(name), 1)
+            reader = Reader(shape(name), assembly)
+            with contextlib.suppress(ProviderError):
+                reader.feed(framed)
+                reader.close()
+                assert assembly.whole(streamed=True)
+
+
+def test_the_page_agrees_with_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    for one in shapes().values():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{one.name}` |"))
+        for word in (one.fill.path, one.base_url, *one.base_url_variables, *one.key_variables):
+            assert f"`{word}`" in row

@@ -111,9 +111,9 @@ class ProbeReport(Row):
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.model}, asked by {self.prompt}"]
         lines += [f"  {name:<{width}}  {finding}" for name, finding in rows]
-        lines += [f"  ! {self.warning}"] if self.warning else []
         if not self.answers:
             return "\n".join(lines) + "\n"
+        lines += [f"  ! {self.warning}"] if self.warning else []
         if self.evidence:
             lines += ["", "Evidence: the answer to each prefix, by what the suffix wants there"]
         for item in self.evidence:

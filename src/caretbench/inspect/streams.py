@@ -40,8 +40,17 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """What has come so far."""
-        return "".join(self.parts)
+        """What has come so far.
+
+        JSON may hold one character as two halves, and a server may send them in two pieces: halves that meet are one
+        again, others become U+FFFD, since no file can hold them.
+        """
+        text = "".join(self.parts)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text
 
     @property
     def said(self) -> str | None:
