@@ -54,6 +54,15 @@ def test_a_family_that_cannot_fill_in_is_refused_where_its_tokens_are_not_known(
         choose(FakeClient(name="host/Yi-Coder-9B", accepts=["text"]), "auto")
 
 
+def test_a_format_that_the_endpoint_cannot_send_is_refused() -> None:
+    name = "host/Qwen3-Coder-30B-A3B-Instruct"  # fills in within a conversation
+    assert choose(FakeClient(name=name, accepts=["text", "chat"]), None).name == "fim/qwen3-coder"
+    with pytest.raises(
+        ValueError, match=r"takes text prompts, and fim/qwen3-coder makes chat prompts; give --prompt"
+    ):
+        choose(FakeClient(name=name, accepts=["text"]), None)
+
+
 @pytest.mark.parametrize(
     ("wanted", "key"),
     [
