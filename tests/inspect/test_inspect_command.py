@@ -9,6 +9,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, Model
 from caretbench.errors import MachineError
 from caretbench.inspect.command import CommandAPI
 from caretbench.inspect.failures import ProviderError
+from caretbench.inspect.open import open_client
+from caretbench.inspect.options import ClientOptions
+from caretbench.models import FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 
 FILL: dict[str, Any] = {
     "prefix": "def f(",
@@ -180,8 +184,17 @@ def test_a_hanging_program_ends_with_its_children(program: Program, tmp_path: Pa
         f"open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid))\n"
         f"open({str(tmp_path / 'self')!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)"
     )
-    with pytest.raises(TimeoutError):
-        ask(api, timeout=3)
+
+    async def cancelled() -> None:
+        messages: list[ChatMessage] = [ChatMessageUser(content="", metadata=FILL)]
+        task = asyncio.create_task(api.generate(messages, [], "none", GenerateConfig()))
+        while not (tmp_path / "self").exists() or not (tmp_path / "self").read_text():
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(cancelled(), 60))
     assert gone(tmp_path / "child")
     assert gone(tmp_path / "self")
 
@@ -232,3 +245,54 @@ def test_what_is_no_command_line(line: str, kind: type[Exception], said: str) ->
 def test_a_conversation_is_refused(program: Program) -> None:
     with pytest.raises(ProviderError, match="the prompt `fill`"):
         ask(program(""), [ChatMessageUser(content="write me a poem")])
+
+
+# --- by our client ------------------------------------------------------------------------------------------------
+
+
+def requests(count: int) -> list[ModelRequest]:
+    prompt = FillPrompt(prefix="def f(", suffix="):\n", language="python")
+    return [ModelRequest(id=f"r{number}", prompt=prompt) for number in range(count)]
+
+
+def test_no_more_programs_than_connections(program: Program, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    note = f"os.write(os.open({str(journal)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT), %s)\n"
+    api = program(note % "b'+'" + "time.sleep(0.1)\n" + note % "b'-'" + "print(json.dumps({'text': 'a'}))")
+    with open_client(f"command/{api.model_name}", options=ClientOptions(connections=2)) as client:
+        answers = list(client.submit(requests(6)))
+    assert [answer.text for answer in answers if isinstance(answer, ModelAnswer)] == ["a"] * 6
+    levels = list(accumulate(1 if mark == "+" else -1 for mark in journal.read_text()))
+    assert max(levels) <= 2
+    assert len(levels) == 12
+
+
+def test_a_hanging_program_is_a_timeout_and_ends(program: Program, tmp_path: Path) -> None:
+    api = program(f"open({str(tmp_path / 'self')!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
+    options = ClientOptions(timeout_s=5, max_retries=0)
+    with open_client(f"command/{api.model_name}", options=options) as client:
+        (failure,) = client.submit(requests(1))
+    assert isinstance(failure, ModelFailure)
+    assert failure.kind == "timeout"
+    assert gone(tmp_path / "self")
+
+
+def test_a_caller_that_leaves_ends_the_programs(program: Program, tmp_path: Path) -> None:
+    api = program(
+        f"open({str(tmp_path)!r} + '/p' + str(os.getpid()), 'w').write(str(os.getpid()))\n"
+        "time.sleep(0 if json.load(sys.stdin)['prefix'] == 'quick' else 600)\nprint(json.dumps({'text': 'a'}))"
+    )
+    quick = ModelRequest(id="quick", prompt=FillPrompt(prefix="quick", suffix="", language="python"))
+    with open_client(f"command/{api.model_name}", options=ClientOptions(connections=3)) as client:
+        answers = client.submit([*requests(2), quick])
+        assert next(iter(answers)).request_id == "quick"
+    assert all(gone(path) for path in tmp_path.glob("p*") if path.read_text())
+
+
+def test_a_failing_program_is_a_failure_that_names_the_reason(program: Program) -> None:
+    api = program("sys.exit('no licence found')")
+    with open_client(f"command/{api.model_name}", options=ClientOptions(retry_wait_s=0)) as client:
+        (failure,) = client.submit(requests(1))
+    assert isinstance(failure, ModelFailure)
+    assert "ended with status 1: no licence found" in failure.message
+    assert failure.attempts == 1
