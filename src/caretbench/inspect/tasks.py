@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.viewer import (
     SampleScoreView,
@@ -141,7 +140,6 @@ def suite_task(
             "policy": house.policy.key, "profile": house.profile, "seed": sampling.seed,
         },
         viewer=_viewer(house.similarity_names),
-        headline_metric=HeadlineMetric(scorer=_SCORER, metric="pass@1"),
         description=house.suite.about,
     )  # fmt: skip
 
