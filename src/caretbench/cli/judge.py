@@ -141,18 +141,16 @@ def _named(options: Sequence[str]) -> dict[str, str]:
     """Graders by name: ``grader=SPEC`` and ``SPEC`` are named by their spec.
 
     Raises:
-        ValueError: none is given, or a name is given twice.
+        ValueError: none is given, one is no model's name, or a name is given twice.
     """
+    from caretbench.cli.run_plan import named_spec
+    from caretbench.secrets import redact
+
     graders: dict[str, str] = {}
     for option in options:
-        # A spec may hold an equals sign itself, behind its first slash.
-        name, found, spec = option.partition("=")
-        if not found or "/" in name:
-            name, spec = option, option
-        elif name == "grader":
-            name = spec
-        if not name.strip() or not spec.strip():
-            raise ValueError(f"-m {option!r}: expected SPEC, grader=SPEC or NAME=SPEC")
+        name, spec = named_spec(option)
+        if name == "grader":  # as `run` has it, where models stand beside graders
+            name = redact(spec)
         if name in graders:
             raise ValueError(
                 f"-m {option!r}: the grader {name} is named twice; --repeats judges more than once"

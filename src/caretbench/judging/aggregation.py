@@ -48,7 +48,8 @@ def by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey
 
 
 def _text_scores(rows: Sequence[Judgement]) -> TextScores:
-    sums = tuple(math.fsum(row.values.values()) for row in rows)
+    # Rounded, so that sums that are equal on paper have equal ranks.
+    sums = tuple(round(math.fsum(row.values.values()), 9) for row in rows)
     means = {
         name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values
     }

@@ -40,9 +40,9 @@ class HumanRating(Row):
 
     @property
     def total(self) -> float | None:
-        """The sum of the scores; None where one is not there yet."""
+        """The sum of the scores; None where one is not there yet. Rounded, so that equal sums have equal ranks."""
         scores = [value for value in self.values.values() if value is not None]
-        return math.fsum(scores) if scores and len(scores) == len(self.values) else None
+        return round(math.fsum(scores), 9) if scores and len(scores) == len(self.values) else None
 
 
 class HumanAgreement(NamedTuple):
