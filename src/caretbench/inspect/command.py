@@ -6,17 +6,12 @@ The program is the user's own: it runs as the user, with the user's environment,
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessage,
@@ -33,6 +28,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.inspect.failures import ProviderError
+from caretbench.inspect.processes import run
 from caretbench.inspect.request import FILL_FIELDS, asked
 from caretbench.inspect.shapes import StopReason
 from caretbench.models import Sampling
@@ -46,8 +42,6 @@ LARGEST_OUTPUT = 8 << 20
 TRY_AGAIN = 75
 """Exit status that asks for another try: EX_TEMPFAIL of sysexits.h."""
 
-_SHOWN_STDERR = 2000
-_LAST_WORDS_S = 1.0  # a child may hold the pipes open after the program has ended
 _STOP_REASONS: Mapping[str, StopReason] = {
     "stop": "stop", "length": "max_tokens", "max_tokens": "max_tokens", "content_filter": "content_filter",
 }  # fmt: skip
@@ -153,41 +147,20 @@ class CommandAPI(ModelAPI):
             "samples": config.num_choices or 1,
         }
 
-    # --- the program --------------------------------------------------------------------------------------------
-
     async def _run(self, request: bytes) -> bytes:
-        """Standard output of one run. Nothing of the program's process group outlives it."""
+        name = self.argv[0]
         try:
-            process = await anyio.open_process(
-                self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,
-            )  # fmt: skip
+            ran = await run(self.argv, request, LARGEST_OUTPUT)
         except OSError as error:
-            raise ProviderError(f"{self.argv[0]} does not start: {error.strerror or error}") from None
-        output, words = _Kept(LARGEST_OUTPUT), _Kept(_SHOWN_STDERR, tail=True)
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(_write, process.stdin, request)
-                group.start_soon(_read, process.stdout, output, process)
-                group.start_soon(_read, process.stderr, words, process)
-                await process.wait()
-                group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
-        finally:
-            with anyio.CancelScope(shield=True):
-                _kill(process)
-                await process.aclose()
-        if output.full:
-            raise ProviderError(f"{self.argv[0]} wrote more than {LARGEST_OUTPUT >> 20} MiB")
-        if process.returncode:
-            self._failed(process.returncode, words)
-        return output.data
-
-    def _failed(self, status: int, words: _Kept) -> None:
-        how = f"ended with status {status}" if status > 0 else f"was killed by {_signal_name(-status)}"
-        said = words.data.decode("utf-8", "replace").strip()
-        raise ProviderError(
-            f"{self.argv[0]} {how}" + (f": {said[-600:]}" if said else ""), again=status == TRY_AGAIN
-        )
+            raise ProviderError(f"{name} does not start: {error.strerror or error}") from None
+        if ran.too_much:
+            raise ProviderError(f"{name} wrote more than {LARGEST_OUTPUT >> 20} MiB")
+        if ran.status:
+            said = ran.complaint.decode("utf-8", "replace").strip()[-600:]
+            raise ProviderError(
+                f"{name} {ran.ending}" + (f": {said}" if said else ""), again=ran.status == TRY_AGAIN
+            )
+        return ran.output
 
     # --- out ----------------------------------------------------------------------------------------------------
 
@@ -231,67 +204,6 @@ class CommandAPI(ModelAPI):
             ),
             metadata={"caretbench_finish_reasons": [answer.finish_reason] * len(texts)},
         )
-
-
-class _Kept:
-    """Bytes up to a limit: the first ones, or the last ones (``tail``)."""
-
-    def __init__(self, limit: int, *, tail: bool = False) -> None:
-        self._limit = limit
-        self._tail = tail
-        self._data = bytearray()
-        self.full = False
-
-    def add(self, chunk: bytes) -> None:
-        self._data += chunk
-        if len(self._data) > self._limit:
-            self.full = not self._tail
-            del self._data[slice(None, -self._limit) if self._tail else slice(self._limit, None)]
-
-    @property
-    def data(self) -> bytes:
-        return bytes(self._data)
-
-
-async def _write(stream: ByteSendStream | None, data: bytes) -> None:
-    if stream is None:
-        return
-    try:
-        await stream.send(data)
-        await stream.aclose()
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        pass  # a program may answer without reading everything
-
-
-async def _read(stream: ByteReceiveStream | None, kept: _Kept, process: Process) -> None:
-    if stream is None:
-        return
-    try:
-        async for chunk in stream:
-            kept.add(chunk)
-            if kept.full:
-                _kill(process)
-                return
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        pass  # the pipe broke with the program: its exit status says more
-
-
-def _kill(process: Process) -> None:
-    """Ends the program and all of its group, which has the program's number."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        pass  # nothing is left of it (macOS says so by EPERM where only a zombie is)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _divided(line: str) -> list[str]:
