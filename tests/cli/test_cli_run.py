@@ -17,12 +17,13 @@ import pytest
 from typer.testing import CliRunner
 
 from caretbench import cli
+from caretbench.asking import prompt_text
 from caretbench.cli import running
 from caretbench.cli.run_file import load_run_file
 from caretbench.cli.run_plan import named_spec
 from caretbench.files import DataError
 from caretbench.inspect.options import ClientOptions
-from caretbench.models import ModelRequest, Sampling
+from caretbench.models import ChatPrompt, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.runs import RunFolder
 from tests.fakes import FakeClient, Reply, failure
@@ -192,6 +193,52 @@ def test_where_nothing_was_answered_nothing_is_scored(tmp_path: Path, models: Mo
     done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path))
     assert (done.code, done.out) == (1, "")
     assert not (tmp_path / "scores.jsonl").exists()
+
+
+GOOD = '{"reasoning": "it fits", "relevance": 4, "helpfulness": 3}'
+
+
+def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Models, prices: str) -> None:
+    models.reply = lambda request, _sample: GOOD if asks_a_judge(request) else "    pass\n"
+    done = Done(
+        "devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--prices",
+        prices, "--base-url", "http://localhost:1/v1",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    folder = RunFolder(tmp_path / "run")
+    assert [info.model for info in folder.manifest().graders] == ["fake/judge"]
+    judged = list(folder.judgements())
+    assert {row.values["relevance"] for row in judged} == {4.0}
+    assert "fake/judge" in done.out
+    asked = len(models.asked)
+    reached = {
+        client.name: options.base_url for client, options in zip(models.opened, models.options, strict=True)
+    }
+    assert reached == {"fake/a": "http://localhost:1/v1", "fake/judge": None}
+    again = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
+    assert again.code == 0
+    assert len(models.asked) == asked
+
+
+def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:
+    done = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
+    assert done.code == 1
+    assert "fake/judge: " in done.err
+    assert "judgements are missing (unreadable" in done.err
+
+
+def asks_a_judge(request: ModelRequest) -> bool:
+    return isinstance(request.prompt, ChatPrompt) and "relevance" in prompt_text(request.prompt).lower()
+
+
+def test_a_probe_comes_first(tmp_path: Path, models: Models) -> None:
+    done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "run"), "--probe", "--no-score")
+    assert done.code == 0, done.err
+    assert "m: the probe got" in done.err
+    models.reply = lambda _request, _sample: failure("nobody there")
+    done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "other"), "--probe")
+    assert "fake/a does not answer: nobody there" in str(done.error)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str) -> None:
