@@ -31,7 +31,8 @@ def reply(request, sample):
 print("ready", flush=True)
 with folder.locked():
     graders = [(name, FakeClient(reply, name=name)) for name in "ab"]
-    grade(folder, folder.problems(), policy("raw"), graders, criterion=criterion("devbench-quality"), control_problems=0)
+    asking = criterion("devbench-quality")
+    grade(folder, folder.problems(), policy("raw"), graders, criterion=asking, control_problems=0)
 """
 TEXTS, KILLS = 40, 6
 
