@@ -178,6 +178,18 @@ def test_a_seed_goes_with_each_sample(monkeypatch):
     assert sorted(sent.body["seed"] for sent in server.requests) == [100, 101, 102]
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_openai_itself_goes_by_chat_completions(monkeypatch, stream):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ModelServer(answer=numbered, key=KEY) as server:
+        options = ClientOptions(base_url=server.url + "/v1", stream=stream)
+        with open_client("openai/gpt-4o-mini", options=options) as client:
+            found = answered(client, request(samples=2))
+    assert [one.text for one in found] == ["answer 0", "answer 1"]
+    (sent,) = server.requests
+    assert (sent.path, sent.body["n"], sent.body["model"]) == ("/v1/chat/completions", 2, "gpt-4o-mini")
+
+
 def test_the_responses_api_has_no_n(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with open_client("openai/gpt-4o-mini") as chat, open_client("openai/gpt-5-mini") as responses:
@@ -509,3 +521,30 @@ def test_an_instant_model_answers_all_kinds():
         found = outcomes(client, *requests)
     assert not [one for one in found if isinstance(one, ModelFailure)]
     assert len(found) == 6
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background would leave it ignored
+from tests.inspect.inspect_asking import CHAT, open_client, request
+from tests.model_server import ModelServer, answer, silence
+
+with ModelServer([answer("x")] + [silence()] * 9) as server:
+    os.environ |= {"TEST_API_KEY": "test-key-5f2c9e71d0", "TEST_BASE_URL": server.url + "/v1"}
+    try:
+        with open_client(CHAT) as client:
+            for _ in client.submit(request(str(number)) for number in range(20)):
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    except KeyboardInterrupt:
+        left = [thread.name for thread in threading.enumerate() if thread.name.startswith("caretbench ")]
+        print("interrupted", left)
+"""
+
+
+def test_an_interruption_ends_a_waiting_client_without_noise():
+    done = subprocess.run(
+        [sys.executable, "-W", "default::ResourceWarning", "-c", INTERRUPTED],
+        check=False, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.stdout == "interrupted []\n"
+    assert done.stderr == ""

@@ -4,6 +4,7 @@ the key."""
 from __future__ import annotations
 
 import io
+import json
 import logging
 import traceback
 
@@ -112,6 +113,19 @@ def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
     assert_clear(one.message)
 
 
+def test_an_error_in_the_middle_of_a_stream_is_no_answer(monkeypatch):
+    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = chunk | {"choices": [{"index": 0, "delta": {"content": "half an ans"}, "finish_reason": None}]}
+    broken = {"error": {"message": f"the worker died with {KEY}", "type": "server_error", "code": None}}
+    body = b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in (said, broken))
+    script = [Behaviour(body=body, headers={"Content-Type": "text/event-stream"})] * 2
+    with ModelServer(script) as server, asking(monkeypatch, server, max_retries=1) as client:
+        one = failed(client, request("one"))
+        assert [found.text for found in answered(client, request("two"))] == ["return 2 * x"]
+    assert "the worker died with [redacted]" in one.message
+    assert one.attempts == 2
+
+
 def test_n_samples_of_a_broken_stream_are_none(monkeypatch):
     with ModelServer([disconnect(4)]) as server, asking(monkeypatch, server, max_retries=0) as client:
         one = failed(client, request(samples=3))
@@ -143,6 +157,15 @@ def test_the_empty_text_is_an_answer_and_null_is_none(monkeypatch):
         empty, nothing = answered(client, request("a")), answered(client, request("b"))
     assert [one.text for one in empty + nothing] == ["", None]
     assert nothing[0].finish_reason == "stop"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "text", ["\ud800 half a character", "\x00\x1b[31m", "\r\n\u2028é🙂", "data: [DONE]\n\n"]
+)
+def test_strange_texts_come_as_they_are(monkeypatch, text, stream):
+    with ModelServer([answer(text)]) as server, asking(monkeypatch, server, stream=stream) as client:
+        assert [one.text for one in answered(client)] == [text]
 
 
 REFUSALS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -263,12 +264,17 @@ class _Flight:
 
     def landed(self) -> Outcome:
         """Wait for a call to end."""
-        call, task = self._landed.get()
+        call, task = self._next_landed()
         self._calls.remove(call)
         outcome = task.result()
         if outcome.again:
             self.waiting.extendleft(Call(call.request, (sample,)) for sample in reversed(outcome.again))
         return outcome
+
+    def _next_landed(self) -> tuple[Call, asyncio.Task[Outcome]]:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
 
     def abandon(self, fault: Fault) -> Iterator[ModelFailure]:
         """Cancel everything; gives what will not come."""
