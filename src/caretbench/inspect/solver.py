@@ -10,6 +10,9 @@ from caretbench.inspect.exchange import refusal_of
 from caretbench.inspect.waiting import computed
 
 if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+    from caretbench.asking import Asking
     from caretbench.models import ModelClient
 
 STAMP = "caretbench"
@@ -47,30 +50,38 @@ def ask(
         workers: As the scorer's.
         use_cache: As the scorer's.
     """
+    askings: dict[Model, Asking] = {}  # a model's vocabulary is read once
+
+    def asking_of(model: Model) -> Asking:
+        from caretbench.asking import Asking
+        from caretbench.inspect.facts import ModelFacts
+        from caretbench.models import Sampling
+        from caretbench.prompts import choose
+
+        if model not in askings:
+            client = cast("ModelClient", ModelFacts(model))
+            askings[model] = Asking(
+                name=client.name,
+                client=client,
+                strategy=choose(client, prompt),
+                sampling=Sampling(max_tokens=max_tokens),
+                prompt_tokens=prompt_tokens,
+            )
+        return askings[model]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
 
-        from caretbench.asking import Asking
         from caretbench.inspect.bench import bench
-        from caretbench.inspect.facts import ModelFacts
         from caretbench.inspect.messages import messages_of
-        from caretbench.models import Sampling
-        from caretbench.prompts import choose
 
         house = bench(
             suite, data, policy, profile, tuple(sorted((variants or {}).items())), execute, workers, use_cache
         )  # fmt: skip
         problem = house.problem(str(state.sample_id))
         house.golden(problem)  # runs while the model thinks
-        client = cast("ModelClient", ModelFacts(get_model()))
-        asking = Asking(
-            name=client.name,
-            client=client,
-            strategy=choose(client, prompt),
-            sampling=Sampling(max_tokens=max_tokens),
-            prompt_tokens=prompt_tokens,
-        )
+        model = get_model()
+        asking = await computed(lambda: asking_of(model))
         (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
         stamp: dict[str, Any] = {
             "prompt": asking.strategy.key,
