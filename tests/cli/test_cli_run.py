@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.asking import prompt_text
-from caretbench.cli import running
+from caretbench.cli import clients
 from caretbench.cli.run_file import load_run_file
 from caretbench.cli.run_plan import named_spec
 from caretbench.files import DataError
@@ -59,7 +59,7 @@ class Models:
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
-    monkeypatch.setattr(running, "open_client", found.open)
+    monkeypatch.setattr(clients, "open_client", found.open)
     return found
 
 

@@ -6,9 +6,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from caretbench.cli.clients import Clients
 from caretbench.cli.common import aligned, note, say, say_json
 from caretbench.cli.run_plan import Plan
-from caretbench.cli.running import Clients, one_line, purse
+from caretbench.cli.running import one_line, purse
 
 if TYPE_CHECKING:
     from caretbench.asking import Asking
