@@ -73,6 +73,15 @@ def test_repeating_what_was_seen_is_not_honouring_it() -> None:
     assert "look at the evidence" in (report.warning or "")
 
 
+def test_sentinels_that_a_model_takes_for_text() -> None:
+    report = probe(Model(lambda text: f"<fim_suffix>{wanted(text)}"), strategy("fim/starcoder"))
+    assert report.repeated == report.answered
+    assert report.suffix == "unclear"
+    assert "takes the sentinels of fim/starcoder@1 for text" in (report.warning or "")
+    fitting = probe(Model(wanted), strategy("fim/starcoder"))
+    assert (fitting.suffix, fitting.repeated, fitting.warning) == ("honoured", 0, None)
+
+
 def test_a_model_that_varies_and_never_fits_is_unclear() -> None:
     counter = iter(range(1000))
     report = probe(Model(lambda _: f"v{next(counter)}"), strategy("fill"))

@@ -6,6 +6,7 @@ that does not see the suffix cannot answer. Imports nothing of Inspect.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from statistics import median
 
@@ -13,7 +14,7 @@ from caretbench.extraction.clean import clean
 from caretbench.extraction.surroundings import Surroundings
 from caretbench.inspect.failures import one_line
 from caretbench.inspect.probe_report import MAX_TOKENS, Evidence, ProbeItem, ProbeReport, Verdict, items
-from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling
+from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
@@ -91,6 +92,7 @@ def _judge(
             "asked": len(every),
             "answered": len(answers),
             "ended": sum(one.finish_reason not in (None, "length") for one in answers),
+            "repeated": _repeated(requests[0], answers),
             "finish_reasons": tuple(sorted({one_line(one.finish_reason, 40) for one in answers if one.finish_reason})),
             "usage": any(one.usage is not None for one in answers),
             "deterministic": again.text == before.text if again and before else None,
@@ -129,6 +131,14 @@ def _verdict(requests: list[ModelRequest], evidence: tuple[Evidence, ...]) -> Ve
     if not any(item.seen for item in pairs) and equal >= _IGNORED * len(pairs):
         return "ignored"
     return "unclear"
+
+
+def _repeated(request: ModelRequest, answers: list[ModelAnswer]) -> int:
+    """How many answers hold a sentinel of the prompt. No item of ours holds anything of that form."""
+    if not isinstance(request.prompt, TextPrompt):
+        return 0
+    sentinels = set(re.findall(r"<[^<>\s]{3,40}>", request.prompt.text))
+    return sum(any(sentinel in (one.text or "") for sentinel in sentinels) for one in answers)
 
 
 def _together(answers: list[ModelAnswer]) -> bool | None:

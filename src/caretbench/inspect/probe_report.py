@@ -79,6 +79,8 @@ class ProbeReport(Row):
     answered: int = 0
     ended: int = 0
     """Answers that ended before ``max_tokens``."""
+    repeated: int = 0
+    """Answers that hold a sentinel of the prompt as text: a model that knows it never writes it."""
     finish_reasons: tuple[str, ...] = ()
     usage: bool = False
     deterministic: bool | None = None
@@ -103,6 +105,11 @@ class ProbeReport(Row):
         """One line for whoever is about to use this model so; None where all is well."""
         if not self.answers:
             return f"{self.model} does not answer: {self.failure}"
+        if self.repeated and self.suffix != "honoured":
+            return (
+                f"{self.model} takes the sentinels of {self.prompt} for text: {self.repeated} answers repeat them; "
+                "it was not made for this format"
+            )
         return _WARNINGS.get(self.suffix, "").format(model=self.model, prompt=self.prompt) or None
 
     def render(self) -> str:
