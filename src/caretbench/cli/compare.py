@@ -12,15 +12,17 @@ from caretbench.cli.common import AsJson, say
 
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(help="One or more run folders; the first model is the yardstick.")
+        list[Path], typer.Argument(metavar="RUN", help="Run folders; the first model is the yardstick.")
     ],
     model: Annotated[
-        list[str] | None, typer.Option(help="Only these models; baselines too, when named.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this model; may be repeated. Baselines only where named."),
     ] = None,
     align: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare although this differs: data, policy, profile, variants or isolation; may be repeated."
+            metavar="WHAT",
+            help="Compare although this differs: data, policy, profile, variants or isolation; may be repeated.",
         ),
     ] = None,
     every_pair: Annotated[bool, typer.Option("--every-pair", help="Every model with every other.")] = False,
@@ -28,7 +30,10 @@ def compare(
     html: Annotated[Path | None, typer.Option(help="Write the comparison as a page to this path.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Paired differences on common problems, with intervals; «not distinguishable» where nothing can be told apart."""
+    """Paired differences between models or runs, with intervals.
+
+    Looks at the problems that both sides have verdicts for; says "not distinguishable" where nothing can be told apart.
+    """
     from caretbench.cli.report import load
     from caretbench.report.compare import ALIGNABLE, Alignable, compare_runs, comparison_tables
     from caretbench.report.html import render_comparison

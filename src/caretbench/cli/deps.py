@@ -37,7 +37,8 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("build")
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Bundles, devbench/python for example; all by default.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Bundles, devbench/python for example; all by default."),
     ] = None,
     install_system: Annotated[
         bool,
@@ -68,8 +69,10 @@ def build(
 
 
 @app.command("lock")
-def lock(name: Annotated[str, typer.Argument(help="The bundle, devbench/python for example.")]) -> None:
-    """Resolve a bundle's packages anew and rewrite its lock file. Needs the package registry, and uv or npm."""
+def lock(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The bundle, devbench/python for example.")],
+) -> None:
+    """Resolve a bundle's packages anew and write its lock file. Needs the package registry, and uv or npm."""
     from caretbench.execution.bundles import bundle_spec, write_lock
 
     say(f"{name}: wrote {write_lock(bundle_spec(name))}")

@@ -8,7 +8,10 @@ from caretbench.cli.common import AsJson, say, say_json
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Toolchains, isolation, memory limit, bundles: each with its fix. Exit status 1 without a sandbox."""
+    """What this machine has and lacks, each lack with its fix.
+
+    Looks at sandbox, memory limit, tools, toolchains and bundles. Exit status 1 without a sandbox.
+    """
     from caretbench.execution.doctor import checks
 
     rows = checks()

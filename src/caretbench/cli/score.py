@@ -24,12 +24,14 @@ def score(
     completions: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="PATH",
             help="Recorded completions: a folder of the released layout, a JSONL file, or a log of Inspect; may be "
-            "repeated."
+            "repeated.",
         ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="Only this model of the recorded ones; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this model of the recorded ones; may be repeated."),
     ] = None,
     baseline: shared.Baselines = "golden,empty,stub,copy-context",
     profile: shared.ProfileName = "default",

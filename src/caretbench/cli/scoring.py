@@ -38,7 +38,11 @@ PolicyName = Annotated[
 ]
 Variants = Annotated[
     list[str] | None,
-    typer.Option("--variant", help="A named build of a language: cpp=common_headers; may be repeated."),
+    typer.Option(
+        "--variant",
+        metavar="LANGUAGE=NAME",
+        help="A named build of a language: cpp=common_headers; may be repeated.",
+    ),
 ]
 Execute = Annotated[
     bool, typer.Option("--execute/--no-execute", help="Run the programs; without, only similarity is measured.")

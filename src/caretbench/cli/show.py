@@ -12,12 +12,12 @@ from caretbench.cli.common import AsJson, Data, SuiteName, say
 def show(
     suite_name: SuiteName,
     problem_id: Annotated[
-        str, typer.Argument(help="The problem's id; `caretbench list SUITE --ids` lists them.")
+        str, typer.Argument(metavar="PROBLEM", help="Its id; `caretbench list SUITE --ids` lists them.")
     ],
     data: Data = "starter",
     as_json: AsJson = False,
 ) -> None:
-    """One problem: what is shown, the reference, the hidden text, checks and labels."""
+    """One problem: what is shown and hidden, its checks and labels."""
     from caretbench.problem import Caret, InlineSplice
     from caretbench.suites import suite
 

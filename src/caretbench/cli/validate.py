@@ -59,7 +59,9 @@ def validate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put every problem through the gate: valid, unverified or invalid, with reasons. Goes on after a stop.
+    """Put every problem through the gate: can it measure anything?
+
+    Each is valid, unverified or invalid, with reasons. The same command goes on after a stop.
 
     The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
     the golden answer must compile and then fail; no problem may repeat another.
