@@ -84,3 +84,17 @@ def test_a_folder_without_manifest_says_so(tmp_path) -> None:
 def test_the_made_up_run_has_one_line_per_completion() -> None:
     run = make_run(per_cell=1, samples=2)
     assert run.frame.height == len(run.completions)
+
+
+def test_flags_stand_in_the_table() -> None:
+    problem = make_problem("python", "api_usage", 1)
+    flagged = {"flags": ["tamper:early_exit", "tamper:exit_hook"]}
+    frame = build_frame(
+        [problem],
+        [
+            row(problem.id, "execution@1", values={"passed": 1.0}, details=flagged),
+            row(problem.id, "execution@1", sample=1, values={"passed": 1.0}),
+            row(problem.id, "similarity@1", sample=2, values={"cosine": 1.0}),
+        ],
+    )
+    assert frame["flags"].to_list() == [["tamper:early_exit", "tamper:exit_hook"], [], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Run one completion again, without the cache, and show everything. Exit status 1 if the verdict differs."""
+    from caretbench import verdicts
     from caretbench.execution.engine import LocalExecutor
     from caretbench.execution.types import ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
@@ -53,8 +55,9 @@ def reproduce(
     if completion.model == GOLDEN and result.status is Status.UNRESOLVED_IMPORT:
         result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})  # as scoring has it
     stored = _stored(folder, completion, EXECUTION)
+    found = () if completion.model == GOLDEN else verdicts.flags(text, problem, manifest.profile)
     if as_json:
-        say(result.model_dump_json(indent=2))
+        say(json.dumps(result.model_dump(mode="json") | {"flags": list(found)}, indent=2, ensure_ascii=False))
     else:
         say(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
         say(f"--- raw text ---\n{completion.text}")
@@ -64,7 +67,7 @@ def reproduce(
             say("--- program ---")
             for number, line in enumerate(request.source.splitlines(), start=1):
                 say(f"{number:4}  {line}")
-        _print_result(result.model_dump())
+        _print_result(result.model_dump() | {"flags": ", ".join(found)})
     if stored is not None and stored.outcome != result.status.value:
         note(f"the run says {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 
 from caretbench.report.estimates import Estimate
+from caretbench.report.flags import Flagged
 from caretbench.report.judged import Judged
 from caretbench.report.summary import Cell, Column, Summary
 from caretbench.report.tables import Table
@@ -58,6 +59,9 @@ def to_csv(summary: Summary) -> str:
         if column.coverage is not None:
             row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
             writer.writerow({"suite": summary.suite, "run": summary.run, "scope": "all"} | common | row)
+    for flagged in summary.flagged:
+        for row in _flagged_rows(flagged):
+            writer.writerow({"suite": summary.suite, "run": summary.run} | row)
     for entry in summary.usage:
         asked = {"scope": "usage", "model": entry.model, "parameters": entry.parameters}
         for metric, value in _usage_numbers(entry):
@@ -68,6 +72,19 @@ def to_csv(summary: Summary) -> str:
         for row in _judged_rows(judged):
             writer.writerow({"suite": summary.suite, "run": summary.run} | row)
     return stream.getvalue()
+
+
+def _flagged_rows(entry: Flagged) -> Iterator[dict[str, object]]:
+    """Flagged passes, the rate without them, and how many answers and passes carry each flag."""
+    common = {
+        name: getattr(entry, name) for name in ("model", "parameters", "policy", "profile")
+    } | {"scope": "flagged"}  # fmt: skip
+    without = entry.pass_at_1_without.model_dump(include={"value", "low", "high", "problems", "method"})
+    yield common | {"metric": "pass@1 without flagged"} | without
+    yield common | {"metric": "flagged_passes", "value": entry.flagged_passes}
+    for flag, count in entry.kinds.items():
+        yield common | {"metric": f"{flag} answers", "value": count.answers}
+        yield common | {"metric": f"{flag} passes", "value": count.passes}
 
 
 def _judged_rows(judged: Judged) -> Iterator[dict[str, object]]:

@@ -51,6 +51,7 @@ FIXED_COLUMNS: Mapping[str, Any] = {
     "passed": pl.Boolean,
     "stage": pl.String,
     "message": pl.String,
+    "flags": pl.List(pl.String),
 }
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
 
@@ -204,7 +205,14 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
     checks = [score for score in scores if "passed" in score.values or not score.counted]
     ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
     if not checks or (executed and not ended):
-        return {"status": None, "counted": None, "passed": None, "stage": None, "message": None}
+        return {
+            "status": None,
+            "counted": None,
+            "passed": None,
+            "stage": None,
+            "message": None,
+            "flags": None,
+        }
     decisive = min(checks, key=lambda score: (score.counted, score.values.get("passed", 0.0)))
     counted = decisive.counted
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
@@ -216,4 +224,11 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
         "passed": passed if counted else None,
         "stage": None if stage is None else str(stage),
         "message": next((str(message) for message in messages if message), None),
+        "flags": _flags(checks),
     }
+
+
+def _flags(checks: Sequence[Score]) -> list[str]:
+    """What a static scan found suspicious in the answer, each flag once; an empty list where nothing."""
+    found = (check.details.get("flags") for check in checks)
+    return list(dict.fromkeys(str(flag) for flags in found if isinstance(flags, list) for flag in flags))

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from caretbench.report import charts, tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
+from caretbench.report.flag_tables import flag_tables
 from caretbench.report.frame import Run
 from caretbench.report.judged import Judged
 from caretbench.report.judgement_charts import overall_scores, score_map
@@ -58,6 +59,7 @@ def render_html(
         groups=[_group(number, *group, specs) for number, group in enumerate(tables.groups(summary))],
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
+        flagged=flag_tables(summary),
         usage=usage_tables(summary),
         judged=[_judged(number, judged, specs) for number, judged in enumerate(summary.judged)],
         published=_published(summary) if published else [],
@@ -77,6 +79,7 @@ def render_comparison(comparison: ComparisonReport) -> str:
         groups=[],
         left_out=None,
         discordant=(),
+        flagged=(),
         usage=(),
         judged=(),
         published=(),

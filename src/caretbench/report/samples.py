@@ -95,7 +95,7 @@ class _Pool:
 def _entry(
     row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool
 ) -> list[Any]:
-    """An entry as a short list: problem, column, samples, text, status, counted, passed, stage, message, cosine."""
+    """An entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
     cosine = row.get("cosine")
     return [
         places[row["problem_id"]],
@@ -108,6 +108,7 @@ def _entry(
         pool.place(row["stage"]),
         pool.place(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
         None if cosine is None else round(cosine, 3),
+        [pool.place(flag) for flag in row["flags"] or ()],
     ]
 
 

@@ -22,6 +22,7 @@ from caretbench.report.estimates import (
     similarity_columns,
     similarity_estimates,
 )
+from caretbench.report.flags import Flagged, flagged_passes
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
@@ -94,6 +95,8 @@ class Summary(Reported):
     """What the answers took, of the models that were asked here."""
     judged: tuple[Judged, ...] = ()
     """What the judges said, by criterion."""
+    flagged: tuple[Flagged, ...] = ()
+    """Passes under suspicion, and the rates without them; empty where a run has no flags."""
     warnings: tuple[str, ...] = ()
     """Why a number is not to be believed."""
     notes: tuple[str, ...] = ()
@@ -151,6 +154,7 @@ def summarise(
         discordant_totals=cases.totals,
         usage=tuple(usage),
         judged=tuple(judged),
+        flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
         warnings=tuple(_warnings(columns)),
         notes=(*_notes(columns), *_judge_notes(judged)),
         manifest=dict(manifest),
@@ -210,6 +214,15 @@ def _column(
         similarity_titles={column.name: column.title for column in known},
         correlation=correlate(eligible.filter(pl.col("samples") > 0), known),
     )
+
+
+def _titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
+    """The titles of the models, by what makes a column; answers that no model gave cannot cheat."""
+    return {
+        tuple(getattr(column, name) for name in GROUP): column.title
+        for column in columns
+        if not column.baseline
+    }
 
 
 def _title(model: str, parameters: str, frame: pl.DataFrame) -> str:

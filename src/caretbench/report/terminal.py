@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from caretbench.report import tables
+from caretbench.report.flag_tables import flag_tables
 from caretbench.report.judgement_tables import judged_published_table, judged_tables
 from caretbench.report.published import beside_published, judged_beside_published
 from caretbench.report.summary import Summary
@@ -35,6 +36,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
             for table in (*part, *rest)
             if table is not None
         ]
+    found += flag_tables(summary)
     found.append(tables.left_out_table(summary))
     for section in summary.judged:
         found += judged_tables(section)

@@ -38,7 +38,7 @@
   const packed = island("sample-data");
   if (!packed) return;
 
-  const [PROBLEM, COLUMN, SAMPLES, TEXT, STATUS, COUNTED, PASSED, STAGE, MESSAGE, COSINE] = Array(10).keys();
+  const [PROBLEM, COLUMN, SAMPLES, TEXT, STATUS, COUNTED, PASSED, STAGE, MESSAGE, COSINE, FLAGS] = Array(11).keys();
   const { problems, columns, strings, entries } = packed;
   const text = (place) => place === null ? null : strings[place];
   const words = (value) => (value === null || value === undefined ? "none" : String(value).replaceAll("_", " "));
@@ -63,6 +63,7 @@
   fill("language", problems.map((problem) => problem.language).sort());
   fill("category", problems.map((problem) => problem.category).sort());
   fill("status", entries.map((entry) => text(entry[STATUS])).sort());
+  fill("flag", entries.flatMap((entry) => entry[FLAGS].map(text)).sort());
 
   let matching = [];
   let shown = 0;
@@ -72,6 +73,7 @@
       && (!form.language.value || problem.language === form.language.value)
       && (!form.category.value || problem.category === form.category.value)
       && (!form.status.value || text(entry[STATUS]) === form.status.value)
+      && (!form.flag.value || entry[FLAGS].map(text).includes(form.flag.value))
       && problem.id.toLowerCase().includes(form.text.value.trim().toLowerCase());
   };
   const tone = (entry) => entry[PASSED] === true ? "pass" : entry[PASSED] === false ? "fail" : "none";
@@ -194,6 +196,7 @@
         fact("Samples", entry[SAMPLES].map((sample) => sample + 1).join(", ")),
         fact("Status", words(text(entry[STATUS])) + (text(entry[STAGE]) ? ` (${text(entry[STAGE])})` : ""), tone(entry)),
         fact("Counted", entry[COUNTED] === false ? "no: this says nothing about the model" : null),
+        fact("Flags", entry[FLAGS].map(text).join(", "), "fail"),
         fact("Cosine", entry[COSINE] === null ? null : entry[COSINE].toFixed(3))),
       make("h4", { textContent: "Completion in its place, as it came" }),
       make("div", { className: "program" },
