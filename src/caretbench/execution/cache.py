@@ -306,3 +306,19 @@ class ResultCache:
         """Close the file."""
         with self._using():
             self._connection.close()
+
+
+@contextlib.contextmanager
+def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
+    """The given cache; without one the user's, or one that is forgotten at the end."""
+    if cache is not None:
+        yield cache
+        return
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if not use_cache:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="caretbench-")))
+            folder.chmod(0o755)
+        mine = ResultCache(folder)
+        stack.callback(mine.close)
+        yield mine

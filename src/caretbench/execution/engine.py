@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 import queue
-import tempfile
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache import ResultCache, verdict_key
+from caretbench.execution.cache import ResultCache, opened, verdict_key
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox
@@ -55,6 +52,7 @@ class LocalExecutor:
         use_cache: False: a cache for this executor alone, which forgets everything.
         bundles: From a bundle's name to the built bundle.
         sandbox: The walls.
+        compilers: Compilers at a time; one a processor by default.
     """
 
     def __init__(
@@ -65,12 +63,14 @@ class LocalExecutor:
         use_cache: bool = True,
         bundles: BundleLookup = installed,
         sandbox: Sandbox | None = None,
+        compilers: int | None = None,
     ) -> None:
         self._workers = max(1, workers or 8 * (os.cpu_count() or 1))
         self._cache = cache
         self._use_cache = use_cache or cache is not None
         self._bundles = bundles
         self._sandbox = sandbox or Sandbox()
+        self._compilers = min(self._workers, compilers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
         """The walls in force, found by really running a program.
@@ -89,28 +89,18 @@ class LocalExecutor:
             SandboxUnavailable: no sandbox can be built here.
         """
         self._sandbox.probe()
-        with ExitStack() as stack:
-            cache = self._cache
-            if cache is None and self._use_cache:
-                cache = ResultCache()
-                stack.callback(cache.close)
-            elif cache is None:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="caretbench-"))
-                Path(folder).chmod(0o755)
-                cache = ResultCache(Path(folder))
-                stack.callback(cache.close)
+        with opened(self._cache, use_cache=self._use_cache) as cache:
             runner = Runner(self._sandbox, cache, self._bundles)
-            yield from _Submission(runner, cache, self._workers).results(requests)
+            yield from _Submission(runner, cache, self._workers, self._compilers).results(requests)
 
 
 class _Submission:
     """The state of one ``submit``. Its fields are touched by the caller's thread only; workers answer by a queue."""
 
-    def __init__(self, runner: Runner, cache: ResultCache, workers: int) -> None:
+    def __init__(self, runner: Runner, cache: ResultCache, workers: int, compilers: int) -> None:
         self._runner = runner
         self._cache = cache
         self._window = workers * _WINDOW_PER_WORKER
-        compilers = min(workers, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
         self._compilers = ThreadPoolExecutor(compilers, thread_name_prefix="compiler")
         self._finished: queue.SimpleQueue[Future[list[tuple[_Job, ExecutionResult | None]]]] = (
