@@ -26,7 +26,7 @@ def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProce
 
 
 def test_help_is_quick() -> None:
-    """In CPU time: the wall depends on how busy the machine is. The bound is DESIGN's 0.3 s."""
+    """In CPU time: the wall depends on how busy the machine is. The bound is CONTRIBUTING's 0.3 s."""
     spent = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    run: Annotated[Path, typer.Argument(help="The run's folder.")],
-    problem_id: Annotated[str, typer.Argument(help="The problem's id.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
+    problem_id: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem's id.")],
     model: Annotated[str | None, typer.Option(help="The model; not needed where the run has one.")] = None,
     sample: Annotated[int, typer.Option(help="Which of its samples, from 0.")] = 0,
     program: Annotated[bool, typer.Option(help="Print the whole program.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Run one completion again, without the cache, and show everything. Exit status 1 if the verdict differs."""
+    """Run one completion again, and show everything.
+
+    Without the cache. Exit status 1 if the verdict is not the stored one.
+    """
     from caretbench import verdicts
     from caretbench.execution.engine import LocalExecutor
     from caretbench.execution.types import ExecutionResult, Status

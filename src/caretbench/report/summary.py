@@ -32,7 +32,7 @@ STRATUM_RESAMPLES = 2000
 """Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
 
 COVERAGE_WANTED = 0.98
-"""Below this share of verdicts a run has failed (DESIGN section 4)."""
+"""Below this share of verdicts a run has failed (docs/verbs.md)."""
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("mode",), ("language", "category"))
 

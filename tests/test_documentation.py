@@ -1,0 +1,166 @@
+"""The pages lead where they say, and name what the code has."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+from pydantic import BaseModel
+
+from caretbench.cli import app
+from caretbench.execution.tamper import patterns
+from caretbench.execution.types import Status
+from caretbench.judging.missing import MissingJudgement
+from caretbench.judging.ratings import HumanRating
+from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
+from caretbench.runs import Manifest, ModelInfo, Validity
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+_FENCED = re.compile(r"^(```+|~~~+).*?^\1", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return _FENCED.sub("", page.read_text("utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    found: set[str] = set()
+    for heading in _HEADING.findall(prose(page)):
+        words = re.sub(r"[^\w\- ]", "", _LINK.sub("]", heading).lower()).replace(" ", "-")
+        found.add(next(f"{words}{end}" for end in ("", "-1", "-2", "-3") if f"{words}{end}" not in found))
+    return found
+
+
+def links(page: Path) -> list[str]:
+    """Where a page's links lead, as far as they stay in this repository."""
+    return [link for link in _LINK.findall(prose(page)) if not re.match(r"[a-z]+:", link)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in links(page):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: no such heading in {target.name}"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    assert {page for page in PAGES if page != index} <= reached
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """All verbs, with those below them, by the words that call them."""
+    waiting: list[tuple[tuple[str, ...], click.Command]] = [((), typer.main.get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        yield words, command
+        for name, inner in getattr(command, "commands", {}).items():
+            waiting.append(((*words, name), inner))
+
+
+COMMANDS = dict(commands())
+
+
+def options(words: tuple[str, ...]) -> set[str]:
+    """The options of a command, as they are written."""
+    return {
+        text
+        for parameter in COMMANDS[words].params
+        for text in (*parameter.opts, *parameter.secondary_opts)
+        if text.startswith("-")
+    } | {"--help"}
+
+
+def test_every_verb_has_a_section() -> None:
+    page = ROOT / "docs" / "verbs.md"
+    assert {words[0] for words in COMMANDS if words} <= anchors(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_is_shown_exists(page: Path) -> None:
+    text = page.read_text("utf-8").replace("\\\n", " ")
+    shown = re.findall(r"^ *(?:\$ )?caretbench +([a-z].*)$|`caretbench +([a-z][^`]*)`", text, re.MULTILINE)
+    for line in ("".join(parts) for parts in shown):
+        spoken = re.sub(r"\s(?:#|&&|;|\|)\s.*$", "", line)
+        words = shlex.split(re.sub(r"[\[\]|…]", " ", spoken))
+        called = next(tuple(words[:length]) for length in (2, 1, 0) if tuple(words[:length]) in COMMANDS)
+        assert called, f"{page.name}: no such verb: caretbench {line}"
+        given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= options(called), f"{page.name}: {sorted(given - options(called))}: caretbench {line}"
+
+
+def section(page: Path, heading: str) -> str:
+    """The text below a heading, up to the next one of its level."""
+    level = heading.split(" ", 1)[0]
+    _, _, text = page.read_text("utf-8").partition(f"\n{heading}\n")
+    assert text, f"{page.name} has no section {heading!r}"
+    return re.split(rf"^{level} ", text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "models"),
+    [
+        ("## manifest.json", (Manifest, ModelInfo)),
+        ("## problems.jsonl", (Problem,)),
+        ("## completions.jsonl", (Completion, Usage, Latency)),
+        ("## errors.jsonl", (Missing,)),
+        ("## judgements.jsonl", (Judgement,)),
+        ("## judge_errors.jsonl", (MissingJudgement,)),
+        ("## human_ratings.jsonl", (HumanRating,)),
+        ("## scores.jsonl", (Score,)),
+        ("## validity.jsonl", (Validity,)),
+    ],
+)
+def test_every_field_of_every_file_is_explained(heading: str, models: tuple[type[BaseModel], ...]) -> None:
+    text = section(ROOT / "docs" / "files.md", heading)
+    for model in models:
+        missing = [name for name in model.model_fields if f"`{name}`" not in text]
+        assert not missing, f"{heading}: fields of {model.__name__} that the page lacks: {missing}"
+
+
+def test_statuses_and_flags_are_explained() -> None:
+    page = ROOT / "docs" / "execution.md"
+    for status in Status:
+        assert f"| `{status.value}` |" in section(page, "## Statuses")
+    for pattern in patterns():
+        assert f"| `tamper:{pattern.name}` |" in section(page, "## Flags")
+
+
+def imported(text: str) -> Iterator[str]:
+    """The rooms that a module imports from."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "caretbench":
+            _, *below = (node.module or "").split(".")
+            yield from below[:1] or [alias.name for alias in node.names]
+
+
+def test_rooms_import_only_from_rooms_below() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    [order] = re.findall(r"^```\n(cli > .*?)```", page, re.MULTILINE | re.DOTALL)
+    floors = [re.findall(r"\w+", floor) for floor in order.split(">")]
+    rank = {room: number for number, rooms in enumerate(floors) for room in rooms}
+    source = ROOT / "src" / "caretbench"
+    for path in source.rglob("*.py"):
+        room = path.relative_to(source).parts[0].removesuffix(".py")
+        if room in ("__init__", "__main__") or "starter" in path.parts:
+            continue
+        for other in {*imported(path.read_text("utf-8"))} - {room}:
+            assert {room, other} <= rank.keys(), f"{room} or {other} has no place in CONTRIBUTING.md"
+            assert rank[other] > rank[room], f"{path.relative_to(ROOT)} imports {other}"
