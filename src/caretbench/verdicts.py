@@ -84,11 +84,14 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
     passed = result.status is Status.PASSED
     if not passed:
         details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
+    stderr = "stderr" if result.run_status is None else "run_stderr"  # the type checker's words stand first
     optional: dict[str, JsonValue] = {
+        "type_check": result.type_check,
+        "run_status": result.run_status.value if result.run_status else None,
         "module": result.missing_module,
         "reason": result.reason,
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
-        "stderr": "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
+        stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
         "flags": list(found),
     }

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
-from compiled_programs import run_programs
+from compiled_programs import need_toolchain, run_programs
 
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.runtimes import typescript
-from caretbench.execution.types import ExecutionResult, Status
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+from caretbench.verdicts import execution_details
 
 ASSERT = "import * as assert from 'assert';\n"
 PROGRAMS = {
@@ -14,6 +18,10 @@ PROGRAMS = {
     "failed": ASSERT + "assert.strictEqual(1 as number, 2);\n",
     "syntax": "const x: = 1;\n",
     "type": "const x: number = 'one';\nexport {};\n",
+    "type, fails": ASSERT + "const x: string = 1;\nassert.strictEqual(x as unknown, 2);\n",
+    "type, exits early": "const x: string = 1;\nprocess.exit(0);\n",
+    "type, hangs": "const x: string = 1;\nsetTimeout(() => x, 3_600_000);\n",
+    "half a character": "const x: '\\ud800' = '\\ud801';\nexport {};\n",
     "early exit": ASSERT + "process.exit(0);\nassert.strictEqual(1 as number, 2);\n",
     "missing module": "import { a } from 'no-such-module';\nconsole.log(a);\n",
     "missing module and type error": "import { a } from 'no-such-module';\nconst x: number = 'one';\na(x);\n",
@@ -30,7 +38,9 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def results() -> Mapping[str, ExecutionResult]:
-    return run_programs("typescript", PROGRAMS)
+    return run_programs(
+        "typescript", {name: source for name, source in PROGRAMS.items() if name != "type, hangs"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,6 +50,8 @@ def results() -> Mapping[str, ExecutionResult]:
         ("failed", Status.FAILED),
         ("syntax", Status.COMPILE_ERROR),
         ("type", Status.TYPE_ERROR),
+        ("type, fails", Status.TYPE_ERROR),
+        ("half a character", Status.TYPE_ERROR),
         ("early exit", Status.INCOMPLETE),
         ("missing module", Status.UNRESOLVED_IMPORT),
         ("missing module and type error", Status.TYPE_ERROR),
@@ -69,6 +81,74 @@ def test_paper_runs_a_program_whose_modules_are_missing() -> None:
     assert results["missing module"].stage == "run"
     assert results["type of a missing module"].status is Status.PASSED
     assert results["type"].status is Status.TYPE_ERROR
+    assert results["type"].run_status is None  # it was not run
+
+
+def test_a_program_with_a_type_error_has_both_verdicts(results: Mapping[str, ExecutionResult]) -> None:
+    ran = {
+        name: (result.type_check, result.run_status, result.stage)
+        for name, result in results.items()
+        if result.status is Status.TYPE_ERROR
+    }
+    assert ran == {
+        "type": ("failed", Status.PASSED, "compile"),
+        "type, fails": ("failed", Status.FAILED, "compile"),
+        "type, exits early": ("failed", Status.INCOMPLETE, "compile"),
+        "half a character": ("failed", Status.PASSED, "compile"),
+        "missing module and type error": ("failed", Status.UNRESOLVED_IMPORT, "compile"),
+    }
+    assert "TS2322" in results["type"].diagnostics
+    assert "AssertionError" in results["type, fails"].stderr.text
+
+
+def test_a_program_that_the_checker_passes_says_so(results: Mapping[str, ExecutionResult]) -> None:
+    checked = {name: (result.type_check, result.run_status) for name, result in results.items()}
+    assert checked["passed"] == checked["failed"] == checked["early exit"] == ("passed", None)
+    assert checked["syntax"] == checked["missing module"] == (None, None)
+
+
+def test_the_row_holds_both_verdicts(results: Mapping[str, ExecutionResult]) -> None:
+    details = execution_details(results["type"])
+    assert (details["type_check"], details["run_status"]) == ("failed", "passed")
+    assert "run_status" not in execution_details(results["passed"])
+    assert "AssertionError" in str(execution_details(results["type, fails"])["run_stderr"])
+
+
+def test_a_kept_program_keeps_its_type_error(tmp_path: Path) -> None:
+    """The second run finds the JavaScript in the cache, without the compiler's answer."""
+    need_toolchain("typescript")
+    cache = ResultCache(tmp_path)
+    executor = LocalExecutor(workers=1, cache=cache)
+    first, second = (
+        next(
+            executor.submit(
+                [
+                    ExecutionRequest(
+                        id="a", language="typescript", source=PROGRAMS["type, fails"], repeat=repeat
+                    )
+                ]
+            )
+        )
+        for repeat in range(2)
+    )
+    assert cache.statistics().artefacts == 1
+    assert not second.cached
+    for result in (first, second):
+        assert (result.status, result.run_status) == (Status.TYPE_ERROR, Status.FAILED)
+        assert "TS2322" in result.diagnostics
+    cache.close()
+
+
+def test_a_run_that_may_end_otherwise_is_not_kept(tmp_path: Path) -> None:
+    need_toolchain("typescript")
+    cache = ResultCache(tmp_path)
+    request = ExecutionRequest(
+        id="a", language="typescript", source=PROGRAMS["type, hangs"], limits=Limits(wall_s=3)
+    )
+    [result] = LocalExecutor(workers=1, cache=cache).submit([request])
+    assert (result.status, result.run_status) == (Status.TYPE_ERROR, Status.TIMEOUT)
+    assert cache.statistics().verdicts == 0
+    cache.close()
 
 
 @pytest.mark.slow

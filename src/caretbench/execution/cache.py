@@ -76,7 +76,8 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 def _ended_from_outside(result: ExecutionResult) -> bool:
     """Whether the machine may have ended the program, as a kernel does that is short of memory."""
     by_whom = (result.exit_code, result.signal)
-    return result.status is Status.RUNTIME_ERROR and result.stage == "run" and by_whom in _FROM_OUTSIDE
+    ran = result.stage == "run" or result.run_status is not None
+    return result.ended is Status.RUNTIME_ERROR and ran and by_whom in _FROM_OUTSIDE
 
 
 class CacheStatistics(Frozen):
@@ -160,7 +161,7 @@ class ResultCache:
 
     def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
         """Store a verdict if it would come out the same again; gives whether it did."""
-        if result.status not in DETERMINISTIC or _ended_from_outside(result):
+        if not {result.status, result.ended} <= DETERMINISTIC or _ended_from_outside(result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         now = time.time()

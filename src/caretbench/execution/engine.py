@@ -244,8 +244,8 @@ class _Submission:
 
 def _held_up(result: ExecutionResult) -> bool:
     return (
-        result.status is Status.TIMEOUT
-        and result.stage == "run"
+        result.ended is Status.TIMEOUT
+        and (result.stage == "run" or result.run_status is not None)
         and result.signal is None
         and result.reason.startswith("it ran for longer")
         and result.cpu_s >= _STARVED_CPU_S

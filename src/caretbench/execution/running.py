@@ -139,6 +139,7 @@ class Runner:
             stage="compile",
             diagnostics=compiled.diagnostics,
             missing_module=compiled.missing_module,
+            type_check="failed" if status is Status.TYPE_ERROR else None,
             compile_s=compiled.compile_s,
             toolchain=self.toolchain(request.language).version,
             reason=compiled.diagnostics if ours else self._missing_bundle(request, status),
@@ -182,7 +183,7 @@ class Runner:
             of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
         )
         missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
-        return ExecutionResult(
+        result = ExecutionResult(
             id=request.id,
             status=status,
             stage="run" if status is not Status.SANDBOX_ERROR else "none",
@@ -202,6 +203,7 @@ class Runner:
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
         )
+        return language.judge(compiled.artefact or Path(), result)
 
     def _missing_bundle(self, request: ExecutionRequest, status: Status) -> str:
         if status is not Status.UNRESOLVED_IMPORT or request.bundle is None or self.lock_hash(request.bundle):

@@ -104,6 +104,10 @@ class ExecutionResult(Frozen):
     stderr: Output = Field(default_factory=Output)
     diagnostics: str = ""
     """What the compiler or type checker said, shortened."""
+    type_check: Literal["passed", "failed"] | None = None
+    """What the type checker said of a program that can run in spite of it; None where none looked."""
+    run_status: Status | None = None
+    """How the run itself ended, where ``status`` is the type checker's word."""
     missing_module: str | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
@@ -115,6 +119,11 @@ class ExecutionResult(Frozen):
     cached: bool = False
     reason: str = ""
     """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+
+    @property
+    def ended(self) -> Status:
+        """How the run ended, whatever the type checker said."""
+        return self.run_status or self.status
 
 
 class CompileResult(Frozen):
@@ -181,6 +190,10 @@ class LanguageRuntime(Protocol):
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """How to run what ``compile`` left in ``artefact``."""
+        ...
+
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """The result of a run, with what compiling said of the program."""
         ...
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:

@@ -3,7 +3,8 @@
 // usage: node -e "..." -- TYPESCRIPT MODULES WORK OUTPUT CPU_SECONDS COUNT
 //
 // TYPESCRIPT is the compiler's package folder, MODULES the folder that holds `node_modules`, WORK holds `0.source`,
-// `1.source`, ...; program N is written to OUTPUT/N/program.js. One JSON line is printed per program:
+// `1.source`, ...; program N is written to OUTPUT/N/program.js, and where the checker objects to it, what it says to
+// OUTPUT/N/objections.json: {"kind", "diagnostics"}. One JSON line is printed per program:
 // {"begin": N} before it and {"index", "kind", "missing", "diagnostics"} after it. Parsed library files are shared;
 // programs never see each other, as each has a program and a checker of its own.
 "use strict";
@@ -24,6 +25,9 @@ const options = {
     allowSyntheticDefaultImports: true,
     skipLibCheck: true,
 };
+
+// What a program makes the compiler say: bounded, and text (a program may hold half a surrogate pair, and a cut makes one).
+const words = (text) => text.slice(0, 4000).replace(/[\ud800-\udfff]/gu, "\ufffd");
 
 const say = (value) => fs.writeSync(1, JSON.stringify(value) + "\n");
 
@@ -73,9 +77,9 @@ function compile(index) {
         writeFile: () => {},
     };
     const program = ts.createProgram({ rootNames: [programPath], options, host });
+    const folder = path.join(output, String(index));
     const emit = () =>
         program.emit(parsed, (name, javascript) => {
-            const folder = path.join(output, String(index));
             fs.mkdirSync(folder, { recursive: true });
             fs.writeFileSync(path.join(folder, path.basename(name)), javascript);
         });
@@ -92,13 +96,15 @@ function compile(index) {
     const unresolved = found.filter((one) => MODULE_NOT_FOUND.has(one.code));
     const missing = unresolved.length > 0 ? moduleName(unresolved[0]) : null;
     const kind = found.length === 0 ? "ok" : unresolved.length === found.length ? "module" : "type";
-    return { kind, missing, diagnostics: render(found) };
+    const diagnostics = words(render(found));
+    if (kind !== "ok") fs.writeFileSync(path.join(folder, "objections.json"), JSON.stringify({ kind, diagnostics }));
+    return { kind, missing, diagnostics };
 }
 
 function moduleName(diagnostic) {
     const message = ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n");
     const named = /'([^']+)'/.exec(message);
-    return named ? named[1] : null;
+    return named ? words(named[1]) : null;
 }
 
 const formatHost = {
@@ -119,7 +125,7 @@ for (let index = 0; index < Number(count); index++) {
         result = { kind: "crash", diagnostics: String((error && error.stack) || error) };
     }
     const after = process.cpuUsage();
-    const diagnostics = result.diagnostics.slice(0, 4000);
+    const diagnostics = words(result.diagnostics);
     say({ ...result, index, diagnostics, seconds: (after.user + after.system - user - system) / 1e6 });
 }
 process.exit(0);

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from caretbench.execution.bundles import Bundle, installed
 from caretbench.execution.sandbox import HOME, Sandbox
-from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, RunPlan, Status, Toolchain
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    Limits,
+    RunPlan,
+    Status,
+    Toolchain,
+)
 from caretbench.files import sha256_text
 
 BundleLookup = Callable[[str], Bundle | None]
@@ -75,6 +83,11 @@ class Runtime(ABC):
     @abstractmethod
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """How to run the program."""
+
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """The run's own result: compiling has no say in it."""
+        del artefact
+        return result
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """What the patterns find in standard error; a runtime error where none fits."""

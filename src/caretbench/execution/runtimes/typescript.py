@@ -1,9 +1,10 @@
 """TypeScript: a batch type checker that shares parsed libraries, then a fresh Node.js per program.
 
 The released runner fails a program on any diagnostic of ``tsc``, so a type error is a failure of its own kind
-(``type_error``): the type check's verdict stays apart from the run's, and a metric may choose. Where modules
-are all that is missing, ``default`` says ``unresolved_import``; ``paper`` runs the program all the same, as
-the released runner does after its last try.
+(``type_error``). Its JavaScript is there all the same: under ``default`` it is run too, and the result holds both
+verdicts, the type check's (``type_check``) and the run's (``run_status``), so that a metric may choose; ``paper`` stops
+at the type check. Where modules are all that is missing, ``default`` says ``unresolved_import``; ``paper`` runs the
+program all the same, as the released runner does after its last try.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
-from caretbench.execution.runtimes.base import fingerprint, harness_file, tool_version
+from caretbench.execution.runtimes.base import fingerprint, harness_file, shorten, tool_version
 from caretbench.execution.runtimes.batch import (
     CHUNK,
     CPU_PER_PROGRAM_S,
@@ -26,12 +27,21 @@ from caretbench.execution.runtimes.batch import (
 )
 from caretbench.execution.runtimes.javascript import NODE, JavaScriptRuntime
 from caretbench.execution.sandbox import WORK
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    RunPlan,
+    Status,
+    Toolchain,
+)
 
 COMPILER_BUNDLE = "tools/typescript"
 """The compiler alone, for programs without a suite's bundle."""
 
 _COMPILER = "typescript_compile.cjs"
+_OBJECTIONS = "objections.json"
+"""What the type checker said, beside the JavaScript of a program that it objects to."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1500
 
@@ -41,6 +51,7 @@ _STATUS = {
     "type": Status.TYPE_ERROR,
     "timeout": Status.TIMEOUT,
 }
+_RUN_ALL_THE_SAME = {("module", "paper"), ("type", "default")}
 
 
 class TypeScriptRuntime(JavaScriptRuntime):
@@ -100,9 +111,29 @@ class TypeScriptRuntime(JavaScriptRuntime):
         javascript = read_artefact(artefact / "program.js")
         return super().plan(request.model_copy(update={"source": javascript}), artefact)
 
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """Both verdicts; the type check's decides. Where modules are missing, it has none."""
+        if result.status is Status.SANDBOX_ERROR:
+            return result
+        if not (artefact / _OBJECTIONS).exists():
+            return result.model_copy(update={"type_check": "passed"})
+        said = json.loads(read_artefact(artefact / _OBJECTIONS))
+        diagnostics = shorten(str(said["diagnostics"]))
+        if said["kind"] != "type":
+            return result.model_copy(update={"diagnostics": diagnostics})
+        return result.model_copy(
+            update={
+                "status": Status.TYPE_ERROR,
+                "stage": "compile",
+                "type_check": "failed",
+                "run_status": result.status,
+                "diagnostics": diagnostics,
+            }
+        )
+
 
 def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
-    if answer.kind == "module" and request.profile == "paper":
+    if (answer.kind, request.profile) in _RUN_ALL_THE_SAME:
         return None
     return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
 
