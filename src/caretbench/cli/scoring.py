@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from caretbench.runs import Manifest, ModelInfo, RunFolder, ToolchainInfo
     from caretbench.suites.base import ProblemSet, Suite
 
-_POLICIES = {"paper": "released", "default": "syntax"}
-
 Baselines = Annotated[
     str, typer.Option("--baseline", help="Baselines beside the models: golden,empty,stub,copy-context; or none.")
 ]  # fmt: skip
@@ -95,17 +93,18 @@ class Subject(NamedTuple):
             KeyError: an unknown suite, policy or language.
             DataError: the data are wrong.
         """
+        from caretbench.extraction.policies import BY_PROFILE
         from caretbench.extraction.policies import policy as find_policy
         from caretbench.runs import RunFolder
         from caretbench.suites import suite
 
-        if profile not in _POLICIES:
+        if profile not in BY_PROFILE:
             raise ValueError(f"--profile {profile!r}: expected paper or default")
         named: Literal["paper", "default"] = "paper" if profile == "paper" else "default"
         house = suite(suite_name)
         loaded = house.load(data)
         problems = select(house, loaded.problems, chosen, limit)
-        truncation = find_policy(policy or _POLICIES[named])
+        truncation = find_policy(policy or BY_PROFILE[named])
         folder = RunFolder(output or root / f"{suite_name}-{loaded.name}-{named}")
         return cls(
             house, loaded, problems, truncation, named, execute, _variants(variants), folder

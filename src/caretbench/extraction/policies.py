@@ -16,9 +16,12 @@ from caretbench.extraction import cuts
 from caretbench.extraction.clean import clean, released_clean
 from caretbench.extraction.surroundings import Surroundings
 from caretbench.plugins import Plugin, Version, installed, load, one_line
-from caretbench.problem import Caret
+from caretbench.problem import Caret, Profile
 
 DEFAULT_POLICY = "syntax"
+BY_PROFILE: Final[Mapping[Profile, str]] = MappingProxyType({"paper": "released", "default": DEFAULT_POLICY})
+"""The policy of a profile where none is named."""
+
 _GROUP: Final = "caretbench.policies"
 
 _Step = Callable[[str, Surroundings], str]

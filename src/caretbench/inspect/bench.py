@@ -13,15 +13,12 @@ from pydantic import JsonValue
 
 from caretbench import verdicts
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.extraction.policies import Policy
+from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.gathering import Gatherer
 from caretbench.problem import Problem, Profile
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import ProblemSet, Suite
-
-POLICIES: Mapping[Profile, str] = {"paper": "released", "default": "syntax"}
-"""The truncation policy of a profile where none is named."""
 
 LEFT_OUT = "left_out"
 NO_ANSWER = "no_answer"
@@ -210,11 +207,11 @@ def bench(
         KeyError: an unknown suite or policy.
         DataError: the data are wrong.
     """
-    if profile not in POLICIES:
-        raise ValueError(f"profile {profile!r}: expected {' or '.join(POLICIES)}")
+    if profile not in BY_PROFILE:
+        raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
     named: Profile = "paper" if profile == "paper" else "default"
     house = find_suite(suite)
     gatherer = Gatherer(lambda: local_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
-        house, house.load(data), find_policy(policy or POLICIES[named]), named, dict(variants), gatherer
+        house, house.load(data), find_policy(policy or BY_PROFILE[named]), named, dict(variants), gatherer
     )
