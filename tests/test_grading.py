@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, DataError
 from caretbench.grading import GradingResult, grade
@@ -234,6 +235,60 @@ def test_the_tries_before_are_paid_too(tmp_path: Path, make_problem: MakeProblem
     client = grader("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
     assert judge(folder, client, prices={client.name: price}).cost == pytest.approx(3.0)
     assert next(folder.judgements()).cost == pytest.approx(3.0)
+
+
+def test_what_may_have_been_charged_is_spent(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problems = [make_problem(str(number)) for number in range(5)]
+    price = Price(input_per_million=0, output_per_million=1000)
+    sampling = Sampling(max_tokens=1000)  # at worst a dollar each
+    for reply, spent in ((GOOD, 2.0), (failure("late", "timeout"), 2.0), (failure(), 0.0)):
+        folder = make_run(tmp_path / f"{spent} {reply}"[:20], problems, [RIGHT])
+        purse = Purse(limit=2.5)
+        client = grader(lambda _request, _sample, reply=reply: reply)  # type: ignore[misc]
+        judge(folder, client, sampling=sampling, prices={client.name: price}, purse=purse)
+        assert purse.spent == pytest.approx(spent)
+
+
+def test_without_a_price_no_cost_is_claimed(tmp_path: Path, make_problem: MakeProblem) -> None:
+    folder = make_run(tmp_path, [make_problem()], [RIGHT])
+    judge(folder, grader(usage=Usage(input_tokens=5, output_tokens=5)))
+    assert [row.cost for row in folder.judgements()] == [None]
+
+
+def test_what_an_unreadable_answer_cost_stays_spent(tmp_path: Path, make_problem: MakeProblem) -> None:
+    folder = make_run(tmp_path, [make_problem()], [RIGHT])
+    price = Price(input_per_million=1, output_per_million=1)
+    for runs in (1, 2):
+        client = grader("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
+        assert judge(folder, client, prices={client.name: price}).cost == pytest.approx(3.0)
+        assert sum(row.cost or 0 for row in folder.judgements()) == pytest.approx(3.0 * runs)
+
+
+def test_a_grader_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
+    class Locked(FakeClient):
+        def submit(self, requests: Any) -> Any:
+            yield next(iter(super().submit(requests)))
+            raise MachineError("HTTP 401 for Bearer abcdefgh12345678")
+
+    folder = make_run(tmp_path, [make_problem(str(number)) for number in range(3)], [RIGHT])
+    result = judge(folder, Locked(lambda _request, _sample: GOOD))
+    assert (result.judged, result.failed, result.complete) == (1, 2, False)
+    assert result.complaint(folder).startswith(
+        "2 judgements did not come; HTTP 401 for Bearer [redacted]; the same"
+    )
+    assert {row.message for row in missing_judgements(folder)} == {
+        "not asked: HTTP 401 for Bearer [redacted]"
+    }
+    assert judge(folder, grader()).complete
+    assert not errors_path(folder).exists()
+
+
+def test_without_completions_nothing_is_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
+    folder = make_run(tmp_path, [make_problem()], [])
+    client = grader()
+    with pytest.raises(DataError, match="holds no completion to judge"):
+        judge(folder, client, control_problems=1)
+    assert client.asked == []
 
 
 def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caretbench.asking import prompt_text
+from caretbench.errors import DataError, MachineError
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, sha256_json, write_rows
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
@@ -22,7 +23,7 @@ from caretbench.judging.parsing import parse
 from caretbench.judging.prompting import render, settings_of
 from caretbench.judging.subjects import Subject, subjects
 from caretbench.models import ChatPrompt, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling
-from caretbench.prices import FREE, Price, Purse
+from caretbench.prices import Price, Purse
 from caretbench.problem import Judgement, Problem, Profile
 from caretbench.runs import ModelInfo, RunFolder
 from caretbench.secrets import redact
@@ -50,11 +51,24 @@ class GradingResult:
     not_asked: int = 0
     """Judgements for which there was no money left."""
     cost: float = 0.0
+    ended: str = ""
+    """Why a grader could not be asked any more (a wrong key, nobody at the address), where that was so."""
 
     @property
     def complete(self) -> bool:
         """Whether every judgement that was wanted is there."""
-        return not (self.unreadable or self.failed or self.not_asked)
+        return not (self.unreadable or self.failed or self.not_asked or self.ended)
+
+    def complaint(self, folder: RunFolder) -> str:
+        """What is not there, and why, in one line."""
+        numbers = (
+            (self.unreadable, "could not be read"),
+            (self.failed, "did not come"),
+            (self.not_asked, "were not asked for want of money"),
+        )
+        said = ", ".join(f"{count} judgements {what}" for count, what in numbers if count)
+        where = f"; see {errors_path(folder)}" if self.failed or self.not_asked else ""
+        return "; ".join(filter(None, (said, self.ended))) + f"; the same command asks for them again{where}"
 
 
 def grade(
@@ -95,7 +109,7 @@ def grade(
 
     Raises:
         ValueError: a grader cannot take a conversation, is named twice, or has no price where money is limited.
-        DataError: another process writes the judgements.
+        DataError: there is nothing to judge, or another process writes the judgements.
     """
     names = [name for name, _ in graders]
     if len(set(names)) < len(names):
@@ -108,6 +122,10 @@ def grade(
     texts, count = subjects(
         folder, problems, policy, profile, control_problems=control_problems, baselines=baselines
     )
+    if not count:
+        raise DataError(
+            f"{folder.path}: holds no completion to judge (baselines are judged where that is asked for)"
+        )
     result = GradingResult(subjects=len(texts), completions=count)
     chosen = sampling or criterion.sampling
     for name, client in graders:
@@ -115,7 +133,7 @@ def grade(
         parameters = sha256_json(settings)[:16]
         _record(folder, ModelInfo(model=name, source="model", parameters=parameters, settings=settings))
         grader = _Grader(
-            folder, criterion, name, client, parameters, chosen, (prices or {}).get(name) or FREE,
+            folder, criterion, name, client, parameters, chosen, (prices or {}).get(name),
             purse or Purse(), result, report,
         )  # fmt: skip
         grader.run(texts, repeats)
@@ -150,7 +168,7 @@ class _Grader:
     client: ModelClient
     parameters: str
     sampling: Sampling
-    price: Price
+    price: Price | None
     purse: Purse
     result: GradingResult
     report: Report
@@ -161,24 +179,37 @@ class _Grader:
 
     def run(self, texts: Sequence[Subject], repeats: int) -> None:
         """Ask for everything that is missing, and again for what cannot be read."""
-        self._forget_faults({(text.problem.id, text.answer) for text in texts})
+        paid = self._forget_faults({(text.problem.id, text.answer) for text in texts})
         step = f"judged by {self.name}"
         with Appender(self.folder.judgements_path) as appender, Appender(errors_path(self.folder)) as errors:
             done = {row.key for row in self.folder.judgements()}
             for subject in texts:
-                wanted = tuple(number for number in range(repeats) if self._key(subject, number) not in done)
-                if wanted:
-                    self._waiting.append(_Wanted(subject, wanted))
+                wanted = {number: self._key(subject, number) for number in range(repeats)}
+                wanted = {number: key for number, key in wanted.items() if key not in done}
+                fresh = tuple(number for number, key in wanted.items() if key not in paid)
+                if fresh:
+                    self._waiting.append(_Wanted(subject, fresh))
+                self._waiting.extend(
+                    _Wanted(subject, (number,), cost=paid[key])
+                    for number, key in wanted.items()
+                    if key in paid
+                )
             self.report(step, 0, sum(len(wanted.repeats) for wanted in self._waiting))
-            taken = -1
+            taken, ended = -1, ""
             while self._waiting and self._taken > taken:  # until there is no money for even one more
                 taken = self._taken
-                for outcome in self.client.submit(self._requests()):
-                    for row in self._settled(outcome):
-                        (errors if isinstance(row, MissingJudgement) else appender).append(row)
-                        self.report(step, 1, None)
+                try:
+                    for outcome in self.client.submit(self._requests()):
+                        for row in self._settled(outcome):
+                            (errors if isinstance(row, MissingJudgement) else appender).append(row)
+                            self.report(step, 1, None)
+                except MachineError as error:
+                    ended = redact(str(error))
                 errors.append(*self._forgotten())
-            errors.append(*self._not_asked())
+                if ended:
+                    self.result.ended = ended
+                    break
+            errors.append(*self._not_asked(ended))
         self._tidy_errors()
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -206,7 +237,7 @@ class _Grader:
         return self.sampling.model_copy(update={"seed": self.sampling.seed + 1000 * (attempt - 1)})
 
     def _worst(self, prompt: ChatPrompt, answers: int) -> float:
-        if self.price.free:
+        if self.price is None or self.price.free:
             return 0.0
         text = prompt_text(prompt)
         counted = self.client.count_tokens(text)
@@ -224,8 +255,13 @@ class _Grader:
         numbers = tuple(number for number in numbers if number in open_repeats)
         for number in numbers:
             del open_repeats[number]
-        cost = self.price.share(outcome.usage) if isinstance(outcome, ModelAnswer) and numbers else None
-        self.purse.settle(worst * len(numbers) / len(wanted.repeats), cost or 0.0)
+        cost = None
+        if self.price is not None and isinstance(outcome, ModelAnswer) and numbers:
+            cost = self.price.share(outcome.usage)
+        kept = worst * len(numbers) / len(wanted.repeats)
+        # What came without token counts, or ran into a timeout, may have cost all that was set aside.
+        charged = isinstance(outcome, ModelAnswer) or outcome.kind == "timeout"
+        self.purse.settle(kept, cost if cost is not None else kept if charged else 0.0)
         self.result.cost += cost or 0.0
         if not open_repeats:
             del self._under_way[outcome.request_id]
@@ -298,29 +334,41 @@ class _Grader:
         self.result.failed += len(rows)
         return rows
 
-    def _not_asked(self) -> list[MissingJudgement]:
-        """What is still waiting when the money is spent."""
+    def _not_asked(self, ended: str) -> list[MissingJudgement]:
+        """What is still waiting when the money is spent, or the grader cannot be asked any more."""
+        kind, why = ("provider", ended) if ended else ("budget", "the limit of the cost is reached")
         rows = [
-            self._missing(wanted, number, "budget", "not asked: the limit of the cost is reached", 0)
+            self._missing(wanted, number, kind, f"not asked: {why}", 0)
             for wanted in self._waiting
             for number in wanted.repeats
         ]
         self._waiting.clear()
-        self.result.not_asked += len(rows)
+        if ended:
+            self.result.failed += len(rows)
+        else:
+            self.result.not_asked += len(rows)
         return rows
 
-    def _forget_faults(self, texts: set[tuple[str, str]]) -> None:
-        """Take out the judgements that could not be read: they are asked for again now."""
+    def _forget_faults(self, texts: set[tuple[str, str]]) -> dict[JudgementKey, float | None]:
+        """Take out the judgements that could not be read, since they are asked for again now; gives what they cost."""
+        paid: dict[JudgementKey, float | None] = {}
         ours = (self.name, self.parameters, self.criterion.key)
 
         def again(row: Judgement) -> bool:
             whose = (row.grader, row.parameters, row.criterion)
             return not row.values and whose == ours and (row.problem_id, row.answer) in texts
 
+        def kept() -> Iterator[Judgement]:
+            for row in self.folder.judgements():
+                if again(row):
+                    paid[row.key] = row.cost
+                else:
+                    yield row
+
         with Appender(self.folder.judgements_path):  # holds the file, and repairs its end
             if any(again(row) for row in self.folder.judgements()):
-                kept = (row for row in self.folder.judgements() if not again(row))
-                write_rows(self.folder.judgements_path, kept)
+                write_rows(self.folder.judgements_path, kept())
+        return paid
 
     def _tidy_errors(self) -> None:
         """Keep of every judgement that is missing its last line, and none of those that are there now."""

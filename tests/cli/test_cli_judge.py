@@ -157,7 +157,7 @@ def test_what_did_not_come_ends_with_one(folder: RunFolder, graders: Graders) ->
     graders.reply = failure("no answer")
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert done.code == 1
-    assert "4 did not come" in done.err
+    assert "4 judgements did not come" in done.err
     assert str(errors_path(folder)) in done.err
     graders.reply = "I like it"
     done = Done(folder, "-m", "fake/a", "--no-controls")

@@ -224,7 +224,7 @@ def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Mode
     done = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
     assert done.code == 1
     assert "fake/judge: " in done.err
-    assert "judgements are missing (unreadable" in done.err
+    assert "judgements could not be read; the same command" in done.err
 
 
 def asks_a_judge(request: ModelRequest) -> bool:

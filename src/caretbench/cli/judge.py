@@ -216,7 +216,6 @@ def _grade(
 
 def _finish(work: _Work, results: Mapping[str, GradingResult], *, html: bool, as_json: bool) -> None:
     from caretbench.cli.report import load, summarised, write_html
-    from caretbench.judging.missing import errors_path
     from caretbench.report import terminal
     from caretbench.report.judgement_tables import judged_tables
     from caretbench.report.judgements import folder_sections
@@ -237,14 +236,9 @@ def _finish(work: _Work, results: Mapping[str, GradingResult], *, html: bool, as
             f"{name}: {result.subjects} distinct texts of {result.completions} completions and the controls; "
             f"{result.asked} answers now{cost}"
         )
-    missing = [name for name, result in results.items() if not result.complete]
-    for name in missing:
-        result = results[name]
-        note(
-            f"{name}: {result.unreadable} judgements could not be read, {result.failed} did not come, "
-            f"{result.not_asked} were not asked for want of money; the same command asks for them again"
-            + (f"; see {errors_path(work.folder)}" if result.failed or result.not_asked else "")
-        )
+    missing = {name: result for name, result in results.items() if not result.complete}
+    for name, result in missing.items():
+        note(f"{name}: {result.complaint(work.folder)}")
     if missing:
         raise typer.Exit(1)
 

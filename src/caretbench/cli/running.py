@@ -175,7 +175,6 @@ def _judge(
 ) -> list[str]:
     """Each grader in turn; gives what is to be complained of."""
     from caretbench.grading import grade
-    from caretbench.judging.missing import errors_path
 
     complaints = []
     for grader in plan.graders:
@@ -189,12 +188,7 @@ def _judge(
                 )  # fmt: skip
                 sitting.manifest = sitting.folder.manifest()  # the graders were written to it
                 if not result.complete:
-                    absent = result.unreadable + result.failed + result.not_asked
-                    complaints.append(
-                        f"{grader.name}: {absent} judgements are missing (unreadable {result.unreadable}, failed "
-                        f"{result.failed}, no money {result.not_asked}); the same command asks for them again; see "
-                        f"{errors_path(sitting.folder)}"
-                    )
+                    complaints.append(f"{grader.name}: {result.complaint(sitting.folder)}")
     return complaints
 
 
