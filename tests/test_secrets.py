@@ -40,7 +40,12 @@ def test_a_value_within_another_leaves_nothing(monkeypatch):
 
 
 def test_short_values_and_paths_are_no_secrets():
-    environment = {"A_KEY": "short", "B_KEY": "/home/user/key.pem", "C_KEY": "  12345678 ", "HOME": "12345678901"}
+    environment = {
+        "A_KEY": "short",
+        "B_KEY": "/home/user/key.pem",
+        "C_KEY": "  12345678 ",
+        "HOME": "12345678901",
+    }
     assert secret_values(environment) == ("12345678",)
 
 
