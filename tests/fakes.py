@@ -58,6 +58,7 @@ class FakeClient:
         usage: Usage | None = None,
         count: Callable[[str], int | None] = lambda _text: None,
         special: frozenset[str] | None = None,
+        control: frozenset[str] = frozenset(),
         window: int = 1,
     ) -> None:
         self.reply = reply
@@ -68,6 +69,7 @@ class FakeClient:
         self.usage = usage
         self.count = count
         self.special = special
+        self.control = control
         self.window = window
         self.asked: list[ModelRequest] = []
         self.closed = False
@@ -102,6 +104,10 @@ class FakeClient:
     def special_tokens(self) -> frozenset[str] | None:
         """As given."""
         return self.special
+
+    def control_tokens(self) -> frozenset[str]:
+        """As given."""
+        return self.control
 
     def close(self) -> None:
         """Remember it."""

@@ -167,6 +167,21 @@ def test_a_text_that_cannot_be_asked_is_missing_and_is_not_sent(
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("part", ["prefix", "suffix"])
+def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(
+    make_problem: MakeProblem, part: str
+) -> None:
+    problem = make_problem()
+    caret = problem.caret.model_copy(update={part: f"{getattr(problem.caret, part)}# <s> and </s>\n"})
+    held = problem.model_copy(update={"id": "held", "shown": caret})
+    client = FakeClient(control=frozenset({"<s>", "</s>", "[INST]"}), special=frozenset({"<table>"}))
+    wanted = list(asking(client).wanted([problem, held], {}))
+    assert [(entry.prompt is None, entry.fault) for entry in wanted] == [
+        (False, ""),
+        (True, "what is shown holds '<s>', a control token of fake/model"),
+    ]
+
+
 def test_failures_are_tried_again_and_leave_when_the_sample_comes(
     tmp_path: Path, problems: list[Problem]
 ) -> None:

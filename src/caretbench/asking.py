@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling
 from caretbench.prices import Price
 from caretbench.problem import Caret, Problem
+from caretbench.prompts.marks import texts_of
 from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 from caretbench.runs import ModelInfo
 from caretbench.secrets import redact
@@ -164,7 +166,24 @@ class Asking:
         caret = problem.shown
         for step in self.preprocess:
             caret = step(caret)
-        return self.strategy.render(caret, self.budget)
+        prompt = self.strategy.render(caret, self.budget)
+        self._refuse_control_tokens(caret)
+        return prompt
+
+    @cached_property
+    def _control(self) -> re.Pattern[str] | None:
+        tokens = sorted(self.client.control_tokens(), key=lambda token: (-len(token), token))
+        return re.compile("|".join(map(re.escape, tokens))) if tokens else None
+
+    def _refuse_control_tokens(self, caret: Caret) -> None:
+        """As with sentinels, what is left out for want of room counts too: it does not hang on a budget."""
+        if self._control is None:
+            return
+        for text in texts_of(caret):
+            if found := self._control.search(text):
+                raise UnpromptableError(
+                    f"what is shown holds {found[0]!r}, a control token of {self.client.name}"
+                )
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
         """The most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.

@@ -158,6 +158,10 @@ class ModelClient(Protocol):
         """All texts that are one special token of the model, or None where its vocabulary is not known."""
         ...
 
+    def control_tokens(self) -> frozenset[str]:
+        """Texts that are no text to the model: a prompt that holds one says something else. Empty where not known."""
+        ...
+
     def close(self) -> None:
         """End connections and servers."""
         ...

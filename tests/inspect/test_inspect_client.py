@@ -446,6 +446,35 @@ def test_tokens_are_counted_by_the_models_tokenizer(monkeypatch, tmp_path):
         assert client.count_tokens("def f def") == 3
         assert client.count_tokens("<fim_prefix>f") == 2
         assert client.special_tokens() == {"<fim_prefix>"}
+        assert client.control_tokens() == frozenset()
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_sentinels_of_the_plain_vocabulary_count_where_they_are_read_whole(monkeypatch, tmp_path, split):
+    path = tokenizer_file(tmp_path)
+    table = json.loads(path.read_text())
+    sentinels = ["<PRE>", "<SUF>", "<MID>", "<EOT>"]  # CodeLlama has them among its words
+    table["model"]["vocab"] |= {word: number for number, word in enumerate(sentinels, 4)}
+    table["pre_tokenizer"] = {"type": "Whitespace" if split else "WhitespaceSplit"}
+    table["added_tokens"].append(table["added_tokens"][0] | {"id": 8, "content": "<s>", "special": True})
+    path.write_text(json.dumps(table))
+    with ModelServer() as server, asking(monkeypatch, server, tokenizer=path) as client:
+        assert client.special_tokens() == {"<fim_prefix>", "<s>", *(() if split else sentinels)}
+        assert client.control_tokens() == {"<s>"}
+
+
+def test_stop_texts_beyond_what_the_provider_takes_end_the_answer_here(monkeypatch):
+    stop = tuple(f"<{number}>" for number in range(6))
+    prompt = ChatPrompt(messages=(Message(role="user", text="?"),), stop=stop)
+    asked = ModelRequest(id="one", prompt=prompt)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for model, sent, text in (("openai/gpt-4o", 4, "a b"), (CHAT, 6, "a b<5> c<4> d")):
+        with ModelServer(answer="a b<5> c<4> d") as server:
+            reached = {"base_url": f"{server.url}/v1"} if model != CHAT else {}
+            with asking(monkeypatch, server, model, **reached) as client:
+                (one,) = answered(client, asked)
+        assert (one.text, one.finish_reason) == (text, "stop")
+        assert server.requests[0].body["stop"] == list(stop[:sent])
 
 
 def test_without_a_tokenizer_nothing_is_claimed(monkeypatch):

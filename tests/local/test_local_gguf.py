@@ -34,6 +34,7 @@ def test_what_a_head_tells(file: Path, order: str, version: int) -> None:
     assert header.special_tokens == {
         "<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<table>",
     }  # fmt: skip
+    assert header.control_tokens == {"<|endoftext|>", "<|fim_suffix|>", "<|fim_middle|>"}
 
 
 def test_what_a_head_does_not_tell_is_none(file: Path) -> None:

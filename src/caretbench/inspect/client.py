@@ -30,7 +30,8 @@ class InspectClient:
     """One model behind one of Inspect's providers; ``open_client`` makes it.
 
     A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
-    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``accepts`` and ``slots``.
+    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()``, ``stop_texts``,
+    ``accepts`` and ``slots``.
     """
 
     def __init__(
@@ -68,7 +69,10 @@ class InspectClient:
         together = together and not getattr(model.api, "responses_api", None)
         if options.per_request is not None:
             together = options.per_request
-        self._exchange = Exchange(model, options, together=together, secrets=secrets)
+        stop_texts = getattr(model.api, "stop_texts", provider.stop_texts)
+        self._exchange = Exchange(
+            model, options, together=together, stop_texts=stop_texts, secrets=secrets
+        )  # fmt: skip
         hush(self._notice)
 
     # --- what is known of the model ---------------------------------------------------------------------------------
@@ -112,6 +116,13 @@ class InspectClient:
         own = getattr(self._api, "special_tokens", None)
         found = own() if callable(own) else None
         return frozenset(found) if found is not None else None
+
+    def control_tokens(self) -> frozenset[str]:
+        """Of the tokenizer of the options, or the provider's own."""
+        if self._tokenizer is not None:
+            return self._tokenizer.control_tokens
+        own = getattr(self._api, "control_tokens", None)
+        return frozenset(own()) if callable(own) else frozenset()
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from caretbench.inspect.failures import BrokenAnswerError
 from caretbench.inspect.faults import Fault, clean, fault_of
-from caretbench.inspect.messages import config_of, messages_of
+from caretbench.inspect.messages import config_of, ended, messages_of
 from caretbench.inspect.options import ClientOptions
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
@@ -59,12 +59,19 @@ class Exchange:
     """Calls to one model. ``together`` and ``stream`` become false where the provider turns out not to honour them."""
 
     def __init__(
-        self, model: Model, options: ClientOptions, *, together: bool, secrets: tuple[str, ...] = ()
+        self,
+        model: Model,
+        options: ClientOptions,
+        *,
+        together: bool,
+        stop_texts: int | None = None,
+        secrets: tuple[str, ...] = (),
     ) -> None:
         self.together = together
         self.stream = options.stream
         self._model = model
         self._options = options
+        self._stop_texts = stop_texts
         self._secrets = secrets
 
     async def ask(self, call: Call) -> Outcome:
@@ -112,7 +119,7 @@ class Exchange:
 
         output = await self._model.generate(
             messages_of(call.request.prompt),
-            config=config_of(call.request, call.samples, self._options.connections),
+            config=config_of(call.request, call.samples, self._options.connections, self._stop_texts),
             cache=False,
             on_stream=on_stream if self.stream else None,
         )
@@ -150,19 +157,27 @@ class Exchange:
             if not text and _is_null(raw):
                 text = None
             unknown = reason if isinstance(reason, str) else None
+            finish = _FINISH.get(choice.stop_reason) or (
+                unknown if choice.stop_reason == "unknown" else choice.stop_reason
+            )
+            if text and len(whole := ended(text, self._unsent(call))) < len(text):
+                text, finish = whole, "stop"
             outcome.answers.append(
                 ModelAnswer(
                     request_id=call.request.id,
                     sample=sample,
                     text=text,
-                    finish_reason=_FINISH.get(choice.stop_reason)
-                    or (unknown if choice.stop_reason == "unknown" else choice.stop_reason),
+                    finish_reason=finish,
                     usage=usage,
                     latency=reply.latency,
                     served_by=reply.output.model or None,
                 )
             )
         return outcome
+
+    def _unsent(self, call: Call) -> tuple[str, ...]:
+        """Stop texts for which the request had no room: they end an answer here."""
+        return () if self._stop_texts is None else call.request.prompt.stop[self._stop_texts :]
 
     def _failure(self, call: Call, samples: tuple[int, ...], fault: Fault, attempts: int) -> ModelFailure:
         return ModelFailure(

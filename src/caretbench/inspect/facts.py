@@ -18,7 +18,7 @@ class ModelFacts:
     """The half of a :class:`caretbench.models.ModelClient` that asks nothing; Inspect itself does the asking.
 
     A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
-    ``context_tokens()``, ``token_count(text)`` and ``special_tokens()``.
+    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()`` and ``stop_texts``.
     """
 
     def __init__(self, model: Model) -> None:
@@ -51,3 +51,14 @@ class ModelFacts:
         """Of the provider's own tokenizer, where it has one."""
         own = self._own("special_tokens")
         return None if own is None else frozenset(own)
+
+    def control_tokens(self) -> frozenset[str]:
+        """Of the provider's own tokenizer, where it has one."""
+        return frozenset(self._own("control_tokens") or ())
+
+    @property
+    def stop_texts(self) -> int | None:
+        """How many stop texts a request may hold; None: any number."""
+        known = provider(self.name.partition("/")[0]).stop_texts
+        limit = getattr(self._api, "stop_texts", known)
+        return limit if isinstance(limit, int) else None

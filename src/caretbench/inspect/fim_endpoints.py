@@ -96,6 +96,11 @@ class FimEndpointAPI(ModelAPI):
         """Whether one request can ask for several answers."""
         return self.shape.several_per_request
 
+    @property
+    def stop_texts(self) -> int | None:
+        """How many stop texts a request may hold; None: any number. A server of one's own has no such limit."""
+        return self.shape.stop_texts if self.address == self.shape.address(self.shape.base_url) else None
+
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
     async def generate(

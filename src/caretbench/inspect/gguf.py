@@ -118,6 +118,10 @@ class GgufAPI(ModelAPI):
         """Texts that are one special token, by the file's vocabulary."""
         return self.header.special_tokens
 
+    def control_tokens(self) -> frozenset[str]:
+        """Texts that are a control token, by the file's vocabulary: the server reads them as such in every prompt."""
+        return self.header.control_tokens
+
     def token_count(self, text: str) -> int:
         """Tokens of ``text`` by the model's own tokenizer, sentinels as the single tokens they are."""
         return self._count(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from caretbench.models import ChatPrompt, FillPrompt, ModelRequest, Prompt, TextPrompt
@@ -32,8 +33,18 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
     return [makers[message.role](content=message.text) for message in prompt.messages]
 
 
-def config_of(request: ModelRequest, samples: tuple[int, ...], connections: int) -> GenerateConfig:
-    """Everything that Inspect could decide otherwise, said. A single sample with a seed gets seed + its number."""
+def ended(text: str, stop: Sequence[str]) -> str:
+    """``text`` up to the first of the ``stop`` texts."""
+    return text[: min((place for word in stop if (place := text.find(word)) >= 0), default=len(text))]
+
+
+def config_of(
+    request: ModelRequest, samples: tuple[int, ...], connections: int, stop_texts: int | None = None
+) -> GenerateConfig:
+    """Everything that Inspect could decide otherwise, said. A single sample with a seed gets seed + its number.
+
+    At most ``stop_texts`` stop texts are sent, the first ones.
+    """
     from inspect_ai.model import GenerateConfig
 
     sampling = request.sampling
@@ -46,7 +57,7 @@ def config_of(request: ModelRequest, samples: tuple[int, ...], connections: int)
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=seed,
-        stop_seqs=list(request.prompt.stop) or None,
+        stop_seqs=list(request.prompt.stop[:stop_texts]) or None,
         num_choices=None if alone else len(samples),
         response_schema=_schema(request.prompt),
         max_retries=0,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from caretbench.models import PromptKind
 
@@ -20,6 +20,8 @@ class Provider(BaseModel):
     accepts: frozenset[PromptKind] = frozenset({"chat"})
     together: bool = False
     """Whether n samples by one request are honoured."""
+    stop_texts: int | None = Field(default=None, ge=1)
+    """How many stop texts a request may hold; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
     """The client's options that the provider's constructor takes by name."""
 

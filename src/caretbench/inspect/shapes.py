@@ -82,7 +82,8 @@ class Shape(_Table):
     """One vendor's form of a completion endpoint.
 
     ``base_url_endings`` are taken off a base URL (other software wants them there). A key is needed only at the
-    vendor's own address: a server of one's own may have none. A finish reason of ``interrupted`` means that the
+    vendor's own address: a server of one's own may have none. ``stop_texts``: how many stop texts a request to the
+    vendor's own address may hold. A finish reason of ``interrupted`` means that the
     answer is not whole.
     """
 
@@ -93,6 +94,7 @@ class Shape(_Table):
     base_url_endings: tuple[str, ...] = ()
     key_variables: tuple[str, ...] = ()
     needs_key: bool = False
+    stop_texts: int | None = Field(default=None, ge=1)
     key_header: str = "Authorization"
     key_scheme: str = "Bearer"
     stream: Literal["sse", "ndjson"]

@@ -73,7 +73,8 @@ def ask(
         from inspect_ai.model import get_model
 
         from caretbench.inspect.bench import bench
-        from caretbench.inspect.messages import messages_of
+        from caretbench.inspect.facts import ModelFacts
+        from caretbench.inspect.messages import ended, messages_of
 
         house = bench(
             suite, data, policy, profile, tuple(sorted((variants or {}).items())), execute, workers, use_cache
@@ -97,11 +98,14 @@ def ask(
         last = state.messages[-1]
         # A provider sees messages, not samples; this also keeps the samples of a problem apart in Inspect's cache.
         last.metadata = (last.metadata or {}) | {"sample_id": problem.id, "epoch": state.epoch}
-        chosen: dict[str, Any] = {"stop_seqs": list(wanted.prompt.stop)} if wanted.prompt.stop else {}
+        stop, limit = wanted.prompt.stop, ModelFacts(model).stop_texts
+        chosen: dict[str, Any] = {"stop_seqs": list(stop[:limit])} if stop else {}
         if seed is not None:
             chosen["seed"] = seed + state.epoch - 1
         state = await generate(state, tool_calls="none", **chosen)
         output = state.output
+        if limit is not None and output.choices:  # the request had no room for the others
+            output.message.content = output.completion = ended(output.completion, stop[limit:])
         refusal = refusal_of(output, output.stop_reason, output.completion)
         state.metadata[STAMP] = stamp | (
             {"answered": True} if refusal is None else {"missing": "refused", "message": refusal}

@@ -122,9 +122,21 @@ class GgufHeader:
             for key, value in self.values.items()
             if key.startswith(_TOKEN_KEY_START) and key.endswith(_TOKEN_KEY_END) and isinstance(value, int)
         }
-        types = self._token_types()
-        marked = {number for number, type_ in enumerate(types) if type_ in (_CONTROL, _USER_DEFINED)}
-        chosen = (self.tokens[number] for number in marked | named if 0 <= number < len(self.tokens))
+        return self._texts(self._of_types(_CONTROL, _USER_DEFINED) | named)
+
+    @cached_property
+    def control_tokens(self) -> frozenset[str]:
+        """Texts that are one token of type control: marks of turns and of files, ends of text.
+
+        User-defined tokens (Gemma's tags of HTML) are text, read whole.
+        """
+        return self._texts(self._of_types(_CONTROL))
+
+    def _of_types(self, *wanted: int) -> set[int]:
+        return {number for number, type_ in enumerate(self._token_types()) if type_ in wanted}
+
+    def _texts(self, numbers: set[int]) -> frozenset[str]:
+        chosen = (self.tokens[number] for number in numbers if 0 <= number < len(self.tokens))
         return frozenset(text for text in chosen if text.strip())
 
     def _token_types(self) -> tuple[int, ...]:
