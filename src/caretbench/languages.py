@@ -24,6 +24,8 @@ class Language(BaseModel):
     block_comment: tuple[str, ...]
     grammar: str
     grammar_function: str = "language"
+    plain_documentation: bool = False
+    """Any comment right before a declaration documents it, whatever its marks."""
 
 
 @cache

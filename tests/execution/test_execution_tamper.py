@@ -68,6 +68,6 @@ def test_each_flag_stands_once() -> None:
 
 def test_the_data_file_names_known_languages_and_covers_those_that_run() -> None:
     named = {language for entry in patterns() for language in entry.languages}
-    assert named == {"python", "javascript", "typescript", "java", "cpp", "csharp"}
+    assert named == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go"}
     assert named <= set(languages())
     assert tamper_flags("exit(0)", "", "cobol") == ()

@@ -331,3 +331,30 @@ namespace Shop {
 def test_broken_programs_do_not_raise() -> None:
     assert documentation_of('def f(\n"""x', "python", "f") is None
     assert documentation_of("\ud800 /** x */ class A {}", "java", "B") is None
+
+
+GO = """package main
+
+// License of the file.
+
+// Basket holds items.
+type Basket struct{ items []int }
+
+// Add puts an item
+// into the basket.
+func (b *Basket) Add(item int) { b.items = append(b.items, item) }
+
+// about nothing that follows
+
+func bare() {}
+"""
+
+
+def test_in_go_a_plain_comment_documents() -> None:
+    found = documentation_of(GO, "go", "Add")
+    assert found is not None
+    assert found.text == "Add puts an item\ninto the basket."
+    basket = documentation_of(GO, "go", "Basket")
+    assert basket is not None
+    assert basket.text == "Basket holds items."
+    assert documentation_of(GO, "go", "bare") is None

@@ -16,6 +16,7 @@ GOOD = {
     "java": "class A { int f(int a) { return a; } }\n",
     "cpp": "#include <vector>\ntemplate <class T> T f(T a) { return a; }\n",
     "csharp": "class A { public int F(int a) => a; }\n",
+    "go": "package a\n\nfunc f[T any](a T) T { return a }\n",
 }
 
 
@@ -106,7 +107,7 @@ def test_comments_and_docstrings() -> None:
     assert all(data[comment.start : comment.end].decode() == comment.text for comment in found)
 
 
-@pytest.mark.parametrize("language", ["javascript", "typescript", "java", "cpp", "csharp"])
+@pytest.mark.parametrize("language", ["javascript", "typescript", "java", "cpp", "csharp", "go"])
 def test_comments_of_brace_languages(language: str) -> None:
     found = comments(GOOD[language] + '// a "b"\n/* c\n d */ // e', language)
     assert [(comment.kind, comment.text) for comment in found] == [

@@ -266,3 +266,44 @@ def test_mutants_of_released_problems(devbench_data: Path) -> None:
                 assert fault_count(parse(program, row["language"]), row["language"]) <= allowed
     assert total.total() > 330
     assert all(with_some[language] >= 0.95 * count for language, count in total.items())
+
+
+GO = _problem(
+    'package main\n\nimport "fmt"\n\n',
+    """func total(items []int) int {
+	sum := 0
+	for _, item := range items {
+		if item > 0 {
+			sum += item
+		}
+	}
+	return sum
+}
+
+func both() (int, error) { return 1, nil }
+
+func show() { fmt.Println("a") }
+""",
+    "\nfunc main() {\n\tif total([]int{1, 2}) != 3 {\n\t\tpanic(1)\n\t}\n}\n",
+    "go",
+)
+
+
+def test_go_mutants() -> None:
+    stubs = " ".join(_texts(GO, "default_return"))
+    assert "func total(items []int) int { return 0; }" in stubs
+    assert "func show() {}" in stubs
+    assert "both() (int, error) { return 1, nil }" in stubs  # several results are left alone
+    expected = {
+        "throw": 'func total(items []int) int { if true { panic("mutant") };',
+        "condition": "if !(item > 0) {",
+        "comparison": "if item <= 0 {",
+        "arithmetic": "sum -= item",
+        "return_value": "return (sum) + 1\n",
+        "string": 'fmt.Println("ax")',
+    }
+    for name, part in expected.items():
+        assert any(part in text for text in _texts(GO, name)), name
+    main = _problem("package main\n\nfunc main() {\n", "\ta := 1\n", "\t_ = a\n}\n", "go")
+    assert _texts(main, "crash") == ['\tif true { panic("mutant") }; a := 1\n']
+    assert not _texts(main, "default_return")

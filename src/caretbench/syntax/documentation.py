@@ -8,6 +8,7 @@ import re
 import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
+from caretbench.languages import language as language_named
 from caretbench.syntax.comments import Comment, comments_in
 from caretbench.syntax.doctags import Tags, read_tags
 from caretbench.syntax.parser import encode, parse
@@ -107,25 +108,33 @@ def _docstring(node: Comment) -> str:
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip()
 
 
-def _before(anchor: int, source: bytes, everything: list[Comment]) -> list[Comment]:
-    """The comments that end right before byte ``anchor``: one block, or a run of line comments."""
+def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
+    """The comments that end right before byte ``anchor``: one block, or a run of line comments.
+
+    Where plain comments document, a blank line parts them from what follows.
+    """
     run: list[Comment] = []
     for comment in reversed([comment for comment in everything if comment.end <= anchor]):
         if comment.kind == "docstring" or source[comment.end : anchor].strip():
             break
         if run and (comment.kind == "block" or run[0].kind == "block"):
             break
-        if run and source[comment.end : anchor].count(b"\n") > 1:
+        if (run or plain) and source[comment.end : anchor].count(b"\n") > 1:
             break
         run.insert(0, comment)
         anchor = comment.start
-    while run and not run[0].text.startswith(_FORMAL):
+    while run and not plain and not run[0].text.startswith(_FORMAL):
         run.pop(0)
     return run
 
 
 def _attached(
-    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment]
+    declaration: tree_sitter.Node,
+    name: tree_sitter.Node,
+    source: bytes,
+    everything: list[Comment],
+    *,
+    plain: bool,
 ) -> tuple[str, Comment, Comment] | None:
     """Text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
@@ -142,7 +151,7 @@ def _attached(
     formal = [
         comment for comment in inside if comment.text.startswith(_FORMAL) and comment.kind != "docstring"
     ]
-    run = formal[-1:] or _before(anchor.start_byte, source, everything)
+    run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
     if not run:
         return None
     return "\n".join(_strip_marks(comment.text) for comment in run).strip(), run[0], run[-1]
@@ -151,7 +160,7 @@ def _attached(
 def documentation_of(source: str, language: str, name: str) -> Documentation | None:
     """The documentation attached to the declaration (function, method, class, …) called ``name``.
 
-    Plain comments do not count: docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
+    Plain comments count in Go alone; docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
     annotations, ``export`` and ``template`` may stand between the comment and the declaration.
 
     Args:
@@ -173,12 +182,13 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     names = {declaration.id: _own_name(node) for declaration, node in found}
     wanted = name.replace("::", ".")
     everything: list[Comment] | None = None
+    plain = language_named(language).plain_documentation
     for declaration, node in found:
         path = _path(_own_name(node), declaration, names)
         if path != wanted and not path.endswith(f".{wanted}"):
             continue
         everything = comments_in(tree, language) if everything is None else everything
-        attached = _attached(declaration, node, data, everything)
+        attached = _attached(declaration, node, data, everything, plain=plain)
         if attached is not None:
             text, first, last = attached
             tags: Tags = read_tags(text)

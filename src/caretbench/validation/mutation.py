@@ -18,9 +18,18 @@ CRASH = "crash"
 """The name of throws in code that every run passes, at the top level or in the main function."""
 
 _IMPORTS = frozenset(
-    {"import_statement", "import_from_statement", "preproc_include", "export_statement", "literal_type"}
+    {
+        "import_statement",
+        "import_from_statement",
+        "preproc_include",
+        "export_statement",
+        "literal_type",
+        "import_spec",
+    }
 )
-_MESSAGES = ("throw", "raise", "console", "print", "Console", "System.out", "std::cout", "assert")
+_MESSAGES = (
+    "throw", "raise", "panic", "console", "print", "Console", "System.out", "std::cout", "fmt.Print", "log.", "assert",
+)  # fmt: skip
 _WHOLE_NUMBER = re.compile(r"(?!0[xXbBoO_])(\d+)([\s\S]*)")
 
 

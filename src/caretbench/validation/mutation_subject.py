@@ -80,11 +80,12 @@ class Subject:
     def return_type(self, function: tree_sitter.Node) -> str | None:
         """The declared type of what a function returns, blanks and modifiers left out; None where none can be made.
 
-        Asynchronous functions of C# count as what their task holds.
+        Asynchronous functions of C# count as what their task holds; of several results none is made.
         """
-        declared = function.child_by_field_name("returns") or function.child_by_field_name("type")
-        if declared is None:
-            return None
+        fields = (function.child_by_field_name(name) for name in ("returns", "type", "result"))
+        declared = next((node for node in fields if node is not None), None)
+        if declared is None or declared.type == "parameter_list":
+            return None if declared is not None else self.table.undeclared
         declarator = function.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return None

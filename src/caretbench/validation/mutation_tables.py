@@ -22,6 +22,11 @@ _NUMBER_TYPES = dict.fromkeys(_NUMBERS, "(@) + 1") | dict.fromkeys(
     ("unsigned", "uint64_t", "int64_t"), "(@) + 1"
 )
 
+_GO_NUMBERS = (
+    "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "byte", "rune", "float32",
+    "float64",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class MutationTable:
@@ -48,6 +53,7 @@ class MutationTable:
     wrong_values: Mapping[str, str] = field(default_factory=dict)
     returns_nothing: frozenset[str] = frozenset()
     untouched: frozenset[str] = frozenset()  # types of which no value can be made up
+    undeclared: str | None = None  # the type of a function that declares none
 
 
 _SCRIPT_CONTAINERS = frozenset({"program", "statement_block", "switch_case", "switch_default"})
@@ -171,6 +177,23 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_values=_NUMBER_TYPES | {"bool": "!(@)", "string": '(@) + "x"'},
         returns_nothing=frozenset({"void"}),
         untouched=frozenset({"var"}),
+    ),
+    "go": MutationTable(
+        throw='if true { panic("mutant") };',
+        early_return="if true { return@ };",
+        negation="!(@)",
+        containers=frozenset({"block", "statement_list"}),
+        not_before=frozenset({"comment", "statement_list"}),
+        nothing="",
+        typed=True,
+        default_value="nil",
+        wrong_value="nil",
+        vague_comment="/* Does something. */",
+        vague_line_comment="// Does something.",
+        defaults=dict.fromkeys(_GO_NUMBERS, "0") | {"bool": "false", "string": '""'},
+        wrong_values=dict.fromkeys(_GO_NUMBERS, "(@) + 1") | {"bool": "!(@)", "string": '(@) + "x"'},
+        returns_nothing=frozenset({"void"}),
+        undeclared="void",
     ),
 }
 

@@ -17,6 +17,7 @@ RUNTIMES: Mapping[str, str] = {
     "java": "caretbench.execution.runtimes.java:JavaRuntime",
     "cpp": "caretbench.execution.runtimes.cpp:CppRuntime",
     "csharp": "caretbench.execution.runtimes.csharp:CsharpRuntime",
+    "go": "caretbench.execution.runtimes.go:GoRuntime",
 }
 """Language -> module and class; a class takes a sandbox."""
 

@@ -1,0 +1,133 @@
+"""Go: the toolchain's compiler and linker without the go command, then the executable.
+
+A program is one file of package ``main`` and the standard library. Under ``default`` it is compiled, unchanged, as a
+package of its own path, and a small ``main`` package calls its ``main`` and then says that it has returned; ``go test``
+builds a ``main`` package under test in the same way. Under ``paper`` it is linked as it is, and exit status 0 is all
+that counts. There is no cgo: what a program links against is Go's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.runtimes.batch import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    OUTPUT,
+    BatchCompiler,
+    Program,
+    compile_batch,
+    outside_usr,
+    plain_verdict,
+    tool_folder,
+)
+from caretbench.execution.sandbox import WORK
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+
+_TOOLS = "/caretbench/go"
+_SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
+_SETTINGS = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOENV": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
+_PACKAGES = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
+_THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
+
+
+class GoRuntime(Runtime):
+    """The ``go`` on the PATH."""
+
+    language = "go"
+    chunk_size = CHUNK
+    failure_patterns = (
+        (re.compile(r"^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)", re.M),
+         Status.OUT_OF_MEMORY),
+        # Go has no assertion of its own: what panics and calls itself one, or does so in a function that does.
+        (re.compile(r"^panic: (?!runtime error).*\bassert|^\S*\.assert\w*\(", re.M | re.I), Status.FAILED),
+    )  # fmt: skip
+
+    def find_toolchain(self) -> Toolchain:
+        """The go command, for its version and for the standard library's packages."""
+        go = _find_go()
+        version = tool_version(go, "version") if go else None
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install golang-go")
+        texts = [harness_file(name) for name in _SOURCES]
+        mark = fingerprint(version, *texts, _PACKAGES, environment=_SETTINGS | _THREADS)
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    @cached_property
+    def _compilers(self) -> Path:
+        return Path(_go("env", "GOTOOLDIR").strip())
+
+    @cached_property
+    def _tools(self) -> Path:
+        """Our own program, the sentinel's package and the standard library, compiled once for this toolchain."""
+        with tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
+            if empty:
+                for name in _SOURCES:
+                    (folder / name).write_text(harness_file(name))
+                cache = folder / "packages"
+                packages = folder / "importcfg"
+                packages.write_text(_go("list", "-export", "-f", _PACKAGES, "std", cache=cache))
+                _go("build", "-o", str(folder / "GoCompile"), "GoCompile.go", cache=cache, cwd=folder)
+                compiler = (str(self._compilers / "compile"), "-p", "caretbench", "-importcfg", str(packages))
+                subprocess.run(
+                    [*compiler, "-o", "caretbench.a", "sentinel.go"],
+                    check=True, capture_output=True, cwd=folder,
+                )  # fmt: skip
+                inside = packages.read_text().replace(f"={folder}/", f"={_TOOLS}/")
+                packages.write_text(inside)
+        return folder
+
+    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+        del request
+        settings = (_TOOLS, str(self._compilers), WORK, OUTPUT, f"{CPU_PER_PROGRAM_S:.0f}")
+        return BatchCompiler(
+            arguments=lambda profiles: (f"{_TOOLS}/GoCompile", *settings, *profiles),
+            verdict=plain_verdict,
+            read_only={**outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
+            environment=_THREADS,
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile and link programs one by one."""
+        programs = [
+            Program(request, folder, request.profile)
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]
+        return compile_batch(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """The executable, bound read-only; Go's collector works harder near the bound of memory."""
+        return RunPlan(
+            argv=(f"{ARTEFACT}/program",),
+            environment=_THREADS | {"GOMEMLIMIT": f"{request.limits.memory_mb * 3 // 4}MiB"},
+            read_only={ARTEFACT: str(artefact)},
+            address_space_limit=False,
+        )
+
+
+def _find_go() -> str | None:
+    return shutil.which("go")
+
+
+def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> str:
+    """What the go command says; it is only ever asked about the standard library and our own program."""
+    go = _find_go()
+    if go is None:
+        raise FileNotFoundError("no go command: apt-get install golang-go")
+    where = {"GOCACHE": str(cache), "HOME": str(cache)} if cache else {}
+    done = subprocess.run(
+        [go, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **_SETTINGS, **where},
+    )
+    return done.stdout
