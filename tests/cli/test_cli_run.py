@@ -275,6 +275,23 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
     assert row["tokens_counted"] is True
 
 
+def test_a_dry_run_counts_the_graders_too(tmp_path: Path, models: Models, prices: str) -> None:
+    models.reply = lambda request, _sample: GOOD if asks_a_judge(request) else "    pass\n"
+    common = ("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path / "run"), "--prices", prices)
+    graded = (*common, "-m", "grader=fake/judge")
+    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]
+    assert row["grader"] == "fake/judge"
+    assert (row["judgements"], row["to_ask"]) == (4 + 2 * 4, 4 + 2 * 4)  # four controls of each problem
+    assert row["worst_cost"] > row["expected_cost"] > 40
+    done = Done(*graded, "--dry-run", "--max-cost", "40")
+    assert "grader      folder" in done.out
+    assert "does not cover what is expected" in done.out
+    assert "does not" not in Done(*common, "--dry-run", "--max-cost", "40").out
+    assert Done(*graded, "--no-score").code == 0
+    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]
+    assert (row["stored"], row["to_ask"], row["worst_cost"]) == (2 * 5, 0, 0)  # equal texts are judged once
+
+
 def test_without_a_price_a_dry_run_says_so(tmp_path: Path, models: Models) -> None:
     done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "run"), "--dry-run")
     assert "no price" in done.out

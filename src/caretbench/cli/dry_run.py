@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from caretbench.cli.running import one_line, purse
 if TYPE_CHECKING:
     from caretbench.asking import Asking
     from caretbench.cli.scoring import Subject
+    from caretbench.judging.forecast import Forecast as JudgingForecast
+    from caretbench.problem import Problem
 
 
 @dataclass
@@ -53,12 +56,26 @@ def dry_run(plan: Plan) -> None:
     forecasts = []
     with Clients(plan) as clients:
         clients.check()
+        coming: list[list[Problem]] = [[] for _ in plan.subjects]
         for model in plan.models:
             with clients.asking(model) as asking:
-                forecasts += [forecast(asking, subject) for subject in plan.subjects]
+                forecasts += [
+                    forecast(asking, subject, wanted)
+                    for subject, wanted in zip(plan.subjects, coming, strict=True)
+                ]
+        judging = list(_judging(plan, clients, coming))
     spent = purse(plan).spent
     if plan.as_json:
-        say_json({"spent": spent, "max_cost": plan.max_cost, "models": [asdict(row) for row in forecasts]})
+        say_json(
+            {
+                "spent": spent,
+                "max_cost": plan.max_cost,
+                "models": [asdict(row) for row in forecasts],
+                "graders": [
+                    {"grader": name, "folder": folder} | row._asdict() for name, folder, row in judging
+                ],
+            }
+        )
         return
     header = ("model", "folder", "prompt", "samples", "stored", "to ask", "prompts", "tokens in",
               "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
@@ -75,9 +92,8 @@ def dry_run(plan: Plan) -> None:
         say(line)
     say(f"\n{_how_counted(forecasts)}")
     say("expected: answers as long as the reference answers; at most: --max-tokens for every answer")
-    _say_money(plan, forecasts, spent)
-    if plan.graders:
-        say(f"not in these numbers: what {', '.join(grader.name for grader in plan.graders)} would judge")
+    _say_judging(judging)
+    _say_money(plan, [*forecasts, *(row for _, _, row in judging)], spent)
     for row in forecasts:
         if row.unpromptable:
             note(f"{row.model}: {row.unpromptable} samples cannot be asked: {one_line(row.first_fault)}")
@@ -100,7 +116,53 @@ def _how_counted(forecasts: list[Forecast]) -> str:
     return "; ".join(parts)
 
 
-def _say_money(plan: Plan, forecasts: list[Forecast], spent: float) -> None:
+def _judging(
+    plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]
+) -> Iterator[tuple[str, str, JudgingForecast]]:
+    """What each grader would judge in each folder.
+
+    That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
+    reference answer. Tries for answers that cannot be read are not in it.
+    """
+    from caretbench.judging.forecast import forecast as judging_forecast
+    from caretbench.judging.subjects import Subject as Judged
+    from caretbench.judging.subjects import subjects
+
+    for grader in plan.graders:
+        with clients.grader(grader) as client:
+            for subject, problems in zip(plan.subjects, coming, strict=True):
+                texts, _ = subjects(subject.folder, subject.problems, subject.policy, subject.profile)
+                texts += [
+                    Judged(problem, problem.reference, f"to come {number}")
+                    for number, problem in enumerate(problems)
+                ]
+                criterion = plan.criterion_for(subject)
+                found = judging_forecast(
+                    subject.folder, texts, client, grader.name, criterion, criterion.sampling, 1,
+                    clients.price(grader),
+                )  # fmt: skip
+                yield grader.name, str(subject.folder.path), found
+
+
+def _say_judging(judging: Sequence[tuple[str, str, JudgingForecast]]) -> None:
+    if not judging:
+        return
+    header = ("grader", "folder", "judgements, at most", "stored", "to ask", "tokens in", "tokens out, at most",
+              "cost, expected", "at most")  # fmt: skip
+    rows = [
+        (
+            name, folder, str(row.judgements), str(row.stored), str(row.to_ask), f"{row.input_tokens:,}",
+            f"{row.worst_output_tokens:,}", _dollars(row.expected_cost), _dollars(row.worst_cost),
+        )
+        for name, folder, row in judging
+    ]  # fmt: skip
+    say("")
+    for line in aligned(rows, header):
+        say(line)
+    say("\ncontrols are judged too; equal texts are judged once, so that it may be less")
+
+
+def _say_money(plan: Plan, forecasts: Sequence[Forecast | JudgingForecast], spent: float) -> None:
     if plan.max_cost is None:
         return
     worst = spent + sum(row.worst_cost or 0.0 for row in forecasts)
@@ -115,8 +177,11 @@ def _say_money(plan: Plan, forecasts: list[Forecast], spent: float) -> None:
     say(f"--max-cost ${plan.max_cost:g}{before}: {verdict}")
 
 
-def forecast(asking: Asking, subject: Subject) -> Forecast:
-    """What a model would be asked of a subject; stored samples are not asked again."""
+def forecast(asking: Asking, subject: Subject, coming: list[Problem]) -> Forecast:
+    """What a model would be asked of a subject; stored samples are not asked again.
+
+    The problem of every answer that would come is added to ``coming``.
+    """
     from caretbench.asking import prompt_text
     from caretbench.generating import Generating
 
@@ -152,6 +217,7 @@ def forecast(asking: Asking, subject: Subject) -> Forecast:
         tokens = asking.count(prompt_text(entry.prompt))
         answer = min(asking.sampling.max_tokens, asking.count(entry.problem.reference))
         row.samples_to_ask += count
+        coming += [entry.problem] * count
         row.prompts += 1
         row.input_tokens += tokens * count
         row.expected_output_tokens += answer * count
