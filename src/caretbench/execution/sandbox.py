@@ -28,7 +28,7 @@ from pathlib import Path
 from caretbench.errors import MachineError
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
-from caretbench.execution.types import Isolation, Limits, Warm
+from caretbench.execution.types import Isolation, Limits, ProjectTree, Warm
 from caretbench.execution.walls import (
     DEFAULT_ENVIRONMENT,
     HOME,
@@ -46,6 +46,9 @@ from caretbench.execution.warm import Workers
 
 __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server"]
 
+NO_OVERLAY = "no overlay"
+"""How the error of a run begins, or goes on after a colon, whose project cannot be laid over a snapshot here."""
+SNAPSHOT = "/run/snapshot"
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 
 
@@ -168,6 +171,7 @@ class Sandbox:
         display: bool = False,
         directory: str = WORK,
         warm: Warm | None = None,
+        tree: ProjectTree | None = None,
     ) -> SandboxResult:
         """Run one program in fresh walls and wait for its end.
 
@@ -190,7 +194,9 @@ class Sandbox:
             display: Start an X server inside first.
             directory: Working directory inside.
             warm: Build the walls inside a sandbox that stands already, where this machine can; nothing may be
-                writable then, and there is no standard input.
+                writable then.
+            tree: Make the work folder a project's. With a snapshot, and without loopback, this is done in warm
+                walls or not at all: elsewhere the result's error begins with :data:`NO_OVERLAY`.
 
         Raises:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
@@ -205,6 +211,8 @@ class Sandbox:
             inside: str(Path(path).resolve())
             for inside, path in {**interpreter_binds, **(read_only or {})}.items()
         }
+        if tree is not None and tree.snapshot is not None:
+            binds[SNAPSHOT] = str(tree.snapshot.resolve())
         folders = {inside: str(path.resolve()) for inside, path in (writable or {}).items()}
         dropped = may_drop_root([self._binary, *binds.values()]) and all(
             reachable_by_others(Path(folder).parent) for folder in folders.values()
@@ -223,11 +231,17 @@ class Sandbox:
             "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if sentinel else b"",
             "descriptors": _random_descriptors(limits.nofile),
             "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
+            "stdin": stdin,
+            "tree": _tree(tree) if tree is not None else None,
         }  # fmt: skip
-        if warm is not None and not folders and stdin is None:
-            result = self._run_warm(warm, job, binds, limits, wall_s, dropped)
+        file_bytes = tree.total_bytes if tree is not None and tree.results else 0
+        if warm is not None and not folders:
+            result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes)
             if result is not None:
                 return result
+        if tree is not None and (tree.snapshot is not None or not tree.loopback):
+            lacking = NO_OVERLAY if tree.snapshot is not None else "loopback cannot be switched off"
+            return SandboxResult(error=f"{lacking}: this kernel builds no walls inside walls")
         data = marshal.dumps(job, 2)
         with ExitStack() as stack:
             opened: list[int] = []
@@ -261,7 +275,7 @@ class Sandbox:
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
                 pass_fds=[*opened, theirs.fileno()],
-                stdin=readable(stdin) if stdin is not None else subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 user=user,
@@ -270,7 +284,9 @@ class Sandbox:
                 process_group=0,  # an interrupt typed at the terminal is ours to pass on, not the program's end
             )
             theirs.close()
-            supervisor = Supervisor(process, ours, limits, wall_s or limits.wall_s, self._interrupted)
+            supervisor = Supervisor(
+                process, ours, limits, wall_s or limits.wall_s, self._interrupted, file_bytes=file_bytes
+            )
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             return supervisor.result(begin, self._walls(dropped))
 
@@ -282,6 +298,7 @@ class Sandbox:
         limits: Limits,
         wall_s: float | None,
         dropped: bool,
+        file_bytes: int,
     ) -> SandboxResult | None:
         """The same behind walls inside warm ones; None where there are none, and the program was not started."""
         if self._binary is None or self._filter is None:
@@ -296,8 +313,9 @@ class Sandbox:
             begin = time.monotonic()
             data = marshal.dumps(ready.job, 2)
             supervisor = Supervisor(
-                program, program.channel, limits, wall_s or limits.wall_s, self._interrupted, helpers=0
-            )
+                program, program.channel, limits, wall_s or limits.wall_s, self._interrupted,
+                helpers=0, file_bytes=file_bytes,
+            )  # fmt: skip
             try:
                 supervisor.supervise(len(data).to_bytes(8, "big") + data)
                 result = supervisor.result(begin, self._walls(dropped))
@@ -328,6 +346,28 @@ class Sandbox:
             seccomp=self._filter is not None,
             user="unprivileged" if dropped or os.geteuid() != 0 else "mapped-root",
         )
+
+
+@cache
+def _reader_text() -> str:
+    return Path(__file__).with_name("readout.py").read_text("utf-8")
+
+
+def _tree(tree: ProjectTree) -> dict[str, object]:
+    """The form that the launcher understands, all paths absolute."""
+    return {
+        "overlay": tree.snapshot is not None,
+        "deleted": [_inside(path) for path in tree.deleted],
+        "folders": [_inside(path) for path in tree.folders],
+        "links": [(_inside(path), target) for path, target in tree.links],
+        "executable": [_inside(path) for path in tree.executable],
+        "root": WORK,
+        "results": list(tree.results),
+        "file_bytes": tree.file_bytes,
+        "total_bytes": tree.total_bytes,
+        "loopback": tree.loopback,
+        "reader": _reader_text() if tree.results else "",
+    }
 
 
 def _bytes(content: str | bytes) -> bytes:

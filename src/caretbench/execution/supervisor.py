@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -9,17 +10,19 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from typing import IO, Any, Literal, Protocol
 
 from pydantic import Field
 
-from caretbench.execution.types import Frozen, Isolation, Limits, Output
+from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile
 from caretbench.execution.watchdog import tree_usage
 
 POLL_S = 0.2
 START_S = 60.0
 """Wall time that building the walls may take; on a busy machine it is long."""
 _REPORT_BYTES = 65_536
+_NAMES_BYTES = 4 << 20
 
 Killed = Literal["wall", "cpu", "memory", "processes", "output"]
 
@@ -43,6 +46,8 @@ class SandboxResult(Frozen):
     processes: int = 0
     error: str | None = None
     isolation: Isolation | None = None
+    files: tuple[ResultFile, ...] = ()
+    """What was read out of a project; never anything where the program was killed from outside."""
 
     @property
     def ok(self) -> bool:
@@ -106,9 +111,12 @@ class Supervisor:
         wall_s: float,
         interrupted: threading.Event,
         helpers: int = 1,
+        file_bytes: int = 0,
     ) -> None:
-        """``helpers``: how many processes below ``process`` are ours."""
+        """``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out."""
         self._helpers = helpers
+        # Files come in base64, their names too.
+        self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
         self._interrupted = interrupted
         self._process = process
         self._channel = channel
@@ -177,7 +185,7 @@ class Supervisor:
         if not data:
             selector.unregister(source)
         elif capture is None:
-            self._reports += data[: _REPORT_BYTES - len(self._reports)]
+            self._reports += data[: self._report_bytes - len(self._reports)]
             if self._started_at is None and b"\n" in self._reports:
                 self._started_at = time.monotonic()
         else:
@@ -235,7 +243,19 @@ class Supervisor:
             processes=self._processes,
             error=error,
             isolation=isolation,
+            files=tuple(_file(report) for report in reports if "file" in report)
+            if self._killed is None
+            else (),
         )
+
+
+def _file(report: Mapping[str, Any]) -> ResultFile:
+    path, pattern = (
+        base64.b64decode(report[name]).decode("utf-8", "replace") for name in ("file", "pattern")
+    )
+    return ResultFile(
+        path=path, pattern=pattern, data=base64.b64decode(report["data"]), problem=report["problem"]
+    )
 
 
 def _report(line: bytes) -> dict[str, Any]:

@@ -150,6 +150,45 @@ class Warm(NamedTuple):
     packages: str = "system"
 
 
+class ProjectTree(NamedTuple):
+    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it.
+
+    Args:
+        snapshot: A folder that is laid below the work folder, to be read; what is written lies in memory. None: the
+            work folder holds the program's files alone.
+        deleted: Files and then folders of the snapshot that are not to be seen.
+        folders: Folders to make.
+        links: Symbolic links to make: (path, target).
+        executable: Files that get the executable bit.
+        results: Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders).
+        file_bytes: Bound of one such file.
+        total_bytes: Bound of all such files.
+        loopback: Whether the loopback interface is up.
+    """
+
+    snapshot: Path | None = None
+    deleted: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    executable: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    file_bytes: int = 4 << 20
+    total_bytes: int = 16 << 20
+    loopback: bool = True
+
+
+class ResultFile(Frozen):
+    """One file that a program left: its content, or why it was not read.
+
+    ``path`` is relative to the work folder, ``pattern`` what it was found by.
+    """
+
+    path: str
+    pattern: str
+    data: bytes = b""
+    problem: str = ""
+
+
 class RunPlan(Frozen):
     """How a compiled program is started inside the sandbox."""
 

@@ -41,6 +41,7 @@ CAPABILITY_VERSION = 0x20080522
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INODES = 65_536
 ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
+SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -70,8 +71,34 @@ def build_walls(user: int, group: int) -> None:
     write_text("/proc/self/uid_map", "%d %d 1" % (user, user))
     write_text("/proc/self/gid_map", "%d %d 1" % (group, group))
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
+    switch_loopback(UP_AND_RUNNING)
+
+
+def switch_loopback(flags: int) -> None:
+    """Switch the one network interface on or off."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-        fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", UP_AND_RUNNING, b""))
+        fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
+
+
+def lay_over(memory: bytes) -> None:
+    """Make the snapshot the work folder, to be changed at will: what is written lies in memory.
+
+    Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
+    again would show what was deleted. The snapshot itself, which may hold what a program is to find out, is hidden.
+    """
+    if os.stat(SNAPSHOT).st_uid != os.getuid():
+        raise OSError("no overlay: the snapshot belongs to another user")
+    try:
+        mount(b"tmpfs", PROJECT, b"tmpfs", NO_SUID | NO_DEVICES, memory)
+        os.mkdir(PROJECT + b"/upper", 0o755)
+        os.mkdir(PROJECT + b"/work", 0o700)
+        os.setxattr(PROJECT + b"/work", b"user.overlay.opaque", b"y")
+        os.removexattr(PROJECT + b"/work", b"user.overlay.opaque")
+        layers = b"lowerdir=%s,upperdir=%s/upper,workdir=%s/work,userxattr" % (SNAPSHOT, PROJECT, PROJECT)
+        mount(b"overlay", PROJECT, b"overlay", NO_SUID | NO_DEVICES, layers)
+    except OSError as error:
+        raise OSError("no overlay: %s" % error) from None
+    mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
 def furnish(job: dict[str, Any]) -> None:
@@ -84,8 +111,13 @@ def furnish(job: dict[str, Any]) -> None:
     mount(b"tmpfs", b"/dev/shm", b"tmpfs", NO_SUID | NO_DEVICES, memory)
     for folder in ("/tmp/work", "/tmp/home"):
         os.mkdir(folder, 0o700)
+    tree = job.get("tree") or {}
+    if tree.get("overlay"):
+        lay_over(memory)
+    if not tree.get("loopback", True):
+        switch_loopback(0)
     for source, target in job["aside"]:
-        os.makedirs(target)
+        os.makedirs(target, exist_ok=True)
         mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
 
 

@@ -1,0 +1,291 @@
+"""Programs that live in a project: a snapshot of it, a patch, a command, and the files that the command leaves.
+
+The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
+change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
+is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` says so.
+
+What decides is the command's exit status and its reports. There is no sentinel: a test runner ends by itself, and has
+many processes. So a report that is wanted and not there is ``incomplete``, as is one of too few tests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from pydantic import Field
+
+from caretbench.errors import DataError
+from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.patching import Changes, Patch, plain_path
+from caretbench.execution.results import TestOutcome, parse_junit
+from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult
+from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.types import (
+    Frozen,
+    Isolation,
+    Limits,
+    Output,
+    ProjectTree,
+    ResultFile,
+    Status,
+    Warm,
+)
+
+WORKSPACE_LIMITS = Limits(
+    wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
+)
+"""What a whole test command may use. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+
+MOST_COPIED_BYTES = 256 << 20
+_ATTEMPTS = 3
+_PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+Placed = Literal["", "overlay", "copy"]
+
+
+class WorkspaceRequest(Frozen):
+    """A command in a project.
+
+    Args:
+        snapshot: The project's name in the store.
+        command: The program, searched in the environment's ``PATH``, and its arguments.
+        patch: Path in the project -> its new content, or None to delete it (a folder with all it holds).
+        environment: Added to a small environment; nothing of the host's is passed on.
+        directory: Where the command starts, relative to the project.
+        stdin: Standard input; ``/dev/null`` by default.
+        read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
+            in the project.
+        results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
+        junit: The same, for reports in JUnit's XML: they are parsed, and count.
+        minimum_tests: Fewer tests that ran are no pass.
+        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that.
+        limits: Bounds of the command.
+        address_space_limit: Bound the address space rather than data memory: for programs that reserve little.
+        result_bytes: Bound of one result file; all together may have four times as much.
+    """
+
+    id: str
+    snapshot: str
+    command: tuple[str, ...] = Field(min_length=1)
+    patch: Patch = Field(default_factory=dict)
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    directory: str = "."
+    stdin: bytes | None = None
+    read_only: Mapping[str, str] = Field(default_factory=dict)
+    results: tuple[str, ...] = ()
+    junit: tuple[str, ...] = ()
+    minimum_tests: int = 0
+    network: Literal["none", "loopback"] = "loopback"
+    limits: Limits = WORKSPACE_LIMITS
+    address_space_limit: bool = False
+    result_bytes: int = Field(default=4 << 20, gt=0, le=64 << 20)
+
+
+class WorkspaceResult(Frozen):
+    """What became of the command. ``files`` holds what was asked for; ``tests`` what its JUnit reports say."""
+
+    id: str
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    files: tuple[ResultFile, ...] = ()
+    tests: tuple[TestOutcome, ...] = ()
+    missing_module: str | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    isolation: Isolation | None = None
+    placed: Placed = ""
+    """How the project came into the sandbox."""
+    attempt: int = 1
+    reason: str = ""
+
+    def file(self, path: str) -> bytes | None:
+        """The content of a result file, or None where there is none that could be read."""
+        return next((file.data for file in self.files if file.path == path and not file.problem), None)
+
+
+class Workspaces:
+    """Runs commands in projects. Threads may share it.
+
+    Args:
+        sandbox: The walls.
+        store: Where the snapshots lie; the user's cache by default.
+        overlay: False: always copy.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox | None = None, store: SnapshotStore | None = None, *, overlay: bool = True
+    ) -> None:
+        self.sandbox = sandbox or Sandbox()
+        self.store = store or SnapshotStore()
+        self._overlay = overlay
+        self._snapshots: dict[str, Snapshot] = {}
+        self._lock = threading.Lock()
+
+    def submit(
+        self, requests: Iterable[WorkspaceRequest], *, at_a_time: int = 2
+    ) -> Iterator[WorkspaceResult]:
+        """Results in the order of the requests, ``at_a_time`` commands running.
+
+        A generator that is closed early ends the commands that still run.
+
+        Raises:
+            DataError: as :meth:`run` does.
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        self.sandbox.probe()
+        waiting = []
+        done = False
+        pool = ThreadPoolExecutor(at_a_time, thread_name_prefix="workspace")
+        try:
+            for request in requests:
+                waiting.append(pool.submit(self.run, request))
+                if len(waiting) >= 2 * at_a_time:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+            done = True
+        finally:
+            if not done:
+                self.sandbox.interrupt()
+            pool.shutdown(wait=True, cancel_futures=True)
+            if not done:
+                self.sandbox.resume()
+
+    def run(self, request: WorkspaceRequest) -> WorkspaceResult:
+        """Run one command, up to three times where the sandbox fails.
+
+        Raises:
+            DataError: the snapshot is not here, or a path of the request leads out of the project.
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        snapshot = self._snapshot(request.snapshot)
+        changes = Changes(snapshot, request.patch)
+        for pattern in (*request.results, *request.junit):
+            plain_path(pattern)
+        directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+        attempt = 1
+        ran, placed = self._run_once(request, snapshot, changes, directory)
+        while ran.error is not None and placed and attempt < _ATTEMPTS and not self.sandbox.interrupted:
+            attempt += 1
+            ran, placed = self._run_once(request, snapshot, changes, directory)
+        return _judged(request, ran, placed, attempt)
+
+    def _run_once(
+        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, directory: str
+    ) -> tuple[SandboxResult, Placed]:
+        def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+            return self.sandbox.run(
+                request.command,
+                limits=limits,
+                files=files,
+                read_only=request.read_only,
+                environment={**_PYTHON, **request.environment},
+                address_space_limit=request.address_space_limit,
+                stdin=request.stdin,
+                directory=directory,
+                warm=Warm(),
+                tree=tree._replace(
+                    results=(*request.junit, *request.results),
+                    file_bytes=request.result_bytes,
+                    total_bytes=4 * request.result_bytes,
+                    loopback=request.network == "loopback",
+                ),
+            )
+
+        if self._overlay:
+            ran = run(ProjectTree(snapshot.tree, changes.deleted), changes.written, request.limits)
+            if ran.error is None or NO_OVERLAY not in ran.error:
+                return ran, "overlay"
+        size = changes.copied_bytes()
+        if size > MOST_COPIED_BYTES:
+            most = MOST_COPIED_BYTES >> 20
+            error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
+            return SandboxResult(error=error), ""
+        room = request.limits.tmp_mb + (size >> 20) + 1
+        limits = request.limits.model_copy(update={"tmp_mb": room})
+        tree = ProjectTree(folders=changes.folders(), links=changes.links(), executable=changes.executable())
+        return run(tree, changes.files(), limits), "copy"
+
+    def _snapshot(self, identity: str) -> Snapshot:
+        with self._lock:
+            if identity not in self._snapshots:
+                self._snapshots[identity] = self.store.get(identity)
+            return self._snapshots[identity]
+
+
+# --- what became of it ------------------------------------------------------------------------------------------------
+
+
+def _judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attempt: int) -> WorkspaceResult:
+    tests, complaint = _tests(request, ran)
+    status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=_failure(tests))
+    if status is Status.PASSED:
+        status, reason = _of_reports(request, tests, complaint)
+    missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
+    return WorkspaceResult(
+        id=request.id,
+        status=status,
+        exit_code=ran.exit_code,
+        signal=ran.signal,
+        stdout=ran.stdout,
+        stderr=ran.stderr,
+        files=ran.files,
+        tests=tests,
+        missing_module=missing,
+        wall_s=ran.wall_s,
+        cpu_s=ran.cpu_s,
+        memory_mb=ran.memory_mb,
+        isolation=ran.isolation,
+        placed=placed,
+        attempt=attempt,
+        reason=reason,
+    )
+
+
+def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
+    """The tests of all reports, and what is wrong with a report."""
+    found: list[TestOutcome] = []
+    complaint = ""
+    reports = [file for file in ran.files if file.pattern in request.junit]
+    for file in reports:
+        problem = file.problem
+        try:
+            found += parse_junit(file.data) if not problem else []
+        except DataError as error:
+            problem = str(error)
+        complaint = complaint or (f"{file.path}: {problem}" if problem else "")
+    if request.junit and not reports:
+        complaint = f"no report {', '.join(request.junit)} was written"
+    return tuple(found), complaint
+
+
+def _failure(tests: tuple[TestOutcome, ...]) -> Callable[[str, int | None], Status]:
+    def of_failure(stderr: str, exit_code: int | None) -> Status:
+        outcomes = {test.outcome for test in tests}
+        if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
+            return Status.FAILED
+        return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
+
+    return of_failure
+
+
+def _of_reports(
+    request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str
+) -> tuple[Status, str]:
+    """The status of a command that ended with exit status 0."""
+    bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
+    if bad is not None:
+        return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
+    if complaint:
+        return Status.INCOMPLETE, f"exit status 0, but {complaint}"
+    ran = sum(test.outcome == "passed" for test in tests)
+    if ran < request.minimum_tests:
+        return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
+    return Status.PASSED, ""

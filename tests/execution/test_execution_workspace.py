@@ -1,0 +1,576 @@
+"""Commands in projects: real processes, in an overlay, in a copy in warm walls, and in a copy in cold ones."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution import walls
+from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import IGNORED, Snapshot, SnapshotStore
+from caretbench.execution.types import Limits, Status
+from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
+
+pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+PYTHON = walls.launcher_interpreter()[0]
+HIDDEN = "the-hidden-reference-answer"
+FILES = {
+    "shop/__init__.py": "",
+    "shop/prices.py": f"# {HIDDEN}\ndef total(prices):\n    return sum(prices)\n",
+    "tests/test_prices.py": """
+        import unittest
+        from shop.prices import total
+        class Prices(unittest.TestCase):
+            def test_sum(self):
+                self.assertEqual(total([1, 2, 3]), 6)
+            def test_nothing(self):
+                self.assertEqual(total([]), 0)
+    """,
+    "data/words.txt": "one\ntwo\n",
+    "data/old/a.txt": "a",
+}
+BROKEN = "def total(prices):\n    return len(prices)\n"
+TEST = (PYTHON, "-m", "unittest", "-q", "tests.test_prices")
+
+Take = Callable[..., Snapshot]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder that everybody can reach, as the cache is: root is given up only there."""
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> SnapshotStore:
+    return SnapshotStore(place / "store")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    box = Sandbox()
+    try:
+        box.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield box
+    box.close()
+
+
+@pytest.fixture(scope="module")
+def take(place: Path, store: SnapshotStore) -> Take:
+    """A function that takes in the project with some files more."""
+
+    def write(more: dict[str, str] | None = None, ignore: tuple[str, ...] = IGNORED) -> Snapshot:
+        root = Path(tempfile.mkdtemp(dir=place))
+        for path, text in {**FILES, **(more or {})}.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(textwrap.dedent(text))
+        (root / "alias").symlink_to("data/words.txt")
+        return store.add(root, ignore=ignore)
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def project(take: Take) -> Snapshot:
+    return take()
+
+
+class ColdSandbox(Sandbox):
+    """As where a kernel builds no walls inside walls."""
+
+    def _run_warm(self, *_: object, **__: object) -> None:  # type: ignore[override]
+        return None
+
+
+@pytest.fixture(params=["overlay", "copy", "cold"])
+def spaces(request: pytest.FixtureRequest, sandbox: Sandbox, store: SnapshotStore) -> Workspaces:
+    if request.param == "cold":
+        return Workspaces(ColdSandbox(), store)
+    return Workspaces(sandbox, store, overlay=request.param == "overlay")
+
+
+@pytest.fixture
+def overlay(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> Workspaces:
+    """Skips the test where this machine lays no overlay."""
+    spaces = Workspaces(sandbox, store)
+    if script(spaces, project, "true").placed != "overlay":
+        pytest.skip("no overlay can be laid here")
+    return spaces
+
+
+def script(spaces: Workspaces, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
+    request = {"id": "a", "snapshot": project.id, "command": ("/bin/sh", "-c", text), **options}
+    return spaces.run(WorkspaceRequest.model_validate(request))
+
+
+def python(spaces: Workspaces, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
+    command = (PYTHON, "-c", textwrap.dedent(text))
+    request = {"id": "a", "snapshot": project.id, "command": command, **options}
+    return spaces.run(WorkspaceRequest.model_validate(request))
+
+
+# --- what a user has ------------------------------------------------------------------------------------------
+
+
+def test_a_patch_decides_whether_the_tests_pass(
+    spaces: Workspaces, project: Snapshot, store: SnapshotStore
+) -> None:
+    run = [
+        spaces.run(WorkspaceRequest(id="1", snapshot=project.id, command=TEST, patch=patch))
+        for patch in ({}, {"shop/prices.py": BROKEN}, {"shop/prices.py": FILES["shop/prices.py"].encode()})
+    ]
+    assert [result.status for result in run] == [Status.PASSED, Status.FAILED, Status.PASSED]
+    assert "FAIL: test_sum" in run[1].stderr.text
+    assert run[0].isolation is not None
+    assert store.verify(project.id) == []
+
+
+def test_an_overlay_is_laid_where_the_kernel_can(overlay: Workspaces, project: Snapshot) -> None:
+    assert script(overlay, project, "true").placed == "overlay"
+    copying = Workspaces(overlay.sandbox, overlay.store, overlay=False)
+    assert script(copying, project, "true").placed == "copy"
+    cold = Workspaces(ColdSandbox(), overlay.store)
+    assert script(cold, project, "true").placed == "copy"
+
+
+def test_the_project_is_the_same_however_it_is_placed(
+    sandbox: Sandbox, store: SnapshotStore, take: Take
+) -> None:
+    project = take({"bin/tool": "#!/bin/sh\n", "deep/er/x": "1"})
+    look = """
+        import os
+        for folder, folders, files in sorted(os.walk(".")):
+            for name in sorted(folders + files):
+                path = os.path.join(folder, name)
+                link = os.path.islink(path)
+                print(path, link and os.readlink(path), oct(os.lstat(path).st_mode))
+                print(not link and os.access(path, os.W_OK), os.path.isfile(path) and open(path).read())
+    """
+    options = {"patch": {"deep": None, "new/a.py": "x", "data/words.txt": "three"}}
+    cases = (
+        Workspaces(sandbox, store),
+        Workspaces(sandbox, store, overlay=False),
+        Workspaces(ColdSandbox(), store),
+    )
+    seen = [python(spaces, project, look, **options).stdout.text for spaces in cases]
+    assert seen[0]
+    assert "./deep" not in seen[0]
+    assert seen == [seen[0]] * 3
+
+
+@pytest.fixture(scope="module")
+def pytest_bundle(place: Path) -> Path:
+    """pytest for the interpreter inside, which has none."""
+    version = subprocess.run(
+        [PYTHON, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True
+    )
+    if version.stdout.strip() != b"True":
+        pytest.skip("the interpreter inside is too old for this pytest")
+    bundle = place / "bundle"
+    bundle.mkdir()
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+        found = importlib.util.find_spec(name)
+        assert found is not None
+        assert found.submodule_search_locations
+        source = found.submodule_search_locations[0]
+        shutil.copytree(source, bundle / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(Path(pytest.__file__).parents[1] / "py.py", bundle)
+    return bundle
+
+
+def test_pytest_writes_a_report_that_is_read(
+    overlay: Workspaces, project: Snapshot, pytest_bundle: Path
+) -> None:
+    def run(prices: str, **options: object) -> WorkspaceResult:
+        request = {
+            "id": "1",
+            "snapshot": project.id,
+            "command": (PYTHON, "-m", "pytest", "-q", "-x", "--junit-xml=out/report.xml"),
+            "environment": {"PYTHONPATH": "/bundle"},
+            "read_only": {"/bundle": str(pytest_bundle)},
+            "junit": ("out/*.xml",),
+            "patch": {"shop/prices.py": prices},
+            **options,
+        }
+        return overlay.run(WorkspaceRequest.model_validate(request))
+
+    good = run(FILES["shop/prices.py"], minimum_tests=2)
+    assert good.status is Status.PASSED, good
+    assert [(test.name, test.outcome) for test in good.tests] == [
+        ("tests.test_prices.Prices::test_nothing", "passed"),
+        ("tests.test_prices.Prices::test_sum", "passed"),
+    ]
+    bad = run(BROKEN)
+    assert bad.status is Status.FAILED
+    assert "3 != 6" in bad.tests[-1].message
+    assert (
+        run("def total(:\n").status is Status.RUNTIME_ERROR
+    )  # collecting ends with an error, not a failed test
+    few = run(FILES["shop/prices.py"], minimum_tests=3)
+    assert (few.status, few.reason) == (Status.INCOMPLETE, "exit status 0, but 2 of at least 3 tests ran")
+    gone = run("import os\nos._exit(0)\n")
+    assert gone.status is Status.INCOMPLETE
+    assert gone.reason == "exit status 0, but no report out/*.xml was written"
+
+
+def test_standard_input_directory_and_environment(spaces: Workspaces, project: Snapshot) -> None:
+    result = script(
+        spaces, project, 'cat; pwd; echo "$COLOUR"; cat words.txt',
+        stdin=b"typed\n", directory="data", environment={"COLOUR": "blue"},
+    )  # fmt: skip
+    assert result.stdout.text == "typed\n/tmp/work/data\nblue\none\ntwo\n"
+
+
+def test_results_come_in_the_order_of_the_requests(overlay: Workspaces, project: Snapshot) -> None:
+    requests = [
+        WorkspaceRequest(id=str(number), snapshot=project.id, command=("/bin/sh", "-c", f"exit {number % 2}"))
+        for number in range(6)
+    ]
+    results = list(overlay.submit(requests, at_a_time=3))
+    assert [result.id for result in results] == list("012345")
+    assert [result.status for result in results] == [Status.PASSED, Status.FAILED] * 3
+
+
+# --- a project for each run -----------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_gone_afterwards(
+    spaces: Workspaces, project: Snapshot, store: SnapshotStore
+) -> None:
+    spoil = "echo x >> data/words.txt; rm -r shop; touch new; mkdir data/old/b; chmod 777 tests; ln -sf /etc data/link"
+    assert script(spaces, project, spoil).status is Status.PASSED
+    after = script(spaces, project, "cat data/words.txt; ls . shop data data/old; cat alias")
+    assert after.stdout.text == (
+        "one\ntwo\n.:\nalias\ndata\nshop\ntests\n\ndata:\nold\nwords.txt\n\ndata/old:\na.txt\n\nshop:\n__init__.py\n"
+        "prices.py\none\ntwo\n"
+    )
+    assert store.verify(project.id) == []
+
+
+def test_two_at_the_same_time_do_not_see_each_other(overlay: Workspaces, project: Snapshot) -> None:
+    def work(name: str) -> str:
+        text = f"echo {name} > data/words.txt; touch data/{name}; sleep 1; ls data; cat data/words.txt"
+        return script(overlay, project, text).stdout.text
+
+    with ThreadPoolExecutor(2) as pool:
+        seen = list(pool.map(work, ["left", "right"]))
+    assert seen == ["left\nold\nwords.txt\nleft\n", "old\nright\nwords.txt\nright\n"]
+
+
+def test_deleted_files_are_not_there(spaces: Workspaces, project: Snapshot) -> None:
+    patch = {"data/old": None, "alias": None, "shop/prices.py": None}
+    result = script(spaces, project, "ls . data shop; mkdir data/old; ls data/old", patch=patch)
+    assert result.stdout.text == ".:\ndata\nshop\ntests\n\ndata:\nwords.txt\n\nshop:\n__init__.py\n"
+
+
+def test_a_folder_may_take_the_place_of_a_file(spaces: Workspaces, project: Snapshot) -> None:
+    patch = {"shop/prices.py": None, "shop/prices.py/inner": "x", "data/old": None, "data/old/b": "b"}
+    result = script(spaces, project, "cat shop/prices.py/inner data/old/b; ls data/old", patch=patch)
+    assert result.stdout.text == "xbb\n"
+
+
+def test_byte_code_of_what_is_patched_does_not_win(spaces: Workspaces, take: Take, tmp_path: Path) -> None:
+    if sys.version_info[:2] != (3, 11) or "python3.11" not in str(Path(PYTHON).resolve()):
+        pytest.skip("needs the interpreter inside to be of this version")
+    text = tmp_path / "stale.py"
+    text.write_text("value = 'stale'\n")
+    code = py_compile.compile(str(text), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert code is not None
+    project = take({"stale.py": "value = 'stale'\n", "main.py": "import stale, sys\nprint(stale.value)\n"})
+    assert not any(path.endswith(".pyc") for path in project.entries)
+    root = tmp_path / "with"
+    shutil.copytree(project.tree, root, symlinks=True)
+    shutil.copytree(Path(code).parent, root / "__pycache__")
+    kept = spaces.store.add(root, ignore=())
+    assert "__pycache__/stale.cpython-311.pyc" in kept.entries
+    run = "python3 main.py; find . -name '*.pyc'"
+    fresh = script(spaces, kept, run, patch={"stale.py": "value = 'fresh'\n"})
+    assert fresh.stdout.text == "fresh\n"
+    assert script(spaces, kept, run).stdout.text == "stale\n./__pycache__/stale.cpython-311.pyc\n"
+
+
+def test_two_thousand_files(overlay: Workspaces, take: Take) -> None:
+    project = take({f"many/{number % 40}/{number}.py": f"number = {number}\n" for number in range(2000)})
+    result = script(overlay, project, "find many -name '*.py' | wc -l; cat many/7/1967.py")
+    assert (result.placed, result.stdout.text) == ("overlay", "2000\nnumber = 1967\n")
+    copied = script(
+        Workspaces(overlay.sandbox, overlay.store, overlay=False), project, "find many -name '*.py' | wc -l"
+    )
+    assert (copied.placed, copied.stdout.text) == ("copy", "2000\n")
+
+
+# --- hostile commands -----------------------------------------------------------------------------------------
+
+
+def test_what_was_patched_away_cannot_be_found(spaces: Workspaces, project: Snapshot) -> None:
+    result = script(
+        spaces,
+        project,
+        f"rm shop/prices.py; grep -rsl {HIDDEN[:-1]}r /tmp /run /var /etc /dev/shm; umount /tmp/work; "
+        "unshare -Ur true; ls /run/snapshot; ls /tmp/work/upper; ls -d /proc/1/root/",
+        patch={"shop/prices.py": BROKEN},
+    )
+    assert result.stdout.text == ""
+    assert HIDDEN not in result.stderr.text
+
+
+@pytest.mark.parametrize("path", ["big", "/tmp/big", "/dev/shm/big"])
+def test_writes_are_bounded(spaces: Workspaces, project: Snapshot, path: str) -> None:
+    result = script(
+        spaces, project, f"head -c 40M /dev/zero > {path}; stat -c %s {path}",
+        limits=WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 16}),
+    )  # fmt: skip
+    assert "No space left" in result.stderr.text
+    assert int(result.stdout.text) <= 18 << 20
+
+
+def test_the_number_of_files_is_bounded(overlay: Workspaces, project: Snapshot) -> None:
+    result = python(overlay, project, "import os; s = os.statvfs('/tmp/work'); print(s.f_files)")
+    assert 0 < int(result.stdout.text) <= 65_536
+
+
+def test_result_files_are_files(spaces: Workspaces, project: Snapshot) -> None:
+    left = """
+        import os, subprocess
+        os.makedirs("out/inner/deeper")
+        for name in ("out/one.txt", "out/inner/two.txt", "out/inner/deeper/three.txt", "out/.hidden.txt"):
+            open(name, "w").write(name)
+        os.symlink("/etc/passwd", "out/link.txt")
+        os.symlink("/etc", "out/folder")
+        os.symlink("../data", "out/data")
+        os.mkfifo("out/pipe.txt")
+        os.mkdir("out/folder.txt")
+        open("out/large.txt", "w").write("x" * 2000)
+        with open("out/sparse.txt", "w") as stream: stream.truncate(10 << 20)
+        open("out/closed.txt", "w").write("x"); os.chmod("out/closed.txt", 0)
+        subprocess.Popen(["sh", "-c", "while :; do date > out/one.txt; done"], start_new_session=True)
+    """
+    result = python(
+        spaces, project, left, result_bytes=1000,
+        results=("out/*.txt", "out/folder/passwd", "out/data/words.txt", "out/**/t*.txt", "missing", "alias"),
+    )  # fmt: skip
+    assert result.status is Status.PASSED
+    problems = {file.path: file.problem for file in result.files}
+    closed = problems.pop("out/closed.txt")
+    assert closed in (
+        "",
+        "it cannot be opened: Permission denied",
+    )  # the launcher may read what the program may not
+    assert problems == {
+        "out/one.txt": "",
+        "out/.hidden.txt": "",
+        "out/inner/two.txt": "",
+        "out/inner/deeper/three.txt": "",
+        "out/link.txt": "it is a link",
+        "out/pipe.txt": "it is not a file",
+        "out/large.txt": "it is larger than 1000 bytes",
+        "out/sparse.txt": "it is larger than 1000 bytes",
+        "alias": "it is a link",
+    }
+    assert result.file("out/inner/two.txt") == b"out/inner/two.txt"
+    assert result.file("out/link.txt") is None
+
+
+def test_result_files_are_bounded_together(spaces: Workspaces, project: Snapshot) -> None:
+    left = "import os\nfor n in range(400): open(f'{n:03}.out', 'wb').write(bytes([n % 256]) * 100)\n"
+    many = python(spaces, project, left, results=("*.out",), result_bytes=100_000)
+    assert len(many.files) == 256
+    assert many.file("255.out") == b"\xff" * 100
+    few = python(spaces, project, left, results=("*.out",), result_bytes=100)
+    assert sum(not file.problem for file in few.files) == 4
+
+
+def test_a_maze_is_left_in_time(spaces: Workspaces, project: Snapshot) -> None:
+    left = """
+        import os
+        for number in range(3000): os.mkdir(f"maze{number}")
+        folder = os.getcwd()
+        for _ in range(500):
+            os.mkdir("d"); os.chdir("d")
+        open("deep.xml", "w").write("x")
+    """
+    result = python(spaces, project, left, results=("**/*.xml", "*/**/**/x"))
+    assert (result.status, result.files) == (Status.PASSED, ())
+
+
+def test_a_report_is_not_believed_against_the_exit_status(spaces: Workspaces, project: Snapshot) -> None:
+    passing = "<testsuite><testcase name='a'/></testsuite>"
+    failing = "<testsuite><testcase name='a'><failure/></testcase></testsuite>"
+    bomb = "<!DOCTYPE l [<!ENTITY l 'l'>]><testsuite name='&l;'/>"
+    cases = [(passing, 1), (passing, 0), (failing, 0), (failing, 1), (bomb, 0), ("", 0), (passing, 3)]
+    seen = [
+        script(spaces, project, f'echo "{text}" > r.xml; exit {code}', junit=("r.xml",)).status.value
+        for text, code in cases
+    ]
+    assert seen == [
+        "runtime_error",
+        "passed",
+        "failed",
+        "failed",
+        "incomplete",
+        "incomplete",
+        "runtime_error",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("import time; time.sleep(30)", Status.TIMEOUT),
+        ("while True: pass", Status.TIMEOUT),
+        ("import os; os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)", Status.RUNTIME_ERROR),
+        (
+            "x = [bytearray(b'1' * 9_000_000) for _ in range(40)]\nimport time; time.sleep(9)",
+            Status.OUT_OF_MEMORY,
+        ),
+        ("import absent", Status.UNRESOLVED_IMPORT),
+        ("print('x' * 6_000_000)", Status.OUTPUT_LIMIT),
+    ],
+)
+def test_statuses(overlay: Workspaces, project: Snapshot, text: str, status: Status) -> None:
+    limits = Limits(wall_s=8, cpu_s=2, memory_mb=200)
+    result = python(overlay, project, text, limits=limits, junit=("r.xml",))
+    assert result.status is status
+    assert result.files == ()
+
+
+def test_network_policies(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> None:
+    connect = """
+        import socket
+        server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
+        try:
+            socket.create_connection(server.getsockname(), 1); print("connected")
+        except OSError as error:
+            print("alone")
+        try:
+            socket.create_connection(("192.0.2.1", 80), 2)
+        except OSError as error:
+            print(error.strerror)
+    """
+    spaces = Workspaces(sandbox, store)
+    seen = [python(spaces, project, connect, network=name).stdout.text for name in ("loopback", "none")]
+    assert seen == ["connected\nNetwork is unreachable\n", "alone\nNetwork is unreachable\n"]
+    refused = python(Workspaces(ColdSandbox(), store), project, connect, network="none")
+    assert refused.status is Status.SANDBOX_ERROR
+    assert "loopback cannot be switched off" in refused.reason
+
+
+# --- mistakes in requests -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("patch", "complaint"),
+    [
+        ({"../out": "x"}, "leads out of the project"),
+        ({"/etc/passwd": "x"}, "not a plain path"),
+        ({"shop/../../out": "x"}, "not a plain path"),
+        ({"shop//a": "x"}, "not a plain path"),
+        ({"": "x"}, "not a plain path"),
+        ({".": "x"}, "leads out"),
+        ({"a\0b": "x"}, "not a plain path"),
+        ({"alias": "x"}, "it is a link"),
+        ({"alias/x": "x"}, "'alias' is no folder"),
+        ({"shop": "x"}, "it is a folder"),
+        ({"shop/prices.py/x": "x"}, "is no folder"),
+        ({"new": "x", "new/er": "x"}, "is a file of the same patch"),
+        ({"absent": None}, "which is not there"),
+    ],
+)
+def test_patches_that_lead_astray_are_refused(
+    sandbox: Sandbox, store: SnapshotStore, project: Snapshot, patch: dict[str, str | None], complaint: str
+) -> None:
+    with pytest.raises(DataError, match=complaint):
+        script(Workspaces(sandbox, store), project, "true", patch=patch)
+
+
+@pytest.mark.parametrize("options", [{"results": ("../*",)}, {"junit": ("/etc/*",)}, {"directory": "../x"}])
+def test_paths_that_lead_out_are_refused(
+    sandbox: Sandbox, store: SnapshotStore, project: Snapshot, options: dict[str, object]
+) -> None:
+    with pytest.raises(DataError, match=r"leads out|not a plain path"):
+        script(Workspaces(sandbox, store), project, "true", **options)
+
+
+def test_a_project_that_is_too_large_to_copy_is_ours(
+    sandbox: Sandbox, store: SnapshotStore, project: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caretbench.execution.workspace.MOST_COPIED_BYTES", 1000)
+    result = script(Workspaces(sandbox, store, overlay=False), project, "true")
+    assert result.status is Status.SANDBOX_ERROR
+    assert "where no overlay can be laid" in result.reason
+
+
+def test_a_folder_of_somebody_else_is_copied(sandbox: Sandbox, place: Path, project: Snapshot) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    other = SnapshotStore(place / "other")
+    taken = other.add(project.tree)
+    for path in (taken.tree, *taken.tree.rglob("*")):
+        os.lchown(path, 12, 12)
+    assert script(Workspaces(sandbox, other), taken, "echo x >> data/words.txt").placed == "copy"
+
+
+ORDINARY = """
+import sys
+from pathlib import Path
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+root = Path(sys.argv[1])
+store = SnapshotStore(root / "store")
+taken = store.add(root / "project")
+spaces = Workspaces(store=store)
+command = ("/bin/sh", "-c", "echo more >> a.txt && rm b/c.txt && cat a.txt && ls b && echo made > out")
+patch = {"a.txt": "patched "}
+result = spaces.run(
+    WorkspaceRequest(id="1", snapshot=taken.id, command=command, patch=patch, results=("out",))
+)
+spaces.sandbox.close()
+print(result.status, result.placed, result.stdout.text.split(), result.file("out"))
+print(store.verify(taken.id), result.reason)
+"""
+
+
+def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or setpriv is None:
+        pytest.skip("needs root, to become somebody else")
+    command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
+    if subprocess.run([*command, "import caretbench.execution.workspace"], capture_output=True).returncode:
+        pytest.skip("this interpreter cannot be reached by others")
+    root = place / "ordinary"
+    (root / "project/b").mkdir(parents=True)
+    (root / "project/a.txt").write_text("a\n")
+    (root / "project/b/c.txt").write_text("c\n")
+    for path in (root, *root.rglob("*")):
+        os.chown(path, 12345, 12345)
+    ran = subprocess.run([*command, ORDINARY, str(root)], capture_output=True, text=True, check=False)
+    assert ran.stdout == "passed overlay ['patched', 'more'] b'made\\n'\n[] \n", ran.stderr
+
+
+def test_the_error_names_what_lacks() -> None:
+    result = ColdSandbox().run(["/bin/true"], limits=Limits(), tree=_tree_on(Path("/usr/share")))
+    assert result.error == f"{NO_OVERLAY}: this kernel builds no walls inside walls"
+
+
+def _tree_on(folder: Path) -> object:
+    from caretbench.execution.types import ProjectTree
+
+    return ProjectTree(snapshot=folder)
