@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.tamper import SCAN_VERSION
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
@@ -188,8 +189,8 @@ def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
     )
     stage.run()
     found = {
-        row.sample: (row.values["passed"], row.details.get("flags"))
+        row.sample: (row.values["passed"], row.details.get("flags"), row.details.get("scan"))
         for row in rows(tmp_path)
         if row.model == "m" and row.scorer == EXECUTION
     }
-    assert found == {0: (1.0, ["tamper:early_exit"]), 1: (1.0, None)}
+    assert found == {0: (1.0, ["tamper:early_exit"], SCAN_VERSION), 1: (1.0, None, None)}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.tamper import tamper_flags
+from caretbench.execution.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, Problem, Profile
@@ -94,6 +94,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
         "flags": list(found),
+        "scan": SCAN_VERSION if found else None,
     }
     return details | {name: value for name, value in optional.items() if value}
 

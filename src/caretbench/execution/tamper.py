@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 SCAN_VERSION = 1
-"""Stands in every flag's row: raise it when the patterns change."""
+"""Stands beside every row's flags: raise it when a pattern changes."""
 
 
 class TamperPattern(BaseModel):

@@ -4,6 +4,9 @@ A program is one file of package ``main`` and the standard library. Under ``defa
 package of its own path, and a small ``main`` package calls its ``main`` and then says that it has returned; ``go test``
 builds a ``main`` package under test in the same way. Under ``paper`` it is linked as it is, and exit status 0 is all
 that counts. There is no cgo: what a program links against is Go's own.
+
+Rejected: an overlay of the file that holds ``main`` with the function renamed (the source would not be the one that
+was written, and lines in messages would move), and one of ``runtime/proc.go`` (another text for every release of Go).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -76,10 +79,7 @@ class GoRuntime(Runtime):
                 packages.write_text(_go("list", "-export", "-f", _PACKAGES, "std", cache=cache))
                 _go("build", "-o", str(folder / "GoCompile"), "GoCompile.go", cache=cache, cwd=folder)
                 compiler = (str(self._compilers / "compile"), "-p", "caretbench", "-importcfg", str(packages))
-                subprocess.run(
-                    [*compiler, "-o", "caretbench.a", "sentinel.go"],
-                    check=True, capture_output=True, cwd=folder,
-                )  # fmt: skip
+                _run((*compiler, "-o", "caretbench.a", "sentinel.go"), folder, _SETTINGS)
                 inside = packages.read_text().replace(f"={folder}/", f"={_TOOLS}/")
                 packages.write_text(inside)
         return folder
@@ -122,12 +122,18 @@ def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> 
     if go is None:
         raise FileNotFoundError("no go command: apt-get install golang-go")
     where = {"GOCACHE": str(cache), "HOME": str(cache)} if cache else {}
+    return _run((go, *arguments), cwd, _SETTINGS | where)
+
+
+def _run(command: Sequence[str], cwd: Path | None, settings: Mapping[str, str]) -> str:
+    """The output of one of the toolchain's programs.
+
+    Raises:
+        OSError: it fails; the message has its last words.
+    """
     done = subprocess.run(
-        [go, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **_SETTINGS, **where},
+        command, check=False, capture_output=True, text=True, cwd=cwd, env={**os.environ, **settings}
     )
+    if done.returncode:
+        raise OSError(f"{' '.join(command[:2])} fails: {done.stderr.strip()[-500:]}")
     return done.stdout
