@@ -35,6 +35,12 @@ Limit = Annotated[
 Workers = Annotated[
     int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
 ]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="Where programs run: local; ray, or a cluster by ray://HOST:PORT (extra `ray`)."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 

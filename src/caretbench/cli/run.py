@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli import scoring as shared
-from caretbench.cli.common import AsJson, Limit, Select, Workers
+from caretbench.cli.common import AsJson, Engine, Limit, Select, Workers
 
 if TYPE_CHECKING:
     from caretbench.cli.run_plan import NumberOrNone, Plan
@@ -115,6 +115,7 @@ def run(
     ] = False,
     output: shared.Output = None,
     workers: Workers = None,
+    engine: Engine = "local",
     use_cache: shared.UseCache = True,
     fail_under: shared.FailUnder = None,
     html: shared.Html = True,
@@ -130,7 +131,7 @@ def run(
     from caretbench.cli.running import carry_out
 
     common: dict[str, Any] = {
-        "workers": workers, "use_cache": use_cache, "probe": probe, "dry_run": dry_run, "html": html,
+        "workers": workers, "engine": engine, "use_cache": use_cache, "probe": probe, "dry_run": dry_run, "html": html,
         "as_json": as_json,
     }  # fmt: skip
     if target.endswith(".toml"):

@@ -63,6 +63,7 @@ class Plan:
     baselines: Sequence[str] = ()
     score: bool = True
     workers: int | None = None
+    engine: str = "local"
     use_cache: bool = True
     probe: bool = False
     dry_run: bool = False

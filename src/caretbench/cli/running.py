@@ -32,7 +32,7 @@ def carry_out(plan: Plan) -> None:
         stack.enter_context(clients)
         executor = None
         if plan.score and any(subject.execute for subject in plan.subjects):
-            executor = shared.executor(plan.workers, use_cache=plan.use_cache)
+            executor = shared.executor(plan.workers, use_cache=plan.use_cache, engine=plan.engine)
         infos = clients.check()
         sittings = [
             stack.enter_context(shared.Sitting(subject, executor if subject.execute else None, steps))

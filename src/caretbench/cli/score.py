@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caretbench.cli import scoring as shared
-from caretbench.cli.common import AsJson, Data, Limit, Select, Steps, SuiteName, Workers, counted, note
+from caretbench.cli.common import (
+    AsJson,
+    Data,
+    Engine,
+    Limit,
+    Select,
+    Steps,
+    SuiteName,
+    Workers,
+    counted,
+    note,
+)
 
 if TYPE_CHECKING:
     from caretbench.inspect.logs import Log
@@ -42,6 +53,7 @@ def score(
     chosen: Select = None,
     limit: Limit = None,
     workers: Workers = None,
+    engine: Engine = "local",
     use_cache: shared.UseCache = True,
     fail_under: shared.FailUnder = None,
     html: shared.Html = True,
@@ -53,7 +65,7 @@ def score(
         variants=variant or (), execute=execute, output=output,
     )  # fmt: skip
     names = shared.baseline_names(baseline)
-    executor = shared.executor(workers, use_cache=use_cache) if execute else None
+    executor = shared.executor(workers, use_cache=use_cache, engine=engine) if execute else None
     seen: dict[tuple[str, str], ModelInfo] = {}
     unknown: dict[Path, list[str]] = {}
     with Steps(quiet=as_json) as steps, shared.Sitting(subject, executor, steps) as sitting:

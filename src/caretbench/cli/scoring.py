@@ -175,7 +175,7 @@ class Sitting:
             manifest.left_out = self._earlier.left_out
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
-            manifest.toolchains = manifest.toolchains | toolchains(self.subject.problems)
+            manifest.toolchains |= toolchains(self.subject.problems, self._executor)
         folder.write_manifest(manifest)
         folder.write_problems(together.values())
 
@@ -201,15 +201,28 @@ def baseline_names(option: str) -> list[str]:
     return names
 
 
-def executor(workers: int | None, *, use_cache: bool) -> Executor:
-    """What runs programs on this machine.
+def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> Executor:
+    """What runs programs: on this machine, or on a Ray cluster.
+
+    Args:
+        workers: Programs in flight; on a cluster, for each processor.
+        use_cache: Whether known verdicts are taken.
+        engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
 
     Raises:
-        MachineError: there is no sandbox.
+        ValueError: no such engine.
+        MachineError: Ray is not installed, or the cluster does not answer.
     """
-    from caretbench.execution.engine import LocalExecutor
+    if engine == "local":
+        from caretbench.execution.engine import LocalExecutor
 
-    return LocalExecutor(workers=workers, use_cache=use_cache)
+        return LocalExecutor(workers=workers, use_cache=use_cache)
+    if engine == "ray" or engine.startswith("ray://"):
+        from caretbench.execution.ray_engine import RayExecutor
+
+        address = None if engine == "ray" else engine
+        return RayExecutor(address, programs=workers, use_cache=use_cache)
+    raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 
 def _variants(options: Sequence[str]) -> dict[str, str]:
@@ -229,9 +242,10 @@ def _variants(options: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def toolchains(problems: Sequence[Problem]) -> dict[str, ToolchainInfo]:
-    """The toolchains of the problems' languages; what is not here is said."""
+def toolchains(problems: Sequence[Problem], runs: Executor) -> dict[str, ToolchainInfo]:
+    """The toolchains of the problems' languages where programs run; what is not there is said."""
     from caretbench.execution.runtimes import RUNTIMES, load_runtime
+    from caretbench.execution.spreading import SpreadingExecutor
     from caretbench.runs import ToolchainInfo
 
     found: dict[str, ToolchainInfo] = {}
@@ -239,7 +253,9 @@ def toolchains(problems: Sequence[Problem]) -> dict[str, ToolchainInfo]:
         if name not in RUNTIMES:
             note(f"{name} is skipped: programs in this language are not run")
             continue
-        toolchain = load_runtime(name).toolchain()
+        toolchain = (
+            runs.toolchain(name) if isinstance(runs, SpreadingExecutor) else load_runtime(name).toolchain()
+        )
         if toolchain.available:
             found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
         else:

@@ -11,6 +11,7 @@ import typer
 from caretbench.cli.common import (
     AsJson,
     Data,
+    Engine,
     Limit,
     Select,
     Steps,
@@ -49,6 +50,7 @@ def validate(
     chosen: Select = None,
     limit: Limit = None,
     workers: Workers = None,
+    engine: Engine = "local",
     again: Annotated[
         bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")
     ] = False,
@@ -66,7 +68,7 @@ def validate(
     The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
     the golden answer must compile and then fail; no problem may repeat another.
     """
-    from caretbench.execution.engine import LocalExecutor
+    from caretbench.cli.scoring import executor
     from caretbench.extraction.policies import policy
     from caretbench.files import read_rows, write_rows
     from caretbench.runs import Validity
@@ -84,7 +86,7 @@ def validate(
     with Steps(quiet=as_json) as steps:
         steps("problems", 0, len(problems))
         gate = Gate(
-            executor=LocalExecutor(workers=workers),
+            executor=executor(workers, use_cache=True, engine=engine),
             policy=policy(),
             request=lambda problem, text: house.request(problem, text, "default"),
             faults=house.faults,

@@ -1,0 +1,140 @@
+"""What a process on a node does: look what the node offers, and run chunks, with sandboxes that stay warm between them.
+
+Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
+that serves compiled programs while a chunk is worked on: verdicts belong to the machine that asked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from caretbench.execution.bundles import installed
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.nodes import Answer, Footing, Order, Want
+from caretbench.execution.running import Runner
+from caretbench.execution.runtimes import RUNTIMES
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Toolchain
+
+_PREFIX = "caretbench-node-"
+_HELD = ".held"
+_YOUNG_S = 60.0
+_HEED_S = 0.5
+
+
+class NodeWorker:
+    """One process on a node.
+
+    Args:
+        programs: Programs in flight. A task of the cluster has one processor, and most programs wait now and then.
+    """
+
+    def __init__(self, programs: int) -> None:
+        self.name = socket.gethostname()
+        self._folder, self._lock = _own_folder()
+        self._cache = ResultCache(self._folder)
+        self._sandbox = Sandbox()
+        self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
+        self._runner = Runner(self._sandbox, self._cache, installed)
+        atexit.register(self.close)
+
+    def footing(self, want: Want) -> Footing:
+        """What programs that want this find here.
+
+        Raises:
+            SandboxUnavailable: no sandbox.
+            BundleError: no such bundle is known.
+        """
+        walls = self._sandbox.probe()
+        tools = Toolchain(language=want.language, available=False)
+        if want.language in RUNTIMES:
+            tools = self._runner.toolchain(want.language)
+        asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
+        return Footing(
+            node=self.name,
+            toolchain=tools,
+            bundle=self._runner.lock_hash(want.bundle),
+            obstacle=self._runner.obstacle(asked) or "",
+            isolation=walls,
+        )
+
+    def work(self, order: Order) -> Answer:
+        """Run a chunk, unless this node is not what its programs must find."""
+        footing = self.footing(order.want)
+        if footing.ground != order.footing.ground:
+            return Answer(node=self.name, unlike=footing)
+        try:
+            return Answer(node=self.name, results=self._results(order.requests))
+        finally:
+            self._cache.clear()
+
+    def _results(self, requests: Sequence[ExecutionRequest]) -> tuple[ExecutionResult, ...]:
+        """All results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
+        with ThreadPoolExecutor(1, thread_name_prefix="chunk") as one:
+            running = one.submit(lambda: tuple(self._executor.submit(requests)))
+            try:
+                while not running.done():
+                    wait([running], _HEED_S)
+            except BaseException:
+                self._sandbox.interrupt()  # until the engine's own end
+                raise
+            return running.result()
+
+    def close(self) -> None:
+        """End the sandboxes and remove the folder."""
+        self._sandbox.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.close()
+
+
+def _own_folder() -> tuple[Path, IO[bytes]]:
+    """A folder of this process, and the lock that says that it lives; removes those of processes that were killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _YOUNG_S:
+                with (left / _HELD).open("ab") as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder.chmod(0o755)
+    held = (folder / _HELD).open("ab")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return folder, held
+
+
+@cache
+def _this(programs: int) -> NodeWorker:
+    return NodeWorker(programs)
+
+
+def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+    """A :class:`~caretbench.execution.nodes.Footing` as a dictionary: what this node offers."""
+    try:
+        return _this(programs).footing(Want(*want)).model_dump()
+    except Exception as error:
+        tools = Toolchain(language=want[0], available=False)
+        return Footing(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
+
+
+def work(order: Mapping[str, Any], programs: int) -> dict[str, Any]:
+    """An :class:`~caretbench.execution.nodes.Answer` as a dictionary: a chunk, run on this node."""
+    try:
+        return _this(programs).work(Order.model_validate(order)).model_dump()
+    except Exception as error:
+        return Answer(node=socket.gethostname(), fault=_said(error)).model_dump()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]

@@ -1,0 +1,59 @@
+"""The engine on a real Ray cluster of this machine: a node killed, a node joined, every result once.
+
+In processes of their own: Ray changes the signal handling of the process that uses it. Where Ray is not installed
+(``uv sync --extra ray``), only what is said then is tested; the scheduling is tested without it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench.cli import app
+from caretbench.errors import MachineError
+from caretbench.execution.ray_engine import RayExecutor
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = importlib.util.find_spec("ray") is not None
+needs_ray = pytest.mark.skipif(not INSTALLED, reason="Ray is not installed: uv sync --extra ray")
+
+
+@pytest.mark.skipif(INSTALLED, reason="Ray is installed")
+def test_without_ray_it_says_how_to_get_it() -> None:
+    with pytest.raises(MachineError, match=r"needs Ray: pip install 'caretbench\[ray\]'"):
+        RayExecutor()
+
+
+@pytest.mark.parametrize("verb", ["score", "run", "validate"])
+def test_an_engine_that_is_not_known(verb: str) -> None:
+    model = ["-m", "command/cat"] if verb == "run" else []
+    done = CliRunner().invoke(app, [verb, "devbench", "--limit", "1", "--engine", "slurm", *model])
+    assert done.exit_code != 0
+    assert "--engine 'slurm': expected local, ray or ray://HOST:PORT" in str(done.exception or done.output)
+
+
+@pytest.mark.slow
+@needs_ray
+def test_every_result_once_though_a_node_is_killed_and_one_joins() -> None:
+    try:
+        Sandbox().probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "several_machines.py", "--programs", "150"],
+        capture_output=True, text=True, timeout=400, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout[done.stdout.index("{") :])
+    assert figures["disturbed"]["results"] == 150
+    assert len(figures["disturbed"]["events"]) == 2
+    assert figures["isolation"]["level"] == "namespaces"
