@@ -2,7 +2,9 @@
 
 import io
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from report_fakes import make_problem
@@ -17,6 +19,8 @@ from caretbench.report.summary import Summary, summarise
 from caretbench.report.terminal import print_summary
 
 PROBLEMS = [make_problem("python", "api_usage", number) for number in range(1, 5)]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt install chromium")
 EXIT, HOOK = "tamper:early_exit", "tamper:exit_hook"
 Sample = tuple[str, Sequence[str]]
 
@@ -141,3 +145,19 @@ def test_the_browser_holds_the_flags_of_a_sample() -> None:
     }
     assert shown[PROBLEMS[0].id, 1] == [EXIT, HOOK]
     assert shown[PROBLEMS[1].id, 0] == []
+
+
+@needs_browser
+def test_the_browser_shows_flags_and_narrows_by_them(tmp_path: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    run = run_of(rows("cheat", CHEAT))
+    path = tmp_path / "report.html"
+    path.write_text(render_html(summary_of(run), run), "utf-8")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(offline=True).new_page()
+        page.goto(path.as_uri())
+        page.locator("#filters [name=flag]").select_option(HOOK)
+        assert page.locator("#sample-list button").count() == 2
+        assert f"{EXIT}, {HOOK}" in page.locator("#sample dl").inner_text()
+        browser.close()
