@@ -13,6 +13,12 @@ from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Prove
 MakeProblem = Callable[..., Problem]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: with several workers, none is left alone with a long one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def test_data() -> Path:
     """The folder of real data; the test is skipped where it is absent."""
