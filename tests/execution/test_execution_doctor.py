@@ -12,6 +12,7 @@ from caretbench.execution import doctor
 from caretbench.execution.bundles import BundleStatus
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Isolation, Toolchain
+from caretbench.execution.workspace import Workspaces
 from caretbench.languages import languages
 
 WALLS = Isolation(
@@ -29,6 +30,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     """A machine that has everything."""
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
     monkeypatch.setattr(Sandbox, "probe", lambda _self: WALLS)
+    monkeypatch.setattr(Workspaces, "probe", lambda _self: "overlay")
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}")
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
     monkeypatch.setattr(
@@ -66,6 +68,20 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
     assert not first.ok
     assert "bubblewrap" in first.detail
     assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
+
+
+def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(
+    machine: pytest.MonkeyPatch,
+) -> None:
+    def unavailable(_self: Workspaces) -> str:
+        raise SandboxUnavailable("the disk is full")
+
+    machine.setattr(Workspaces, "probe", lambda _self: "copy")
+    assert row("workspaces").ok
+    assert "copied" in row("workspaces").detail
+    machine.setattr(Workspaces, "probe", unavailable)
+    assert not row("workspaces").ok
+    assert row("workspaces").detail.endswith("the disk is full")
 
 
 def test_memory_limit_that_is_not_in_force_is_a_fault(machine: pytest.MonkeyPatch) -> None:

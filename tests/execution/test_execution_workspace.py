@@ -144,7 +144,7 @@ def test_a_patch_decides_whether_the_tests_pass(
 
 
 def test_an_overlay_is_laid_where_the_kernel_can(overlay: Workspaces, project: Snapshot) -> None:
-    assert script(overlay, project, "true").placed == "overlay"
+    assert overlay.probe() == "overlay"
     copying = Workspaces(overlay.sandbox, overlay.store, overlay=False)
     assert script(copying, project, "true").placed == "copy"
     cold = Workspaces(ColdSandbox(), overlay.store)
@@ -305,6 +305,15 @@ def test_byte_code_of_what_is_patched_does_not_win(spaces: Workspaces, take: Tak
     fresh = script(spaces, kept, run, patch={"stale.py": "value = 'fresh'\n"})
     assert fresh.stdout.text == "fresh\n"
     assert script(spaces, kept, run).stdout.text == "stale\n./__pycache__/stale.cpython-311.pyc\n"
+
+
+def test_folders_are_moved_by_copying(overlay: Workspaces, project: Snapshot) -> None:
+    result = script(overlay, project, "mv data moved && ls moved moved/old && ls -d data")
+    assert result.stdout.text == "moved:\nold\nwords.txt\n\nmoved/old:\na.txt\n"
+    renamed = python(
+        overlay, project, "import os\ntry: os.rename('data', 'x')\nexcept OSError as e: print(e.errno)"
+    )
+    assert renamed.stdout.text == "18\n"
 
 
 def test_two_thousand_files(overlay: Workspaces, take: Take) -> None:
@@ -507,6 +516,11 @@ def test_paths_that_lead_out_are_refused(
 ) -> None:
     with pytest.raises(DataError, match=r"leads out|not a plain path"):
         script(Workspaces(sandbox, store), project, "true", **options)
+
+
+def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> None:
+    with pytest.raises(DataError, match="needs reports"):
+        script(Workspaces(sandbox, store), project, "true", minimum_tests=1)
 
 
 def test_a_project_that_is_too_large_to_copy_is_ours(

@@ -1,4 +1,4 @@
-"""``caretbench cache``: known verdicts and compiled programs."""
+"""``caretbench cache``: known verdicts, compiled programs and snapshots of projects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import typer
 from caretbench.cli.common import AsJson, say, say_json
 
 app = typer.Typer(
-    help="Known verdicts and compiled programs: show them, prune them.", invoke_without_command=True
+    help="Known verdicts, compiled programs and snapshots of projects: show them, prune them.",
+    invoke_without_command=True,
 )
 
 
@@ -19,10 +20,13 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from caretbench.execution.cache import ResultCache
+    from caretbench.execution.snapshots import SnapshotStore
 
     held = ResultCache().statistics()
+    store = SnapshotStore()
+    snapshots, snapshot_bytes = len(store.list()), store.disk_bytes()
     if as_json:
-        say_json(held.model_dump())
+        say_json({**held.model_dump(), "snapshots": snapshots, "snapshot_bytes": snapshot_bytes})
         return
     say(held.folder)
     say(f"verdicts: {held.verdicts} ({held.verdict_bytes / 1e6:.1f} MB)")
@@ -30,17 +34,21 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
         if counts:
             say(f"  {name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
     say(f"compiled programs: {held.artefacts} ({held.artefact_bytes / 1e6:.1f} MB)")
+    say(f"projects: {snapshots} snapshots ({snapshot_bytes / 1e6:.1f} MB)")
 
 
 @app.command("prune")
 def prune(
     unused_days: Annotated[float | None, typer.Option(help="What was not used for so many days.")] = None,
-    keep_mb: Annotated[float | None, typer.Option(help="The oldest beyond so many megabytes.")] = None,
+    keep_mb: Annotated[
+        float | None, typer.Option(help="The oldest verdicts and programs beyond so many megabytes.")
+    ] = None,
     language: Annotated[str | None, typer.Option(help="Only (or all) verdicts of this language.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of it.")] = False,
 ) -> None:
     """Take out what is old, too much, or of one language. Bundles and pulled data stay."""
     from caretbench.execution.cache import ResultCache
+    from caretbench.execution.snapshots import SnapshotStore
     from caretbench.languages import language as find_language
 
     if not everything and unused_days is None and keep_mb is None and language is None:
@@ -55,7 +63,12 @@ def prune(
             language=None if language is None else find_language(language).name,
         )
     )
+    store = SnapshotStore()
+    before = len(store.list())
+    freed = pruned.freed_bytes
+    if everything or (unused_days is not None and language is None):
+        freed += store.prune(unused_days=0 if everything or unused_days is None else unused_days)
     say(
-        f"removed {pruned.verdicts} verdicts and {pruned.artefacts} compiled programs, "
-        f"{pruned.freed_bytes / 1e6:.1f} MB"
+        f"removed {pruned.verdicts} verdicts, {pruned.artefacts} compiled programs and "
+        f"{before - len(store.list())} snapshots of projects, {freed / 1e6:.1f} MB"
     )

@@ -12,6 +12,7 @@ from caretbench.execution.bundles.system import apt_line
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
+from caretbench.execution.workspace import Workspaces
 from caretbench.languages import language
 
 FREE_DISK_GB = 5.0
@@ -41,6 +42,7 @@ def _sandbox() -> Iterator[Check]:
         yield Check(name="sandbox", ok=False, detail=str(error), fix=fix)
         return
     yield Check(name="sandbox", ok=True, detail=_walls(isolation))
+    yield _workspaces()
     yield Check(
         name="memory limit",
         ok=isolation.memory != "none",
@@ -50,6 +52,21 @@ def _sandbox() -> Iterator[Check]:
             "rlimit": "kept per process only, by rlimits",
         }.get(isolation.memory, "none is in force"),
     )
+
+
+def _workspaces() -> Check:
+    sandbox = Sandbox()
+    try:
+        placed = Workspaces(sandbox).probe()
+    except (SandboxUnavailable, OSError) as error:
+        return Check(name="workspaces", ok=False, detail=f"no command runs in a project: {error}")
+    finally:
+        sandbox.close()
+    detail = {
+        "overlay": "projects are laid under an overlay in memory",
+        "copy": "projects are copied into memory for every command, which is slower; an overlay needs Linux 6.6",
+    }
+    return Check(name="workspaces", ok=True, detail=detail[placed])
 
 
 def _walls(isolation: Isolation) -> str:

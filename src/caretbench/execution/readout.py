@@ -149,12 +149,12 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
     end_the_rest()
     left = tree["total_bytes"]
     seen: set[str] = set()
-    walk = Walk()
     try:
         root = os.open(tree["root"], FOLDER)
     except OSError:
         return
     for pattern in tree["results"]:
+        walk = Walk()
         for folder, name, path in walk.find(root, pattern.split("/")):
             if path in seen or len(seen) >= MOST_FILES:
                 continue

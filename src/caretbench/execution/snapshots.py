@@ -285,6 +285,10 @@ class SnapshotStore:
                 )
         return sorted(found, key=lambda use: use.used)
 
+    def disk_bytes(self) -> int:
+        """Bytes of all contents; what several snapshots hold counts once."""
+        return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
+
     def prune(self, *, unused_days: float) -> int:
         """Remove the snapshots that were not used for so long, then the contents that none needs; gives the bytes."""
         oldest = time.time() - unused_days * 86_400

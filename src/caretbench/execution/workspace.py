@@ -10,9 +10,11 @@ many processes. So a report that is wanted and not there is ``incomplete``, as i
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -21,7 +23,7 @@ from caretbench.errors import DataError
 from caretbench.execution.classification import classify, missing_module
 from caretbench.execution.patching import Changes, Patch, plain_path
 from caretbench.execution.results import TestOutcome, parse_junit
-from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult
+from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.types import (
     Frozen,
@@ -81,7 +83,7 @@ class WorkspaceRequest(Frozen):
     network: Literal["none", "loopback"] = "loopback"
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
-    result_bytes: int = Field(default=4 << 20, gt=0, le=64 << 20)
+    result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
 
 
 class WorkspaceResult(Frozen):
@@ -128,6 +130,21 @@ class Workspaces:
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = threading.Lock()
 
+    def probe(self) -> Placed:
+        """How projects are placed on this machine, found by really placing one.
+
+        Raises:
+            SandboxUnavailable: no sandbox can be built here, or no command runs in a project; with what it said.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "file").write_text("a project\n")
+            snapshot = self.store.add(Path(folder)).id
+        command = ("/bin/sh", "-c", "echo more >> file")
+        result = self.run(WorkspaceRequest(id="probe", snapshot=snapshot, command=command))
+        if result.status is not Status.PASSED:
+            raise SandboxUnavailable(result.reason or result.stderr.text.strip())
+        return result.placed
+
     def submit(
         self, requests: Iterable[WorkspaceRequest], *, at_a_time: int = 2
     ) -> Iterator[WorkspaceResult]:
@@ -162,9 +179,12 @@ class Workspaces:
         """Run one command, up to three times where the sandbox fails.
 
         Raises:
-            DataError: the snapshot is not here, or a path of the request leads out of the project.
+            DataError: the snapshot is not here, a path of the request leads out of the project, or a minimum of
+                tests stands without reports.
             SandboxUnavailable: no sandbox can be built here.
         """
+        if request.minimum_tests and not request.junit:
+            raise DataError("a minimum of tests needs reports that count them: junit")
         snapshot = self._snapshot(request.snapshot)
         changes = Changes(snapshot, request.patch)
         for pattern in (*request.results, *request.junit):
