@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field, ValidationError
 
 from caretbench.files import (
     Appender,
     DataError,
     cache_folder,
+    describe,
     read_lines,
     read_rows,
     sha256_text,
@@ -161,3 +163,15 @@ def test_rows_are_plain_json(tmp_path: Path) -> None:
 def test_the_cache_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path
+
+
+def test_a_list_whose_entries_are_wrong_is_not_called_too_short() -> None:
+    class Table(BaseModel):
+        rows: tuple[Completion, ...] = Field(min_length=1)
+        names: tuple[str, ...] = Field(min_length=1)
+
+    with pytest.raises(ValidationError) as caught:
+        Table.model_validate({"rows": [{"problem_id": "p", "model": "m", "sample": "x"}], "names": []})
+    said = describe(caught.value)
+    assert said.count("at least 1 item") == 1
+    assert said.startswith("rows.0.")

@@ -130,6 +130,14 @@ def _encodable(value: Any) -> Any:
 def describe(error: ValidationError) -> str:
     """The first faults of a row in one line, by field."""
     faults = error.errors(include_url=False, include_input=False)
+    # A list whose only entry is wrong is also called too short: that says nothing new.
+    places = [fault["loc"] for fault in faults]
+    faults = [
+        fault
+        for fault in faults
+        if fault["type"] != "too_short"
+        or not any(place[: len(fault["loc"])] == fault["loc"] != place for place in places)
+    ]
     shown = [
         f"{'.'.join(str(part) for part in fault['loc']) or 'row'}: {fault['msg']}" for fault in faults[:3]
     ]

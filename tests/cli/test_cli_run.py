@@ -247,7 +247,10 @@ def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str
     done = Done(*common, "--max-cost", "1")
     assert done.code == 1
     assert models.asked == []
-    assert "m: 2 of 2 answers are missing (budget 2): --max-cost is spent; a higher one goes on" in done.err
+    assert (
+        "m: 2 of 2 answers are missing (budget 2): what is left of --max-cost does not cover one more answer"
+        in done.err
+    )
     assert missing(tmp_path / "run") == ["budget", "budget"]
     assert Done(*common, "--max-cost", "40").code == 0
 
@@ -379,6 +382,7 @@ def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, mo
         (("max_cost = 100.0", "max_costs = 100.0"), "max_costs: Extra inputs are not permitted"),
         (('spec = "fake/a"', 'name = "a"'), "models.0.spec: Field required"),
         (('spec = "fake/a"', 'spec = "a"'), "models.0.spec: 'a' names no model"),
+        (('spec = "fake/a"', 'spec = "fake/a"\nspek = "b"'), "models.0.spek: Extra inputs are not permitted"),
         (("seed = 5", "seeds = 5"), "defaults.sampling.seeds: Extra inputs"),
         (("max_tokens = 50", "max_tokens = 0"), "models.1.sampling.max_tokens: Input should be"),
         (("connections = 3", "connection = 3"), "models.0.options.connection: Extra inputs"),

@@ -48,6 +48,11 @@ def test_a_clear_difference_is_told_with_its_interval() -> None:
     assert row.verdict == "b is better"
 
 
+def test_runs_without_verdicts_cannot_be_compared() -> None:
+    with pytest.raises(DataError, match="no verdict to compare"):
+        compare_runs([run_of("a", []), run_of("b", [])])
+
+
 def test_no_difference_is_not_distinguishable() -> None:
     almost = [list(samples) for samples in HALF]
     almost[1] = [True]

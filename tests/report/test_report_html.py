@@ -86,6 +86,13 @@ def test_the_manifest_is_flattened() -> None:
     assert facts == {"data.hash": "x", "models[0].model": "m"}
 
 
+def test_a_legend_of_long_names_has_several_rows() -> None:
+    names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
+    colour = charts._model_colour(names, charts.PAGE).to_dict()
+    assert colour["legend"]["columns"] == 1
+    assert charts._model_colour(["a", "b", "c"], charts.PAGE).to_dict()["legend"]["columns"] >= 3
+
+
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [

@@ -144,7 +144,9 @@ def _missing(outcome: _Outcome) -> str | None:
     path = outcome.sitting.folder.errors_path
     line = f"{outcome.model.name}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds})"
     if set(tally.missing) == {"budget"}:
-        line += ": --max-cost is spent; a higher one goes on"
+        line += (
+            ": what is left of --max-cost does not cover one more answer at its dearest; a higher one goes on"
+        )
     else:
         line += f": {one_line(tally.ended or tally.first_message)}"
         if set(tally.missing) != {"unpromptable"}:

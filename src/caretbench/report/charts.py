@@ -50,6 +50,9 @@ PAPER = Palette(
     font="DejaVu Sans, sans-serif",
 )
 
+_LETTER, _LEGEND_LABEL, _LEGEND_WIDTH = 7, 260, 420
+"""Pixels: a letter of a legend, its longest label, and the room for it in half a page."""
+
 STATUS_ORDER = (
     "passed",
     "failed",
@@ -282,7 +285,15 @@ def _finest(column: Column) -> Sequence[Cell]:
 def _model_colour(models: Sequence[str], palette: Palette) -> alt.Color:
     colours = [palette.series[place % len(palette.series)] for place in range(len(models))]
     scale = alt.Scale(domain=list(models), range=colours)
-    legend = alt.Legend(orient="top", title=None, labelLimit=260) if len(models) > 1 else None
+    # Two charts stand side by side: what does not fit into one's width goes to the next row.
+    widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
+    legend = (
+        alt.Legend(
+            orient="top", title=None, labelLimit=_LEGEND_LABEL, columns=max(1, _LEGEND_WIDTH // widest)
+        )
+        if len(models) > 1
+        else None
+    )
     return alt.Color("model:N", sort=list(models), scale=scale, legend=legend)
 
 

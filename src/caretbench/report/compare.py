@@ -112,6 +112,10 @@ def compare_runs(
     entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
     if len(entries) < 2:
         found = ", ".join(entry.name for entry in entries) or "none"
+        if all(run.frame["passed"].is_null().all() for run in runs):
+            raise DataError(
+                "no verdict to compare: the programs were not run (--no-execute), or none could be"
+            )
         raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     tests = [test for first, second in pairs for test in _tests(first, second, seed)]
