@@ -60,6 +60,9 @@ class RayNodes:
     """The machines of a Ray cluster, as :class:`caretbench.execution.nodes.Nodes`."""
 
     def __init__(self, address: str | None, programs: int) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of a run is told to anybody
+        # Ray prints what befalls a machine on standard output, where results go. It is read when Ray is imported.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
         try:
             import ray
             from ray import exceptions
@@ -138,7 +141,6 @@ class RayNodes:
 def _connect(ray: Any, address: str | None) -> None:
     if ray.is_initialized():
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of a run is told to anybody
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         try:
