@@ -45,6 +45,22 @@ def ids(problems, *outcomes):
     return {problem.id: list(outcome) for problem, outcome in zip(problems, outcomes, strict=True)}
 
 
+def test_a_model_that_was_asked_in_two_ways_says_in_which() -> None:
+    settings = ({"sampling": {"temperature": heat}, "client": {"address": "a"}} for heat in (0.2, 0.8))
+    models = [
+        {"model": "m", "source": "model", "parameters": f"p{number}", "settings": entry}
+        for number, entry in enumerate(settings)
+    ]
+    scores = [
+        score.model_copy(update={"parameters": parameters})
+        for parameters in ("p0", "p1")
+        for score in verdicts("m", ids(PROBLEMS, *[["passed"]] * 6))
+    ]
+    summary = summary_of(scores, manifest={"models": models})
+    assert "m (p0) and m (p1) were asked differently: sampling.temperature 0.2 and 0.8." in summary.notes
+    assert not any("differently" in note for note in summary_of(scores).notes)
+
+
 def test_one_sample_gives_the_wilson_interval() -> None:
     outcomes = ids(PROBLEMS, *[["passed"]] * 3, *[["failed"]] * 3)
     estimate = column(summary_of(verdicts("m", outcomes)), "m").overall.pass_at[1]

@@ -12,6 +12,7 @@ import polars as pl
 
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.report.asked import differences, settings_of
 from caretbench.report.estimates import Reported
 from caretbench.report.frame import BASELINES, Run
 from caretbench.report.left_out import find_left_out
@@ -201,24 +202,7 @@ def _entries(
             name += f" ({str(parameters)[:8]})"
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
         rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
-        yield _Entry(name, rates, str(model), _settings(run, str(model), str(parameters)))
-
-
-def _settings(run: Run, model: str, parameters: str) -> dict[str, str] | None:
-    """The manifest's settings of a model that was asked in this run, flat."""
-    for info in run.manifest.get("models") or ():
-        if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
-            return dict(_flattened(info.get("settings") or {}))
-    return None
-
-
-def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Nested names joined by dots, each with its value as text."""
-    for name, inner in value.items():
-        if isinstance(inner, Mapping):
-            yield from _flattened(inner, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", str(inner)
+        yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
 
 
 def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
@@ -229,21 +213,10 @@ def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
     for first, second in pairs:
         if first.settings is None or second.settings is None:
             continue
-        names = dict.fromkeys((*first.settings, *second.settings))
-        differing = [
-            f"{name} {_short(first.settings.get(name))} and {_short(second.settings.get(name))}"
-            for name in names
-            if first.settings.get(name) != second.settings.get(name)
-            and (first.model == second.model or not name.startswith("client."))  # other weights are no news
-        ]
+        # Between models, other weights are no news.
+        differing = differences(first.settings, second.settings, clients=first.model == second.model)
         if differing:
             yield f"{first.name} and {second.name} were asked differently: {'; '.join(differing)}."
-
-
-def _short(text: str | None, length: int = 24) -> str:
-    if text is None:
-        return "not set"
-    return text if len(text) <= length else f"{text[:length]}…"
 
 
 def _occurrences(runs: Sequence[Run], model: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
+from caretbench.report.asked import differences, settings_of
 from caretbench.report.discordant import DiscordantCase, discordant_cases
 from caretbench.report.estimates import (
     Correlation,
@@ -156,7 +158,7 @@ def summarise(
         judged=tuple(judged),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
         warnings=tuple(_warnings(columns)),
-        notes=(*_notes(columns), *_judge_notes(judged)),
+        notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes(judged)),
         manifest=dict(manifest),
     )
 
@@ -290,6 +292,17 @@ def _warnings(columns: Sequence[Column]) -> Iterator[str]:
                 f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; "
                 "the run has failed, its rates are not to be believed."
             )
+
+
+def _asked_twice(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """In what the columns of one model differ, whose titles hold only a hash."""
+    for first, second in pairwise(columns):
+        if first.model != second.model or first.parameters == second.parameters:
+            continue
+        one = settings_of(manifest, first.model, first.parameters)
+        other = settings_of(manifest, second.model, second.parameters)
+        if one is not None and other is not None and (found := differences(one, other, clients=True)):
+            yield f"{first.title} and {second.title} were asked differently: {'; '.join(found)}."
 
 
 def _notes(columns: Sequence[Column]) -> Iterator[str]:
