@@ -1,7 +1,7 @@
 """The engine on a real Ray cluster of this machine: a node killed, a node joined, every result once.
 
 In processes of their own: Ray changes the signal handling of the process that uses it. Where Ray is not installed
-(``uv sync --extra ray``), only what is said then is tested; the scheduling is tested without it.
+(``SETUP_EXTRAS=ray scripts/setup.sh``), only what is said then is tested; the scheduling is tested without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(not INSTALLED, reason="Ray is not installed: uv sync --extra ray")
+needs_ray = pytest.mark.skipif(
+    not INSTALLED, reason="Ray is not installed: SETUP_EXTRAS=ray scripts/setup.sh"
+)
 
 
 @pytest.mark.skipif(INSTALLED, reason="Ray is installed")

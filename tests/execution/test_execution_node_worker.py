@@ -1,0 +1,135 @@
+"""What a process on a node does with chunks, without any cluster."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caretbench.execution import node_worker
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.node_worker import NodeWorker
+from caretbench.execution.nodes import Answer, Footing, Order, Want
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.spreading import SpreadingExecutor
+from caretbench.execution.types import ExecutionRequest, Status
+
+PYTHON = Want("python")
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[NodeWorker]:
+    try:
+        Sandbox().probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    worker = NodeWorker(4)
+    yield worker
+    worker.close()
+
+
+class OneNode:
+    """A cluster of this process: chunks run when they are fetched, through the same dictionaries as elsewhere."""
+
+    def __init__(self, worker: NodeWorker) -> None:
+        self.worker = worker
+        self.orders: list[Order] = []
+
+    def processors(self) -> int:
+        return 1
+
+    def survey(self, want: Want) -> list[Footing]:
+        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+
+    def send(self, order: Order) -> int:
+        self.orders.append(Order.model_validate(order.model_dump()))
+        return len(self.orders) - 1
+
+    def wait(self, handles: Sequence[int], seconds: float) -> int | None:
+        return handles[0] if seconds else None
+
+    def fetch(self, handle: int) -> Answer:
+        return Answer.model_validate(self.worker.work(self.orders[handle]).model_dump())
+
+    def cancel(self, handles: Sequence[int]) -> None:
+        raise AssertionError(f"{handles} are left over")
+
+
+def program(identity: str, source: str) -> ExecutionRequest:
+    return ExecutionRequest(id=identity, language="python", source=source)
+
+
+def order(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Order:
+    footing = worker.footing(PYTHON)
+    changed = footing.model_copy(update={"toolchain": footing.toolchain.model_copy(update=tools)})
+    return Order(want=PYTHON, footing=changed, requests=requests)
+
+
+def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
+    texts = {"passed": "x = 1", "failed": "assert False", "incomplete": "import sys; sys.exit(0)"}
+    requests = [program(name, f"# {text}\n{text}") for name, text in texts.items()]
+    executor = SpreadingExecutor(OneNode(worker), cache=ResultCache(tmp_path))
+    results = {result.id: result for result in executor.submit(requests)}
+    assert {name: result.status.value for name, result in results.items()} == {name: name for name in texts}
+    assert {result.isolation for result in results.values()} == {executor.isolation()}
+
+
+def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> None:
+    answer = worker.work(order(worker, program("a", "x = 1"), fingerprint="other"))
+    assert answer.results == ()
+    assert answer.unlike == worker.footing(PYTHON)
+
+
+def test_what_a_node_offers(worker: NodeWorker) -> None:
+    assert worker.footing(PYTHON).toolchain.available
+    assert "are not run; known: python" in worker.footing(Want("cobol")).obstacle
+    assert "network" in worker.footing(Want("python", None, ("network",))).obstacle
+
+
+def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(programs: int) -> NodeWorker:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(node_worker, "_this", broken)
+    assert node_worker.look(("python", None, ()), 1)["fault"] == "OSError: no space left"
+    assert node_worker.work({}, 1)["fault"] == "OSError: no space left"
+
+
+def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_worker, "_this", lambda _programs: worker)
+    fault = node_worker.work(order(worker).model_dump() | {"colour": "green"}, 1)["fault"]
+    assert "ValidationError" in fault
+    assert "colour" in fault
+
+
+def test_a_chunk_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None:
+    begin = time.monotonic()
+    threading.Timer(1.0, _thread.interrupt_main).start()
+    sleepers = [program(str(n), f"import time\ntime.sleep({50 + n})") for n in range(8)]
+    with pytest.raises(KeyboardInterrupt):
+        worker.work(order(worker, *sleepers))
+    assert time.monotonic() - begin < 40
+    [result] = worker.work(order(worker, program("after", "x = 1"))).results
+    assert result.status is Status.PASSED
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead = tmp_path / "caretbench-node-dead"
+    dead.mkdir()
+    (dead / ".held").touch()
+    living, lock = node_worker._own_folder()
+    for folder in (dead, living):
+        os.utime(folder, (1, 1))
+    another, other_lock = node_worker._own_folder()
+    assert not dead.exists()
+    assert living.exists()
+    assert another.exists()
+    lock.close()
+    other_lock.close()
