@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,20 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "blocked"))
     file.write_bytes(b"one")
     assert weights_sha256(file) == sha256_file(file)
+
+
+def with_tensors(places: Sequence[int], size: int, count: int | None = None) -> bytes:
+    """A file with tensors that begin at ``places`` of ``size`` bytes of data."""
+    head = bytearray(gguf(QWEN_LIKE))
+    head[8:16] = struct.pack("<Q", len(places) if count is None else count)
+    infos = b"".join(struct.pack("<Q1sI2QIQ", 1, b"t", 2, 4, 4, 0, place) for place in places)
+    return bytes(head) + infos + bytes(size)
+
+
+def test_a_file_whose_tensors_are_not_all_there_is_refused(file: Path) -> None:
+    file.write_bytes(with_tensors([0, 640], 1280))
+    assert read_gguf(file).name == "Small Coder"
+    for broken in (with_tensors([0, 640], 600), with_tensors([0, 640], 0, 3), with_tensors([], 0, 2**60)):
+        file.write_bytes(broken)
+        with pytest.raises(DataError, match=r"broken GGUF file: .*; get the file again"):
+            read_gguf(file)

@@ -29,6 +29,7 @@ _LONGEST_KEY = 65_535  # the format's own limit
 _LONGEST_STRING = 16 << 20
 _MOST_STRINGS = 8_000_000
 _MOST_NUMBERS = 16_000_000
+_MOST_DIMENSIONS = 8
 
 # llama.cpp's file types, by number: which quantisation most tensors have.
 _FILE_TYPES = {
@@ -167,7 +168,7 @@ def read_gguf(path: Path) -> GgufHeader:
             version = int.from_bytes(version.to_bytes(4, "little"), "big")
         if version not in (2, 3):
             raise DataError(f"{path}: GGUF version {version}; versions 2 and 3 can be read")
-        reader.number("Q")  # how many tensors
+        tensors = reader.number("Q")
         count = reader.number("Q")
         if count > _MOST_ENTRIES:
             raise reader.fault(f"claims {count} entries")
@@ -175,7 +176,29 @@ def read_gguf(path: Path) -> GgufHeader:
         for _ in range(count):
             key = reader.string(_LONGEST_KEY)
             values[key] = reader.value(reader.number("I"))
+        _check_tensors(reader, tensors)
         return GgufHeader(path, values, reader.order, reader.length)
+
+
+def _check_tensors(reader: _Reader, count: int) -> None:
+    """Refuse a file that ends before its last tensor begins: a download that broke off.
+
+    Raises:
+        DataError: it does, or what stands there is no list of tensors.
+    """
+    if count > _MOST_ENTRIES:
+        raise reader.fault(f"claims {count} tensors")
+    last = -1
+    for _ in range(count):
+        reader.string(_LONGEST_KEY)
+        dimensions = reader.number("I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise reader.fault(f"a tensor of {dimensions} dimensions")
+        reader.numbers("Q", dimensions)
+        reader.number("I")  # its type
+        last = max(last, reader.number("Q"))
+    if reader.place + last >= reader.length:
+        raise reader.fault("its tensors are not all there: it ends too early")
 
 
 class _Reader:
@@ -200,6 +223,11 @@ class _Reader:
         return DataError(
             f"{self.path}: broken GGUF file: {what} at byte {self._place} of {self.length}; get the file again"
         )
+
+    @property
+    def place(self) -> int:
+        """Where the next byte is taken."""
+        return self._place
 
     def seek(self, place: int) -> None:
         """Go on at ``place``."""
