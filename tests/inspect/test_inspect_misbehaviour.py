@@ -85,7 +85,9 @@ def test_in_the_end_it_fails_with_one_line(monkeypatch, name, model, stream):
         asking(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=1) as client,
     ):
         one = failed(client, request(kind=kind_of(model)))
-    assert one.attempts == len(server.requests) == 2
+    assert one.attempts == 2
+    # On a busy machine half a second may be over before a request is sent at all.
+    assert len(server.requests) == 2 or name == "silence"
     assert said in one.message
     assert one.kind == kind
     assert_clear(one.message)
