@@ -397,3 +397,17 @@ def test_mapped_root_is_bounded_too(box: Sandbox, tmp_path: Path) -> None:
     result = box.run([PYTHON, "-c", program], limits=SMALL, read_only={"/packages": str(folder)})
     assert result.stdout.text == f"{walls.INSIDE_USER}\n"
     assert result.killed == "processes" or "BlockingIOError" in result.stderr.text
+
+
+def test_the_drawn_descriptors_never_meet_the_launchers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher's channel has the number that it has out here, where many files may be open."""
+    cold = Sandbox()
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(50)]
+    try:
+        for number in range(held[-1] + 1, held[-1] + 16, 2):
+            drawn = [number, number + 1]
+            monkeypatch.setattr(sandbox_module, "_random_descriptors", lambda _nofile, drawn=drawn: drawn)
+            assert cold.run(["/bin/true"], limits=SMALL, sentinel=True).error is None
+    finally:
+        for descriptor in held:
+            os.close(descriptor)

@@ -206,8 +206,9 @@ def read_job(channel: int) -> dict[str, Any]:
 
 def main() -> None:
     """Do one job."""
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
+    given = int(sys.argv[1])
+    channel = os.dup(given)  # to a low number: the program's two are drawn from the high ones
+    os.close(given)
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no writing into this process through /proc/1/mem
     work(channel, read_job(channel))
 
