@@ -13,8 +13,8 @@ import pytest
 from caretbench.execution.bundles import installed
 from caretbench.execution.runtimes import load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.languages import languages
 from caretbench.runs import RunFolder
+from caretbench.suites.devbench.layout import RELEASED_LANGUAGES
 
 # Golden answers that must pass, of the 30 of each language: the first five problems of each category.
 GOLDENS = {"python": 27, "javascript": 27, "typescript": 29, "java": 29, "cpp": 25, "csharp": 24}
@@ -23,7 +23,7 @@ GOLDENS = {"python": 27, "javascript": 27, "typescript": 29, "java": 29, "cpp": 
 def runnable() -> list[str]:
     """Languages whose toolchain and bundle are here."""
     found = []
-    for name in languages():
+    for name in RELEASED_LANGUAGES.values():
         needs_bundle = name != "csharp"
         if load_runtime(name).toolchain().available and (not needs_bundle or installed(f"devbench/{name}")):
             found.append(name)

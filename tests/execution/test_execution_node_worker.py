@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -108,6 +109,15 @@ def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch:
     assert "colour" in fault
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that runs tests for another may ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_chunk_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None:
     begin = time.monotonic()
     threading.Timer(1.0, _thread.interrupt_main).start()

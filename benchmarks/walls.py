@@ -1,0 +1,62 @@
+"""What a sandbox costs: CPU of everything behind `/bin/true`, with walls of its own and with walls inside warm ones.
+
+All processes are counted by a CPU accounting group of the kernel, which needs root and a version 1 hierarchy.
+Usage: python benchmarks/walls.py [PROGRAMS]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.types import Limits, Warm
+
+ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
+
+
+@contextmanager
+def accounted() -> Iterator[Path]:
+    """A file that holds the nanoseconds of CPU of this process and all that it starts from now on."""
+    group = ACCOUNTING / f"caretbench-{os.getpid()}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield group / "cpuacct.usage"
+    finally:
+        (ACCOUNTING / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
+
+
+def main(programs: int) -> None:
+    """Cold and warm in turns, one at a time and eight at a time."""
+    sandbox = Sandbox()
+    sandbox.probe()
+
+    def run(warm: Warm | None) -> bool:
+        return sandbox.run(["/bin/true"], limits=Limits(), warm=warm, sentinel=True).ok
+
+    with accounted() as usage:
+        for together in (1, 8):
+            for name, warm in 2 * (("cold", None), ("warm", Warm())):
+                run(warm)
+                before, begin = int(usage.read_text()), time.monotonic()
+                with ThreadPoolExecutor(together) as pool:
+                    passed = sum(pool.map(run, [warm] * programs))
+                cpu_ms = (int(usage.read_text()) - before) / programs / 1e6
+                wall_ms = (time.monotonic() - begin) / programs * 1e3
+                sys.stdout.write(
+                    f"{name}, {together} at a time: {passed} of {programs}, "
+                    f"{cpu_ms:.1f} ms CPU, {wall_ms:.1f} ms wall each\n"
+                )
+        sandbox.close()
+        time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
