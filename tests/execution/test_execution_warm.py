@@ -133,10 +133,10 @@ def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(
 ) -> None:
     executor = LocalExecutor(2, sandbox=box, cache=ResultCache(tmp_path))
     source = (
-        "import random, sys, time, uuid\n"
+        "import os, random, sys, time, uuid\n"
         "print(random.random(), uuid.uuid4())\n"
         "assert time.process_time() < 1\n"
-        "assert sys.argv == ['/tmp/work/main.py'] and __name__ == '__main__'\n"
+        "assert sys.argv == [os.path.abspath('main.py')] and __name__ == '__main__'\n"
         "assert 'caretbench' not in ' '.join(sys.modules) and not hasattr(__builtins__, 'left')\n"
         "import builtins; builtins.left = True\n"
         "# {}\n"

@@ -22,7 +22,6 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 
 from caretbench.errors import MachineError
@@ -40,8 +39,10 @@ from caretbench.execution.walls import (
     launcher_interpreter,
     may_drop_root,
     reachable_by_others,
+    script,
     wall_arguments,
 )
+from caretbench.execution.walls import readable as memory_file
 from caretbench.execution.warm import Workers
 
 __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server"]
@@ -59,21 +60,6 @@ class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
 def display_server() -> str | None:
     """The X server for programs that need a display, or None where it is not installed."""
     return shutil.which("Xvfb", path="/usr/bin:/usr/local/bin")
-
-
-@cache
-def _launcher_text() -> bytes:
-    return Path(__file__).with_name("launcher.py").read_bytes()
-
-
-def _readable(data: bytes) -> int:
-    """A descriptor from which ``data`` can be read once."""
-    descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def _inside(name: str) -> str:
@@ -247,12 +233,15 @@ class Sandbox:
             opened: list[int] = []
 
             def readable(content: bytes) -> int:
-                descriptor = _readable(content)
+                descriptor = memory_file(content)
                 opened.append(descriptor)
                 stack.callback(os.close, descriptor)
                 return descriptor
 
-            contents = {LAUNCHER: _launcher_text(), **{path: text.encode() for path, text in STUBS.items()}}
+            contents = {
+                LAUNCHER: script("launcher.py"),
+                **{path: text.encode() for path, text in STUBS.items()},
+            }
             arguments = wall_arguments(
                 tmp_mb=limits.tmp_mb,
                 read_only=binds,
@@ -348,11 +337,6 @@ class Sandbox:
         )
 
 
-@cache
-def _reader_text() -> str:
-    return Path(__file__).with_name("readout.py").read_text("utf-8")
-
-
 def _tree(tree: ProjectTree) -> dict[str, object]:
     """The form that the launcher understands, all paths absolute."""
     return {
@@ -366,7 +350,7 @@ def _tree(tree: ProjectTree) -> dict[str, object]:
         "file_bytes": tree.file_bytes,
         "total_bytes": tree.total_bytes,
         "loopback": tree.loopback,
-        "reader": _reader_text() if tree.results else "",
+        "reader": script("readout.py").decode() if tree.results else "",
     }
 
 

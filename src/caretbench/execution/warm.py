@@ -18,7 +18,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -28,6 +27,8 @@ from caretbench.execution.walls import (
     STUBS,
     UNPRIVILEGED_USER,
     launcher_interpreter,
+    readable,
+    script,
     wall_arguments,
 )
 
@@ -60,19 +61,6 @@ class Ready(NamedTuple):
 
     key: WorkerKey
     job: dict[str, object]
-
-
-@cache
-def _text(name: str) -> bytes:
-    return Path(__file__).with_name(name).read_bytes()
-
-
-def _readable(data: bytes) -> int:
-    descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
-    with open(descriptor, "wb", closefd=False) as stream:
-        stream.write(data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 class WarmProgram:
@@ -119,12 +107,12 @@ class Worker:
         self._lock = threading.Lock()
         interpreter, interpreter_binds = launcher_interpreter()
         flags = [] if key.modules else ["-I", "-S", "-B"]
-        contents = {LAUNCHER: _text("launcher.py"), _ZYGOTE: _text("zygote.py")}
+        contents = {LAUNCHER: script("launcher.py"), _ZYGOTE: script("zygote.py")}
         contents |= {path: text.encode() for path, text in STUBS.items()}
         self._control, theirs = socket.socketpair()
         opened: list[int] = []
         try:
-            descriptors = {path: _readable(content) for path, content in contents.items()}
+            descriptors = {path: readable(content) for path, content in contents.items()}
             opened += descriptors.values()
             walls = wall_arguments(
                 tmp_mb=64,
@@ -136,8 +124,8 @@ class Worker:
             )
             for name, value in key.environment:
                 walls += ["--setenv", name, value]
-            opened.append(arguments := _readable(b"".join(word.encode() + b"\0" for word in walls)))
-            opened.append(program := _readable(filter_program))
+            opened.append(arguments := readable(b"".join(word.encode() + b"\0" for word in walls)))
+            opened.append(program := readable(filter_program))
             user, groups = (UNPRIVILEGED_USER, ()) if key.dropped else (None, None)
             self._process = subprocess.Popen(
                 [
