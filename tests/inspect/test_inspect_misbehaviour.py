@@ -32,6 +32,8 @@ from tests.model_server import (
     wrong_json,
 )  # fmt: skip
 
+SILENCE_S = 3  # long enough that a busy machine has sent the request by then
+
 MISBEHAVIOURS = {
     "rate limited": (rate_limited("0"), "provider", "HTTP 429: slow down"),
     "rate limited, without a hint": (rate_limited(None), "provider", "HTTP 429: slow down"),
@@ -40,7 +42,7 @@ MISBEHAVIOURS = {
     "error 503": (error(503, "overloaded"), "provider", "HTTP 503: overloaded"),
     "half a body": (half_body(), "provider", "peer closed connection without sending complete message body"),
     "garbage": (garbage(), "provider", "what came is no answer in the provider's form"),
-    "silence": (silence(), "timeout", "no answer within 0.5 s"),
+    "silence": (silence(), "timeout", f"no answer within {SILENCE_S} s"),
     "no choices": (empty_choices(), "provider", "without a choice"),
     "a web page": (Behaviour(body=b"<html>hello</html>", headers={"Content-Type": "text/html"}), "provider", ""),
     "an empty body": (Behaviour(body=b""), "provider", ""),
@@ -64,7 +66,7 @@ def kind_of(model: str) -> str:
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_it_is_tried_again_and_answered(monkeypatch, name, model, stream):
     behaviour, _, _ = MISBEHAVIOURS[name]
-    timeout = 0.5 if name == "silence" else 30
+    timeout = SILENCE_S if name == "silence" else 30
     with (
         ModelServer([behaviour]) as server,
         asking(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=4) as client,
@@ -79,15 +81,13 @@ def test_it_is_tried_again_and_answered(monkeypatch, name, model, stream):
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
 def test_in_the_end_it_fails_with_one_line(monkeypatch, name, model, stream):
     behaviour, kind, said = MISBEHAVIOURS[name]
-    timeout = 0.5 if name == "silence" else 30
+    timeout = SILENCE_S if name == "silence" else 30
     with (
         ModelServer(lambda _: behaviour) as server,
         asking(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=1) as client,
     ):
         one = failed(client, request(kind=kind_of(model)))
-    assert one.attempts == 2
-    # On a busy machine half a second may be over before a request is sent at all.
-    assert len(server.requests) == 2 or name == "silence"
+    assert one.attempts == len(server.requests) == 2
     assert said in one.message
     assert one.kind == kind
     assert_clear(one.message)
