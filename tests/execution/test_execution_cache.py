@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from caretbench.errors import MachineError
+from caretbench.execution.building import folder_digest
 from caretbench.execution.cache import DETERMINISTIC, ResultCache, program_key, verdict_key
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
@@ -178,16 +181,143 @@ def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
     assert cache.put("another", REQUEST, result())
 
 
-def test_a_damaged_file_is_said_in_words(tmp_path: Path) -> None:
+def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "verdicts.sqlite").write_bytes(b"no database at all, but long enough to be looked at" * 40)
-    with pytest.raises(
-        MachineError, match=r"verdicts\.sqlite: file is not a database; free space, or remove"
-    ):
-        ResultCache(tmp_path)
+    cache = ResultCache(tmp_path)
+    assert cache.get("k") is None
+    assert cache.put("k", REQUEST, result())
+    cache.close()
+    assert ResultCache(tmp_path).get("k") is not None
+    assert [place.name for place in tmp_path.glob("*.sqlite")] == ["verdicts-1.sqlite"]
+
+
+def test_a_file_is_damaged_while_two_have_it_open(tmp_path: Path) -> None:
+    first, second = ResultCache(tmp_path), ResultCache(tmp_path)
+    for number in range(2000):
+        first.put(str(number), REQUEST, result())
+    first._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = tmp_path / "verdicts.sqlite"
+    size = file.stat().st_size
+    with file.open("r+b") as stream:  # what a disk gives back that has lost its pages
+        stream.seek(4096)
+        stream.write(b"\xa5" * (size - 4096))
+    for cache in (first, second):
+        cache._file.execute("PRAGMA cache_size = 0")
+        cache._file.execute("PRAGMA shrink_memory")
+        for number in range(50):
+            cache.get(str(number))
+    assert first.put("new", REQUEST, result())
+    assert second.get("new") is not None
+    assert second.put("newer", REQUEST, result())
+    first.close()
+    second.close()
+    third = ResultCache(tmp_path)
+    assert third.get("new") is not None
+    assert third.get("newer") is not None
+
+
+@pytest.mark.parametrize("column", ["result", "used", "status"])
+def test_flipped_bytes_of_a_row_count_as_absent_or_do_not_matter(cache: ResultCache, column: str) -> None:
+    failed = result(Status.FAILED)
+    cache.put("k", REQUEST, failed)
+    [(stored,)] = cache._file.execute(f"SELECT CAST({column} AS BLOB) FROM verdicts")  # noqa: S608
+    for place in range(len(stored)):
+        damaged = bytearray(stored)
+        damaged[place] ^= 0x81
+        cache._file.execute(f"UPDATE verdicts SET {column} = ?", (bytes(damaged),))  # noqa: S608
+        found = cache.get("k")
+        assert found is None if column == "result" else found == failed.model_copy(update={"cached": True})
+        assert cache.statistics().verdicts == 1
+        cache.put("k", REQUEST, failed)
+
+
+def test_a_row_under_another_key_counts_as_absent(cache: ResultCache) -> None:
+    cache.put("k", REQUEST, result())
+    cache._file.execute("UPDATE verdicts SET key = 'l'")
+    assert cache.get("l") is None
+
+
+def _built(cache: ResultCache, text: bytes = b"built") -> Path:
+    with cache.building() as folder:
+        (folder / "0" / "inner").mkdir(parents=True)
+        (folder / "0" / "program").write_bytes(text)
+        (folder / "0" / "inner" / "library").write_bytes(text)
+        return cache.keep("ab12", folder / "0")
+
+
+def _longer(place: Path) -> None:
+    with (place / "program").open("ab") as stream:
+        stream.write(b"!")
+
+
+_DAMAGES: dict[str, Callable[[Path], object]] = {
+    "truncated": lambda place: os.truncate(place / "program", 2),
+    "longer": _longer,
+    "flipped": lambda place: (place / "inner" / "library").write_bytes(b"buimt"),
+    "deleted": lambda place: (place / "inner" / "library").unlink(),
+    "emptied": lambda place: shutil.rmtree(place / "inner"),
+    "added": lambda place: (place / "more").touch(),
+    "swapped": lambda place: (place / "program").unlink() or (place / "program").symlink_to("inner/library"),
+    "not executable any more": lambda place: (place / "program").chmod(0o755),
+    "a file": lambda place: shutil.rmtree(place) or place.write_bytes(b"built"),
+    "a link": lambda place: place.rename(place.with_name("aside")) and place.symlink_to("aside"),
+}
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+def test_a_damaged_artefact_is_built_again(cache: ResultCache, damage: str) -> None:
+    place = _built(cache)
+    assert cache.artefact("ab12") == place
+    _DAMAGES[damage](place)
+    found = cache.artefact("ab12")
+    if damage == "a link":
+        assert found is None or folder_digest(found) == folder_digest(place)
+        return
+    assert found is None
+    assert not os.path.lexists(place)
+    assert _built(cache) == place
+    assert cache.artefact("ab12") == place
+
+
+def test_two_builds_of_one_program_may_differ(cache: ResultCache) -> None:
+    _built(cache, b"one date")
+    _built(cache, b"another")
+    kept = cache.artefact("ab12")
+    assert kept is not None
+    assert (kept / "program").read_bytes() == b"one date"
+
+
+def test_what_is_being_built_is_not_swept_whatever_the_clock_says(
+    cache: ResultCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with cache.building() as folder:
+        monkeypatch.setattr(time, "time", lambda: 4e9)
+        os.utime(folder, (0, 0))
+        ResultCache(cache.folder)
+        assert folder.is_dir()
+
+
+def test_what_a_killed_process_was_building_is_swept(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom caretbench.execution.cache import ResultCache\n"
+        "with ResultCache(Path(sys.argv[1])).building() as folder:\n"
+        "    (folder / 'half').touch()\n    print(folder, flush=True)\n    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    assert folder.is_dir()
+    ResultCache(tmp_path)
+    assert folder.is_dir()
+    process.kill()
+    process.communicate()
+    ResultCache(tmp_path)
+    assert sorted(place.name for place in (tmp_path / "artefacts").iterdir()) == [".sweeping"]
 
 
 def test_a_full_disk_is_said_in_words(cache: ResultCache) -> None:
-    cache._connection.execute("PRAGMA max_page_count = 1")
+    cache._file.execute("PRAGMA max_page_count = 1")
     long = result().model_copy(update={"diagnostics": "x" * 100_000})
     with pytest.raises(MachineError, match="database or disk is full"):
         cache.put("k", REQUEST, long)

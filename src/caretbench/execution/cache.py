@@ -9,13 +9,11 @@ whole by a rename.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import hashlib
 import os
 import shutil
 import signal
-import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,8 +21,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from caretbench.errors import MachineError
+from caretbench.execution.building import building, folder_digest, sweep
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
+from caretbench.execution.verdict_file import VerdictFile
 from caretbench.files import cache_folder, sha256_json
 
 DETERMINISTIC = frozenset(
@@ -36,14 +36,18 @@ DETERMINISTIC = frozenset(
 """What is kept; everything else depends on the machine's load, on us, or on packages that may be installed later."""
 
 _FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
-_ABANDONED_S = 3600.0
-_BUSY_S = 60.0
-_TABLE = """
+_NOTED_S = 3600.0
+_LEAST_BYTES = 4 << 20
+_MARK = 32
+_TABLES = (
+    """
 CREATE TABLE IF NOT EXISTS verdicts (
     key TEXT PRIMARY KEY, language TEXT NOT NULL, profile TEXT NOT NULL, status TEXT NOT NULL,
     made REAL NOT NULL, used REAL NOT NULL, bytes INTEGER NOT NULL, result TEXT NOT NULL
 ) WITHOUT ROWID
-"""
+""",
+    "CREATE TABLE IF NOT EXISTS built (key TEXT, digest TEXT, PRIMARY KEY (key, digest)) WITHOUT ROWID",
+)
 
 
 def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
@@ -71,6 +75,11 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
     return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat])
+
+
+def _mark(key: str, data: bytes) -> bytes:
+    """What shows that a row is as it was written, under this key."""
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
 def _ended_from_outside(result: ExecutionResult) -> bool:
@@ -111,64 +120,53 @@ class ResultCache:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder()
         self._artefacts = self.folder / "artefacts"
-        self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
-        self._lock = threading.Lock()
-        self._file = self.folder / "verdicts.sqlite"
-        with self._using(), self._opening():
-            self._connection = sqlite3.connect(
-                self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute(_TABLE)
-        self._sweep()
-
-    @contextlib.contextmanager
-    def _opening(self) -> Iterator[None]:
-        """One process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
-        with (self.folder / ".opening").open("ab") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            yield
-
-    @contextlib.contextmanager
-    def _using(self) -> Iterator[None]:
-        """One thread at a time; a full disk or a damaged file is said in one line."""
-        with self._lock:
-            try:
-                yield
-            except sqlite3.Error as error:
-                raise MachineError(
-                    f"{self._file}: {error}; free space, or remove the file (it holds nothing that cannot be computed "
-                    "again), or go without it: --no-cache"
-                ) from error
+        try:
+            self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
+            self._file = VerdictFile(self.folder, _TABLES)
+            sweep(self._artefacts)
+        except OSError as error:
+            raise MachineError(
+                f"{self.folder}: {error.strerror}; free space, or choose another cache"
+            ) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
     def get(self, key: str) -> ExecutionResult | None:
-        """The stored verdict, marked ``cached``, or None. A row that is not understood counts as absent."""
-        with self._using():
-            row = self._connection.execute(
-                "SELECT result, used FROM verdicts WHERE key = ?", (key,)
-            ).fetchone()
-            if row is not None and time.time() - row[1] > _ABANDONED_S:
-                self._connection.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
-        if row is None:
-            return None
+        """The stored verdict, marked ``cached``, or None. A row that is damaged or not understood counts as absent."""
+        text = self.text(key)
         try:
-            return ExecutionResult.model_validate_json(row[0]).model_copy(update={"cached": True})
+            known = ExecutionResult.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
+        return known.model_copy(update={"cached": True}) if known is not None else None
 
     def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
         """Store a verdict if it would come out the same again; gives whether it did."""
         if not {result.status, result.ended} <= DETERMINISTIC or _ended_from_outside(result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
-        now = time.time()
-        row = (key, request.language, request.profile, result.status.value, now, now, len(text), text)
-        with self._using():
-            self._connection.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
         return True
+
+    def text(self, key: str) -> str | None:
+        """What was stored under a key by :meth:`put_text`; None where it is damaged."""
+        found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
+        if not found:
+            return None
+        stored, used = found[0]
+        mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
+        if mark != _mark(key, data):
+            return None
+        if not isinstance(used, float) or abs(time.time() - used) > _NOTED_S:
+            self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
+        return data.decode("utf-8", "surrogatepass")
+
+    def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
+        """Store any verdict's text, with its hash; what the caller cannot read again later, it computes again."""
+        data = text.encode("utf-8", "surrogatepass")
+        now = time.time()
+        row = (key, language, profile, status.value, now, now, len(data), _mark(key, data) + data)
+        self._file.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     # --- artefacts --------------------------------------------------------------------------------------------
 
@@ -178,60 +176,83 @@ class ResultCache:
         return self._artefacts
 
     def artefact(self, key: str) -> Path | None:
-        """The compiled program's folder, or None where it is not there."""
+        """The compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
         place = self._place(key)
         try:
             os.utime(place)
+            digest = folder_digest(place)
         except OSError:
-            return None
-        return place
+            digest = ""
+        if digest and self._file.execute("SELECT 1 FROM built WHERE key = ? AND digest = ?", (key, digest)):
+            return place
+        if os.path.lexists(place):
+            self._discard(place)
+        return None
 
     @contextlib.contextmanager
     def building(self) -> Iterator[Path]:
-        """An empty folder to build in; what is left of it afterwards is removed."""
-        folder = Path(tempfile.mkdtemp(prefix=".building-", dir=self._artefacts))
-        folder.chmod(0o755)
-        try:
+        """An empty folder to build in; what is left of it afterwards is removed.
+
+        Raises:
+            MachineError: the disk is full.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(building(self._artefacts))
+            except OSError as error:
+                raise self._full(error) from error
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def keep(self, key: str, folder: Path) -> Path:
-        """Move a built folder to its place at once; where another was faster, theirs stays."""
+        """Move a built folder to its place at once; where another was faster, theirs stays.
+
+        Raises:
+            MachineError: the disk is full.
+        """
         place = self._place(key)
-        place.parent.mkdir(exist_ok=True, mode=0o755)
+        # Known before it appears: a folder that nobody built is damaged. Two may build what differs by its dates.
+        self._file.execute("INSERT OR IGNORE INTO built VALUES (?, ?)", (key, folder_digest(folder)))
         try:
+            place.parent.mkdir(exist_ok=True, mode=0o755)
             folder.rename(place)
-        except OSError:
+        except OSError as error:
             if not place.is_dir():
-                raise
+                raise self._full(error) from error
         return place
+
+    def short_of_space(self) -> bool:
+        """Whether the disk is so full that what a compiler said may be about that."""
+        known = os.statvfs(self._artefacts)
+        return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
+
+    def _full(self, error: OSError) -> MachineError:
+        return MachineError(f"{self._artefacts}: {error.strerror}; free space, or choose another cache")
+
+    def _discard(self, place: Path) -> None:
+        """Take a folder away at once: half of it is never seen in its place."""
+        with contextlib.suppress(OSError), building(self._artefacts) as aside:
+            place.rename(aside / "damaged")
+            return
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)  # on a full disk there is no other way
+        else:
+            place.unlink(missing_ok=True)
 
     def _place(self, key: str) -> Path:
         return self._artefacts / key[:2] / key
-
-    def _sweep(self) -> None:
-        """Remove what a killed process was building."""
-        for folder in self._artefacts.glob(".building-*"):
-            with contextlib.suppress(OSError):
-                if time.time() - folder.stat().st_mtime > _ABANDONED_S:
-                    shutil.rmtree(folder, ignore_errors=True)
 
     # --- housekeeping -----------------------------------------------------------------------------------------
 
     def statistics(self) -> CacheStatistics:
         """What is here."""
-        with self._using():
-            count, size = self._connection.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts").fetchone()
-            languages = self._connection.execute(
-                "SELECT language, COUNT(*) FROM verdicts GROUP BY 1"
-            ).fetchall()
-            statuses = self._connection.execute("SELECT status, COUNT(*) FROM verdicts GROUP BY 1").fetchall()
+        [(count, size)] = self._file.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts")
+        languages = self._file.execute("SELECT CAST(language AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
+        statuses = self._file.execute("SELECT CAST(status AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
         artefacts = list(self._kept())
         return CacheStatistics(
             folder=str(self.folder),
             verdicts=count,
-            verdict_bytes=size or 0,
+            verdict_bytes=int(size or 0),
             by_language=dict(languages),
             by_status=dict(statuses),
             artefacts=len(artefacts),
@@ -284,11 +305,7 @@ class ResultCache:
 
     def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
         # The condition is one of the texts above; what varies is bound.
-        with self._using():
-            rows = self._connection.execute(
-                f"DELETE FROM verdicts WHERE {condition} RETURNING bytes",  # noqa: S608
-                values,
-            ).fetchall()
+        rows = self._file.execute(f"DELETE FROM verdicts WHERE {condition} RETURNING bytes", values)  # noqa: S608
         return len(rows), sum(row[0] for row in rows)
 
     def _kept(self) -> Iterator[tuple[float, int, Path]]:
@@ -300,13 +317,13 @@ class ResultCache:
 
     def _remove(self, entries: list[tuple[float, int, Path]]) -> int:
         for _, _, folder in entries:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._discard(folder)
+            self._file.execute("DELETE FROM built WHERE key = ?", (folder.name,))
         return sum(size for _, size, _ in entries)
 
     def close(self) -> None:
         """Close the file."""
-        with self._using():
-            self._connection.close()
+        self._file.close()
 
 
 @contextlib.contextmanager

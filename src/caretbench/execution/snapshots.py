@@ -24,6 +24,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
+from caretbench.execution.building import building, sweep
 from caretbench.execution.types import Frozen
 from caretbench.execution.walls import UNPRIVILEGED_USER, reachable_by_others
 from caretbench.files import cache_folder, sha256_json
@@ -37,7 +38,6 @@ IGNORED = (
 MOST_ENTRIES = 200_000
 MOST_BYTES = 2 << 30
 _TIME = 315_532_800  # 1980-01-01, the oldest that archives can hold: a patched file is newer than all others
-_ABANDONED_S = 3600.0
 
 
 class Entry(Frozen):
@@ -119,7 +119,7 @@ class SnapshotStore:
         if not source.is_dir():
             raise DataError(f"{source}: not a folder")
         with self._locked(fcntl.LOCK_SH):
-            self._sweep()
+            sweep(self.folder / "trees")
             entries = dict(sorted(self._take(source, ignore)))
             identity = _identity(entries)
             if not self._manifest(identity).exists():
@@ -209,10 +209,11 @@ class SnapshotStore:
         Path(building).replace(place)
 
     def _build(self, identity: str, entries: Mapping[str, Entry]) -> None:
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=self.folder / "trees"))
-        try:
-            building.chmod(0o755)
-            tree = building / "tree"
+        with building(self.folder / "trees") as folder:
+            whole = folder / "whole"
+            whole.mkdir()
+            whole.chmod(0o755)
+            tree = whole / "tree"
             self._folder(tree)
             for path, entry in entries.items():  # sorted: a folder comes before what it holds
                 place = tree / path
@@ -225,16 +226,14 @@ class SnapshotStore:
                 else:
                     self._link(entry, place)
             manifest = _Manifest(id=identity, entries=dict(entries))
-            (building / "manifest.json").write_text(manifest.model_dump_json(exclude_defaults=True), "utf-8")
+            (whole / "manifest.json").write_text(manifest.model_dump_json(exclude_defaults=True), "utf-8")
             target = self._manifest(identity).parent
             target.parent.mkdir(exist_ok=True, mode=0o755)
             try:
-                building.rename(target)
+                whole.rename(target)
             except OSError:
                 if not (target / "manifest.json").exists():
                     raise
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
 
     def _folder(self, place: Path) -> None:
         place.mkdir()
@@ -316,13 +315,6 @@ class SnapshotStore:
         with (self.folder / ".lock").open("ab") as stream:
             fcntl.flock(stream, kind)
             yield
-
-    def _sweep(self) -> None:
-        """Remove what a killed process was building."""
-        for folder in (self.folder / "trees").glob(".building-*"):
-            with contextlib.suppress(OSError):
-                if time.time() - folder.stat().st_mtime > _ABANDONED_S:
-                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _identity(entries: Mapping[str, Entry]) -> str:

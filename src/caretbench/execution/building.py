@@ -1,0 +1,95 @@
+"""Folders that are being built: they appear whole, by a rename, and are removed once nobody builds in them any more.
+
+That somebody does is a lock, which a killed process loses, and never a time: clocks jump.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_PREFIX = ".building-"
+_LOCK = ".held-"
+
+
+@contextlib.contextmanager
+def building(parent: Path) -> Iterator[Path]:
+    """An empty folder below ``parent`` to build in; what is left in it afterwards is removed.
+
+    Raises:
+        OSError: it cannot be made: the disk is full, say.
+    """
+    with contextlib.ExitStack() as stack:
+        with _alone(parent):
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            held = _lock_of(folder)
+            stream = stack.enter_context(held.open("ab"))
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        stack.callback(held.unlink, missing_ok=True)
+        folder.chmod(0o755)
+        yield folder
+
+
+def sweep(parent: Path) -> None:
+    """Remove what killed processes were building below ``parent``."""
+    left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
+    if not left:
+        return
+    with _alone(parent):
+        for name in {place.name.removeprefix(_PREFIX).removeprefix(_LOCK) for place in left}:
+            folder = parent / f"{_PREFIX}{name}"
+            with contextlib.suppress(OSError), _lock_of(folder).open("ab") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+                _lock_of(folder).unlink(missing_ok=True)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(_LOCK + folder.name.removeprefix(_PREFIX))
+
+
+@contextlib.contextmanager
+def _alone(parent: Path) -> Iterator[None]:
+    """Between making a folder and holding it, nobody sweeps."""
+    with (parent / ".sweeping").open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 of all names, kinds, executable bits, link targets and contents below a folder.
+
+    Untrusted programs may have written it: links are not followed, and what is neither file, link nor folder counts by
+    its kind alone.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    pending = [folder]
+    while pending:
+        place = pending.pop()
+        with os.scandir(place) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                known = entry.stat(follow_symlinks=False)
+                kind = stat.S_IFMT(known.st_mode)
+                path = os.fsencode(os.path.relpath(entry.path, folder))
+                digest.update(b"%d %o %d " % (len(path), kind, bool(known.st_mode & stat.S_IXUSR)) + path)
+                if kind == stat.S_IFDIR:
+                    pending.append(Path(entry.path))
+                elif kind == stat.S_IFLNK:
+                    target = os.fsencode(Path(entry.path).readlink())
+                    digest.update(b"%d " % len(target) + target)
+                elif kind == stat.S_IFREG:
+                    descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                    with os.fdopen(descriptor, "rb") as stream:
+                        digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,142 @@
+"""One SQLite file that several processes write at a time, and that may be lost: what it holds can be computed again.
+
+A damaged file is replaced by an empty one. It is never renamed or filled again: processes that still have it open
+would remove the new file's log by its name. So files are numbered, and the highest number counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from caretbench.errors import MachineError
+
+_BUSY_S = 60.0
+_FILE = re.compile(r"verdicts(?:-(\d+))?\.sqlite")
+_LOST = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_IOERR_SHORT_READ,
+    }
+)  # fmt: skip
+_LOST_WORDS = ("no such table", "no such column", "has no column", "malformed", "values for")
+
+
+class VerdictFile:
+    """Tables in a numbered file below ``folder``. Threads and processes may share it.
+
+    Args:
+        folder: Where the files lie.
+        tables: Statements that make the tables where they are not there.
+
+    Raises:
+        MachineError: the disk is full, or the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, tables: Sequence[str]) -> None:
+        self._folder = folder
+        self._tables = tables
+        self._lock = threading.Lock()
+        self.replaced = 0
+        """How many damaged files this object has replaced."""
+        with self._lock, self._in_words(), self._opening():
+            self._open()
+
+    def execute(self, statement: str, values: Sequence[float | str | bytes] = ()) -> list[tuple[Any, ...]]:
+        """The rows that a statement gives; it is asked again, of an empty file, where the file is damaged.
+
+        Raises:
+            MachineError: the disk is full, or the file cannot be used.
+        """
+        with self._lock, self._in_words():
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                if not _lost(error):
+                    raise
+                self._replace()
+                return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock, self._in_words():
+            self._connection.close()
+
+    def _number(self) -> int:
+        """The number of the file that counts; the first has none in its name."""
+        found = (_FILE.fullmatch(place.name) for place in self._folder.glob("verdicts*.sqlite"))
+        return max((int(match[1] or 0) for match in found if match), default=0)
+
+    def _place(self, number: int) -> Path:
+        return self._folder / (f"verdicts-{number}.sqlite" if number else "verdicts.sqlite")
+
+    def _open(self) -> None:
+        self._opened = self._number()
+        self._file = self._place(self._opened)
+        try:
+            self._connect()
+        except sqlite3.Error as error:
+            if not _lost(error):
+                raise
+            self._next()
+            self._connect()
+
+    def _connect(self) -> None:
+        self._connection = sqlite3.connect(
+            self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None
+        )
+        self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        for table in self._tables:
+            self._connection.execute(table)
+
+    def _replace(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+        with self._opening():
+            if self._number() > self._opened:  # another process was faster
+                self._open()
+            else:
+                self._next()
+                self._connect()
+
+    def _next(self) -> None:
+        """An empty file in the place of a damaged one."""
+        damaged = self._file
+        self._opened += 1
+        self._file = self._place(self._opened)
+        self._file.touch()
+        for ending in ("", "-wal", "-shm"):
+            damaged.with_name(damaged.name + ending).unlink(missing_ok=True)
+        self.replaced += 1
+
+    @contextlib.contextmanager
+    def _opening(self) -> Iterator[None]:
+        """One process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
+        with (self._folder / ".opening").open("ab") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """A full disk or a file that cannot be used is said in one line."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise MachineError(
+                f"{getattr(self, '_file', self._folder)}: {error}; free space, or remove the file (it holds nothing "
+                "that cannot be computed again), or go without it: --no-cache"
+            ) from error
+
+
+def _lost(error: sqlite3.Error) -> bool:
+    """Whether the file is damaged; else the disk is full, say, or the file locked."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return bool({code, code & 0xFF} & _LOST) or any(word in str(error) for word in _LOST_WORDS)
