@@ -1,0 +1,192 @@
+"""What a program costs: CPU of everything, by language, beside the command lines that one would type.
+
+Every program is taken through four ways, one after another, one program at a time, so that whatever else the machine
+does meets them all alike:
+
+* ours: compiled and run as the executor does it, warm, nothing from a cache. Counted by a CPU accounting group of the
+  kernel: compiler, program, walls, supervision, this process;
+* plain, released: the command lines of ``command_lines.py`` in a fresh sandbox, the program's and the tools' own CPU as
+  the launcher inside saw it, the sandbox's not counted;
+* limit: the program's process alone, as ours ran it.
+
+Medians over the golden answers of a sample. Needs root, a version 1 hierarchy for accounting, and DevBench's data.
+Usage: python benchmarks/execution_speed.py DATA [PROGRAMS] [LANGUAGE ...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from command_lines import COMMAND_LINES
+
+from caretbench.execution.bundles import installed
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.running import Runner
+from caretbench.execution.runtimes.csharp import find_sdk
+from caretbench.execution.runtimes.java import public_class
+from caretbench.execution.runtimes.typescript import COMPILER_BUNDLE, find_typescript
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
+from caretbench.suites import suite
+
+ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
+WARM_UP = 8  # other programs before the first that counts: warm workers and compile servers come up
+LIMITS = Limits(wall_s=300, compile_wall_s=300, cpu_s=300, memory_mb=2048, pids=256, tmp_mb=512, nofile=1024)
+
+
+class Row(NamedTuple):
+    """Milliseconds of CPU of one program; None where the command line did not come to its end."""
+
+    ours: float
+    compiled: float
+    limit: float
+    plain: float | None
+    released: float | None
+
+
+@contextmanager
+def accounted() -> Iterator[Path]:
+    """A file that holds the nanoseconds of CPU of this process and all that it starts from now on."""
+    group = ACCOUNTING / f"caretbench-{os.getpid()}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield group / "cpuacct.usage"
+    finally:
+        (ACCOUNTING / "cgroup.procs").write_text(str(os.getpid()))
+
+
+class Ways:
+    """The ways to run one program."""
+
+    def __init__(self, sandbox: Sandbox, runner: Runner, usage: Path) -> None:
+        self.sandbox, self.runner, self._usage = sandbox, runner, usage
+
+    def ours(self, request: ExecutionRequest) -> tuple[float, float, float]:
+        """CPU of everything, of compiling with all around it, and of the program's process."""
+        begin = self._milliseconds()
+        compiled = CompileResult(artefact=None)
+        if self.runner.chunk_size(request.language):
+            compiled = self.runner.compile([request])[0]
+        between = self._milliseconds()
+        if compiled.status is not None:
+            return between - begin, between - begin, 0.0
+        result = self.runner.run(request, compiled)
+        return self._milliseconds() - begin, between - begin, result.cpu_s * 1e3
+
+    def typed(self, request: ExecutionRequest, *, released: bool) -> float | None:
+        """CPU of a command line; None where it did not end by itself."""
+        lines = COMMAND_LINES[request.language]
+        words = self._words(request)
+        name = lines.program.format(**words)
+        script = lines.released if released else lines.plain
+        for word, value in words.items():
+            script = script.replace(f"{{{word}}}", value)
+        plan = self.runner.runtime("javascript" if request.language == "typescript" else request.language).plan(
+            request.model_copy(update={"profile": "paper"}), Path("/nonexistent")
+        )  # fmt: skip
+        result = self.sandbox.run(
+            ["/bin/sh", "-c", script],
+            files={name: (lines.header if released else "") + request.source},
+            read_only={
+                **{k: v for k, v in plan.read_only.items() if Path(v).exists()},
+                **self._tools(request),
+            },
+            environment={**plan.environment, "PATH": self._path(plan.argv[0])},
+            limits=LIMITS,
+            address_space_limit=False,
+        )
+        return None if result.error or result.killed else result.cpu_s * 1e3
+
+    def _words(self, request: ExecutionRequest) -> Mapping[str, str]:
+        bundle = installed(request.bundle) if request.bundle else None
+        words = {"CLASS": public_class(request.source), "JARS": ":".join(bundle.class_path) if bundle else ""}
+        words["COMPILE"] = " ".join(bundle.compile_flags) if bundle else ""
+        words["LINK"] = " ".join(bundle.link_flags(request.source)) if bundle else ""
+        own = bundle is not None and find_typescript(bundle.root) is not None
+        words["TSC"] = f"{'/bundle' if own else '/compiler'}/node_modules/typescript/lib/tsc.js"
+        sdk = find_sdk()
+        if sdk is not None:
+            framework = {"name": "Microsoft.NETCore.App", "version": sdk.framework}
+            words |= {
+                "DOTNET": str(sdk.root / "dotnet"),
+                "CSC": str(sdk.compiler / "csc.dll"),
+                "REFERENCES": str(sdk.references),
+                "RUNTIME": json.dumps({"runtimeOptions": {"framework": framework}}),
+            }
+        return words
+
+    def _tools(self, request: ExecutionRequest) -> dict[str, str]:
+        if request.language != "typescript":
+            return {}
+        tools = installed(COMPILER_BUNDLE)
+        return {"/compiler": str(tools.root)} if tools is not None else {}
+
+    def _path(self, program: str) -> str:
+        return f"{Path(program).parent}:/usr/local/bin:/usr/bin:/bin"
+
+    def _milliseconds(self) -> float:
+        return int(self._usage.read_text()) / 1e6
+
+
+def measure(ways: Ways, requests: Sequence[ExecutionRequest]) -> list[Row]:
+    """Every program through every way, but for the first few, which do not count."""
+    rows = []
+    for number, request in enumerate(requests):
+        ours, compiled, limit = ways.ours(request)
+        if number >= WARM_UP:
+            plain, released = (ways.typed(request, released=released) for released in (False, True))
+            rows.append(Row(ours, compiled, limit, plain, released))
+    return rows
+
+
+def show(language: str, rows: Sequence[Row], seconds: float) -> None:
+    """One line of a table."""
+
+    def median(values: Sequence[float | None]) -> str:
+        known = [value for value in values if value is not None]
+        return f"{statistics.median(known):.0f} ({len(known)})" if known else "-"
+
+    ours, compiled, limit, plain, released = zip(*rows, strict=True)
+    rest = [row.ours - row.compiled - row.limit for row in rows]
+    cells = [language, *(median(column) for column in (ours, compiled, limit, rest, plain, released))]
+    mean = statistics.fmean(ours)
+    sys.stdout.write(f"| {' | '.join(cells)} | {mean:.0f} | {seconds:.0f} s |\n")
+    sys.stdout.flush()
+
+
+def main(data: str, programs: int, languages: Sequence[str]) -> None:
+    """One table."""
+    devbench = suite("devbench")
+    problems = devbench.load(data).problems
+    columns = ["language", "ours", "compiling", "limit", "rest", "plain", "released", "ours, mean", "took"]
+    sys.stdout.write(f"| {' | '.join(columns)} |\n|{len(columns) * ' --- |'}\n")
+    with tempfile.TemporaryDirectory() as folder, accounted() as usage:
+        Path(folder).chmod(0o755)
+        sandbox = Sandbox()
+        sandbox.probe()
+        for language in languages:
+            chosen = [problem for problem in problems if problem.caret and problem.caret.language == language]
+            sample = random.Random(0).sample(chosen, min(programs + WARM_UP, len(chosen)))  # noqa: S311  no secret
+            wanted = (devbench.request(problem, problem.reference, "default") for problem in sample)
+            requests = [request for request in wanted if request is not None]
+            begin = time.monotonic()
+            cache = ResultCache(Path(folder, language))
+            ways = Ways(sandbox, Runner(sandbox, cache, installed), usage)
+            show(language, measure(ways, requests), time.monotonic() - begin)
+            cache.close()
+        sandbox.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 300, sys.argv[3:] or list(COMMAND_LINES))
