@@ -8,9 +8,9 @@ every check leaves a *score*. Each class here is one line of a JSONL file, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -77,13 +77,35 @@ class InlineSplice(Row):
 
 
 class FileSplice(Row):
-    """The answer replaces the bytes ``start`` to ``end`` of one file of a stored snapshot of a project."""
+    """The answer replaces the bytes ``start`` to ``end`` of one file of a stored snapshot of a project.
+
+    The caret shows the file with line feeds at the ends of lines, as models write; ``newline`` is what ends the lines
+    of the file, and the answer's lines get it. The bytes around the span stay as they are.
+    """
 
     kind: Literal["file"] = "file"
     snapshot: str
     path: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
+    newline: Literal["\n", "\r\n"] = "\n"
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.end < self.start:
+            raise ValueError(f"the span ends at {self.end}, before it starts at {self.start}")
+        return self
+
+    def content(self, original: bytes, answer: str) -> bytes:
+        """The file with ``answer`` in the place of the span.
+
+        Raises:
+            ValueError: the file is shorter than the span says.
+        """
+        if self.end > len(original):
+            raise ValueError(f"{self.path} has {len(original)} bytes; the span ends at {self.end}")
+        text = answer.replace("\r\n", "\n").replace("\n", self.newline)
+        return original[: self.start] + text.encode("utf-8", "replace") + original[self.end :]
 
 
 class NoSplice(Row):
@@ -103,13 +125,41 @@ class ProgramCheck(Row):
     """Needs beside packages that a machine may lack: ``display``, ``network``."""
 
 
+class ExpectedOutput(Row):
+    """What a command must print: ``exact``, up to ``whitespace``, the ``last_line`` alone, or ``numeric``.
+
+    ``numeric`` compares word by word; words that are numbers may differ by ``absolute`` plus ``relative`` times the
+    expected value.
+    """
+
+    text: str
+    comparison: Literal["exact", "whitespace", "last_line", "numeric"] = "whitespace"
+    relative: float = Field(default=1e-6, ge=0)
+    absolute: float = Field(default=1e-9, ge=0)
+
+
 class TestsCheck(Row):
-    """Tests of the project pass in a workspace that holds the spliced file."""
+    """Tests of the project pass in a workspace that holds the spliced file.
+
+    ``command`` starts in ``directory`` of the project; it must end with exit status 0, at least ``minimum_tests`` of
+    the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed. ``tests``
+    names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound read-only, and
+    ``golden_s`` the CPU seconds that the golden answer took, from which limits follow.
+    """
+
+    __test__ = False  # not a test itself
 
     kind: Literal["tests"] = "tests"
     command: tuple[str, ...]
     tests: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    directory: str = "."
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    junit: tuple[str, ...] = ()
+    minimum_tests: int = Field(default=0, ge=0)
+    output: ExpectedOutput | None = None
+    bundle: str | None = None
+    golden_s: float | None = Field(default=None, ge=0)
 
 
 class ChoiceCheck(Row):

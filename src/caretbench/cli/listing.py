@@ -29,6 +29,12 @@ def listing(
             "--statistics", help="Mean lines, tokens and complexity by language (DevBench: Table 4)."
         ),
     ] = False,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables", help="The paper's tables about the released data under --data (SimCopilot)."
+        ),
+    ] = False,
     profile: Annotated[
         str, typer.Option(help="How --statistics counts: default, or paper as the released script does.")
     ] = "default",
@@ -51,6 +57,9 @@ def listing(
                 say(line)
         return
     house = suite(suite_name)
+    if tables:
+        _tables(house, data, as_json=as_json)
+        return
     loaded = house.load(data)
     problems = select(house, loaded.problems, chosen, limit)
     if sizes:
@@ -73,6 +82,21 @@ def listing(
                 counts[problem.label(label)] = counts.get(problem.label(label), 0) + 1
         if counts:
             say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+
+
+def _tables(house: Suite, data: str, *, as_json: bool) -> None:
+    from caretbench.suites.base import DescribesData
+
+    if not isinstance(house, DescribesData):
+        raise ValueError(f"--tables: {house.title} has no tables about its data; see --statistics")  # noqa: TRY004  the user's mistake
+    found = house.data_tables(data)
+    if as_json:
+        say_json([table._asdict() for table in found])
+        return
+    for place, table in enumerate(found):
+        say(("\n" if place else "") + table.title)
+        for line in aligned([list(row) for row in table.rows], table.columns):
+            say(line)
 
 
 def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_json: bool) -> None:

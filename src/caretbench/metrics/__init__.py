@@ -4,8 +4,16 @@ Sizes of programs stand in modules of their own: ``complexity``, ``tokens``, ``c
 """
 
 from caretbench.metrics.agreement import agreement_rate, cohen_kappa, krippendorff_alpha, quadratic_kappa
+from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
 from caretbench.metrics.correlation import Correlation, pearson, spearman
-from caretbench.metrics.intervals import Interval, bootstrap_mean, mean_interval, wilson
+from caretbench.metrics.intervals import (
+    Interval,
+    bootstrap_mean,
+    mean_interval,
+    parametric_bootstrap,
+    plus_minus,
+    wilson,
+)
 from caretbench.metrics.paired import (
     Comparison,
     compare,
@@ -35,6 +43,8 @@ __all__ = [
     "PaperSimilarity",
     "Similarity",
     "agreement_rate",
+    "bin_of",
+    "bin_title",
     "bootstrap_mean",
     "cohen_kappa",
     "compare",
@@ -51,10 +61,13 @@ __all__ = [
     "paper_line0",
     "paper_pass_at_k",
     "paper_similarities",
+    "parametric_bootstrap",
     "pass_at_k",
     "pearson",
     "per_problem_pass_at_k",
+    "plus_minus",
     "quadratic_kappa",
+    "quantile_bounds",
     "sign_flip_p_value",
     "similarities",
     "skill",

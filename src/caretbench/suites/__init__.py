@@ -7,7 +7,7 @@ from importlib import import_module
 
 from caretbench.suites.base import Suite
 
-_PACKAGES = {"devbench": "caretbench.suites.devbench"}
+_PACKAGES = {"devbench": "caretbench.suites.devbench", "simcopilot": "caretbench.suites.simcopilot"}
 
 
 def suite_names() -> tuple[str, ...]:

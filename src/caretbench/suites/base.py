@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from caretbench.execution.types import ExecutionRequest
 from caretbench.files import DataError, sha256_text
@@ -52,6 +52,44 @@ class Table(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+class Stratification(NamedTuple):
+    """By which labels reports break a suite's results down.
+
+    Args:
+        labels: Single labels. One with several values puts a problem into several parts; a number is cut into parts.
+        crossed: Labels to be crossed, ``("constructs", "reference_distance")``.
+        bounds: Where the paper cuts a number, by label and language (``*``: all): the ``paper`` profile uses them, the
+            ``default`` profile the terciles of the data within each language.
+    """
+
+    labels: tuple[str, ...] = ("language", "category", "mode")
+    crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
+    bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
+
+
+ORDINARY: Final = Stratification()
+"""What a suite gets that says nothing."""
+
+
+def stratification_of(suite: object) -> Stratification:
+    """A suite's own stratification (its attribute ``stratification``), or the ordinary one."""
+    found = getattr(suite, "stratification", ORDINARY)
+    return found if isinstance(found, Stratification) else ORDINARY
+
+
+@runtime_checkable
+class DescribesData(Protocol):
+    """A suite that can print tables of a paper about its data, without running anything."""
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """The tables that the data under ``source`` allow.
+
+        Raises:
+            DataError: the data are not there or malformed.
+        """
+        ...
 
 
 class Suite(Protocol):

@@ -1,0 +1,37 @@
+"""Raw numbers into named parts: by quantiles of the data, or by given bounds. Only summaries do this."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...]:
+    """The values that end each part but the last, so that the parts are as equal as ties allow.
+
+    Each bound is one of the values (the inverted distribution function) and belongs to the lower part. Where ties make
+    two bounds equal, one of them goes, and so does a bound that leaves nothing above it.
+
+    Raises:
+        ValueError: no values, or fewer than two parts.
+    """
+    if not values or parts < 2:
+        raise ValueError("quantiles need values, and at least two parts")
+    array = np.asarray(values, dtype=np.float64)
+    wanted = [number / parts for number in range(1, parts)]
+    found = {float(bound) for bound in np.quantile(array, wanted, method="inverted_cdf")}
+    return tuple(sorted(bound for bound in found if bound < array.max()))
+
+
+def bin_of(value: float, bounds: Sequence[float]) -> int:
+    """The number of the part that holds ``value``, from 0; a bound belongs to the part below it."""
+    return bisect_left(bounds, value)
+
+
+def bin_title(number: int, bounds: Sequence[float]) -> str:
+    """A part in words: ``up to 3``, ``above 3 up to 18``, ``above 18``; ``all`` where there are no bounds."""
+    low = f"above {bounds[number - 1]:g}" if number else ""
+    high = f"up to {bounds[number]:g}" if number < len(bounds) else ""
+    return f"{low} {high}".strip() or "all"

@@ -1,0 +1,109 @@
+"""SimCopilot: infill and completion inside real programs, stratified by construct and distance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from caretbench.execution.types import ExecutionRequest
+from caretbench.files import DataError, read_rows
+from caretbench.languages import language
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.similarity import similarities
+from caretbench.problem import Completion, Problem, Profile
+from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.simcopilot import released
+from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.paper import paper
+from caretbench.suites.simcopilot.tables import tables
+
+_MODES = {"completion": "suffix_hidden"}
+
+
+class SimCopilot:
+    """The suite. See :class:`caretbench.suites.base.Suite`."""
+
+    name = "simcopilot"
+    title = "SimCopilot"
+    about = "infill and completion inside real programs, stratified by construct and distance"
+    strata: tuple[str, ...] = ("language", "mode", "constructs", "block", "project")
+    stratification = Stratification(
+        labels=("language", "mode", "constructs", "block", "reference_distance", "comment_distance"),
+        crossed=(
+            ("language", "mode"),
+            ("mode", "constructs"),
+            ("mode", "reference_distance"),
+            ("mode", "comment_distance"),
+            ("constructs", "reference_distance"),
+        ),
+        bounds={
+            "reference_distance": {name: rules.range_bounds for name, rules in paper().languages.items()},
+            "comment_distance": {"*": (paper().comments.bound,)},
+        },
+    )
+
+    def load(self, source: str) -> ProblemSet:
+        """The folder that ``caretbench build simcopilot`` wrote."""
+        root = Path(source)
+        if not root.is_dir():
+            raise DataError(f"{source}: no such folder; give the folder of mined tasks with --data")
+        if released.is_released(root) and not (root / "problems.jsonl").exists():
+            raise DataError(
+                f"{source}: released spans, which are no problems by themselves; "
+                f"`caretbench list {self.name} --tables --data {source}` counts them"
+            )
+        return ProblemSet.of(root.name, TaskFolder(root).problems())
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """The paper's tables about the released spans and labels."""
+        return tables(released.load(Path(source)))
+
+    def recorded(
+        self,
+        path: Path,
+        problems: Mapping[str, Problem],
+        models: Sequence[str],
+        passed_over: Callable[[str], None] = lambda _problem_id: None,
+    ) -> Iterator[Completion]:
+        """A JSONL file of completion rows."""
+        for row in read_rows(path, Completion):
+            if row.problem_id not in problems:
+                passed_over(row.problem_id)
+            elif not models or row.model in models:
+                yield row
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+        """No single program decides: tests in a workspace do.
+
+        Raises:
+            DataError: always.
+        """
+        del text, profile
+        raise DataError(f"{problem.id}: checked by tests in a workspace, not by a program; say --no-execute")
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Similarity to the reference."""
+        del profile
+        [likeness] = similarities([(text, problem.reference)])
+        return [Measurement("similarity@1", likeness._asdict())]
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Lines, tokens and cyclomatic complexity of what is shown and of the reference."""
+        del profile
+        caret = problem.caret
+        sizes = problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)
+        return sizes._asdict()
+
+    def faults(self, problem: Problem, text: str) -> list[str]:
+        """No predicates."""
+        del problem, text
+        return []
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """``py`` is python; the paper's word ``completion`` is the mode ``suffix_hidden``."""
+        if name == "language":
+            return language(value).name
+        return _MODES.get(value, value) if name == "mode" else value
+
+
+SUITE = SimCopilot()

@@ -1,0 +1,84 @@
+"""The folder of mined tasks."""
+
+from pathlib import Path
+
+import pytest
+
+from caretbench.files import DataError, write_rows
+from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
+from caretbench.runs import Validity
+from caretbench.suites import suite
+from caretbench.suites.base import stratification_of
+from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
+
+ROW = {"kind": "tests", "command": ("python3", "-m", "pytest")}
+
+
+def task(number: int) -> Problem:
+    return Problem.model_validate(
+        {
+            "id": f"p/a.py#00000000:{number}-{number + 1}:infill", "suite": "simcopilot",
+            "shown": Caret(language="python", prefix="def f(x):\n    ", suffix="\n", path="a.py"),
+            "splice": FileSplice(snapshot="abc", path="a.py", start=number, end=number + 1),
+            "reference": "return x", "checks": [ROW], "cluster": "p", "provenance": Provenance(source="p"),
+            "labels": {"language": "python", "mode": "infill", "constructs": ["if_body", "loop_body"]},
+        }
+    )  # fmt: skip
+
+
+def made(root: Path) -> TaskFolder:
+    folder = TaskFolder(root)
+    folder.write_manifest(
+        BuildManifest(
+            project="p", snapshot="abc", provenance=Provenance(source="p"), languages=("python",), command=("pytest",)
+        )
+    )  # fmt: skip
+    write_rows(folder.candidates_path, [task(number) for number in range(4)])
+    verdicts = ("valid", "unverified", "invalid")
+    write_rows(
+        folder.validity_path,
+        [Validity(problem_id=task(n).id, verdict=verdict) for n, verdict in enumerate(verdicts)],
+    )
+    return folder
+
+
+def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    with pytest.raises(DataError, match="its build has not ended"):
+        folder.problems()
+    assert folder.finish() == 1
+    assert folder.finish(unverified=True) == 2
+    with pytest.raises(DataError, match="project abc is missing"):
+        folder.problems()
+    folder.snapshot_path("abc").mkdir(parents=True)
+    loaded = suite("simcopilot").load(str(tmp_path))
+    assert [problem.id for problem in loaded.problems] == [task(0).id, task(1).id]
+    assert folder.manifest().project == "p"
+
+
+def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
+    house = suite("simcopilot")
+    with pytest.raises(DataError, match="no folder of tasks"):
+        house.load(str(tmp_path))
+    with pytest.raises(DataError, match="no such folder"):
+        house.load("starter")
+    (tmp_path / "Python_tasks_checkpoints.json").write_text("[]")
+    with pytest.raises(DataError, match="--tables"):
+        house.load(str(tmp_path))
+    with pytest.raises(DataError, match="no snapshot's name"):
+        TaskFolder(tmp_path).snapshot_path("../x")
+    inline = task(0).model_copy(update={"splice": NoSplice()})
+    write_rows(tmp_path / "problems.jsonl", [inline])
+    with pytest.raises(DataError, match="no answer in a file"):
+        house.load(str(tmp_path))
+
+
+def test_the_suite_says_how_reports_break_its_results_down() -> None:
+    house = suite("simcopilot")
+    found = stratification_of(house)
+    assert found.bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
+    assert stratification_of(object()).labels == ("language", "category", "mode")
+    assert house.canonical_label("mode", "completion") == "suffix_hidden"
+    assert house.canonical_label("language", "py") == "python"
+    assert house.statistics(task(0), "default")["prefix_lines"] == 2
+    assert house.measure(task(0), "return x", "default")[0].values["cosine"] == 1

@@ -1,0 +1,128 @@
+"""The released spans and labels: counts of the paper, and what is said of files that are wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from caretbench.files import DataError
+from caretbench.suites import suite
+from caretbench.suites.base import DescribesData, Table
+from caretbench.suites.simcopilot.labels import comment_distance, labels_of
+from caretbench.suites.simcopilot.released import Program, Reason, Reference, Span, load
+from caretbench.suites.simcopilot.tables import tables
+
+_SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
+
+
+@pytest.fixture(scope="module")
+def programs(test_data: Path) -> tuple[Program, ...]:
+    folder = test_data / "simcopilot"
+    if not folder.is_dir():
+        pytest.skip(f"no released SimCopilot data at {folder}")
+    return load(folder)
+
+
+def rows(found: tuple[Table, ...], name: str) -> list[list[str]]:
+    [table] = [table for table in found if table.name == name]
+    return [list(row[1:]) for row in table.rows]
+
+
+def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[Program, ...]) -> None:
+    found = tables(programs)
+    assert [row[1] for row in rows(found, "tasks")] == ["382", "212", "283", "286"]
+    assert [row[2] for row in rows(found, "tasks")] == ["2.52", "3.89", "2.63", "3.31"]
+    assert rows(found, "constructs") == [
+        ["371", "-", "37", "15", "202", "19", "61", "72"],
+        ["206", "-", "9", "19", "123", "14", "73", "49"],
+        ["232", "157", "110", "54", "6", "56", "79", "102"],
+        ["218", "184", "88", "32", "10", "33", "120", "102"],
+    ]
+
+
+def test_the_paper_s_bounds_give_its_ranges(programs: tuple[Program, ...]) -> None:
+    assert [row[:4] for row in rows(tables(programs), "ranges")] == [
+        ["167", "116", "91", "8"],
+        ["96", "68", "43", "5"],
+        ["89", "82", "107", "5"],
+        ["123", "82", "73", "8"],
+    ]
+
+
+def test_released_ids_are_unique(programs: tuple[Program, ...]) -> None:
+    ids = [span.id for program in programs for span in program.spans]
+    assert len(set(ids)) == len(ids) == 1163
+
+
+SOURCE = '"""About."""\n# sums\ndef total(items):\n    return sum(x for x in items)\n'
+
+
+def test_labels_follow_the_joining_rules() -> None:
+    span = Span("p", "python", "infill", 4, 4)
+    references = (
+        Reference("x", 4, 4, "generator_exp"), Reference("y", 4, 4, "local"), Reference("items", 4, 3, "local"),
+        Reference("np", 4, 90, "library"), Reference("far", 2, 80, "local"),
+    )  # fmt: skip
+    program = Program(
+        "p", "python", "", (span,), references, (Reason("Loop body", 4), Reason("If Body", 4)), SOURCE
+    )
+    assert labels_of(program, span) == {
+        "language": "python", "mode": "infill", "constructs": ["local_variable", "library", "if_body"],
+        "reference_distance": 1.0, "comment_distance": 2.0,
+    }  # fmt: skip
+
+
+def test_the_comment_before_may_be_a_docstring_and_may_be_missing() -> None:
+    assert comment_distance(SOURCE, Span("p", "python", "infill", 2, 2)) == 1
+    assert comment_distance(SOURCE.replace("\n", "\r\n"), Span("p", "python", "infill", 4, 4)) == 2
+    assert comment_distance(SOURCE, Span("p", "python", "infill", 1, 1)) is None
+
+
+def write(root: Path, spans: object = _SPANS, dependencies: str = "", reasons: str = "") -> Path:
+    (root / "labels" / "Python").mkdir(parents=True)
+    (root / "Python_tasks_checkpoints.json").write_text(json.dumps(spans))
+    (root / "labels" / "Python" / "one_dependency_verified.csv").write_text(
+        dependencies or "var_name,usage_line,def_line,scope_type,range_type\nx,2,1,local,\n"
+    )
+    (root / "labels" / "Python" / "one_reason_verified.csv").write_text(reasons)
+    return root
+
+
+def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
+    root = write(tmp_path)
+    (root / "Python").mkdir()
+    (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
+    house = suite("simcopilot")
+    assert isinstance(house, DescribesData)
+    assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
+    (root / "Python" / "one.py").write_text("x")
+    with pytest.raises(DataError, match="ends after its program"):
+        load(root)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"spans": {}}, "expected a list"),
+        ({"spans": [_SPANS[0] | {"checkpoint_LN_infilling": [[3, 2]]}]}, "3 to 2"),
+        ({"spans": [{"Task_Name": "../one", "checkpoint_LN_infilling": []}]}, "Task_Name"),
+        ({"spans": [{"Task_Name": "one", "checkpoint_LN_infilling": []}]}, "valid list"),
+        ({"dependencies": "a,b\n1,2\n"}, "csv:1: expected the fields"),
+        ({"dependencies": "name,usage_line,def_line,scope_type\nx,2,1,local\nx,two,1,local\n"}, "csv:3: 'two'"),
+        ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is no line"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(
+    tmp_path: Path, changes: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(DataError, match=complaint):
+        load(write(tmp_path, **changes))
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Python_tasks_checkpoints"):
+        load(tmp_path)
+    root = write(tmp_path)
+    (root / "labels" / "Python" / "one_reason_verified.csv").unlink()
+    with pytest.raises(DataError, match=r"one_reason_verified.csv: cannot be read"):
+        load(root)
