@@ -6,9 +6,9 @@ objects) and what it writes before every Python program. What it does over the n
 installing packages, and with them TypeScript itself. Its C# (``dotnet run``) restores packages over the network, which
 no sandbox has: the compiler's own command stands for it.
 
-``{NAME}`` in a line: CLASS Java's public class, JARS the class path, TSC TypeScript's command line, CSC the C# compiler,
-DOTNET its host, REFERENCES the folder of the framework's assemblies, RUNTIME the file that names the framework, COMPILE
-and LINK a bundle's flags.
+``{NAME}`` in a line: CLASS is Java's public class, JARS the class path, TSC TypeScript's command line, CSC the C#
+compiler, DOTNET its host, REFERENCES the folder of the framework's assemblies, RUNTIME the file that names the
+framework, COMPILE and LINK are a bundle's flags.
 """
 
 from __future__ import annotations

@@ -1,0 +1,85 @@
+"""How a Python program ends: as under an interpreter that is taken apart, though it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+
+
+class ColdSandbox(Sandbox):
+    """Walls and an interpreter of its own for every program."""
+
+    def run(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
+        options.pop("warm", None)
+        return super().run(*arguments, **options)  # type: ignore[arg-type]
+
+
+ENDS = {
+    "plain": ("print('said')", Status.PASSED, "said\n"),
+    "no newline": ("import sys\nsys.stdout.write('said')", Status.PASSED, "said"),
+    "objects": (
+        "class Thing:\n    def __del__(self):\n        print('released')\nthing = Thing()",
+        Status.PASSED,
+        "released\n",
+    ),
+    "file": ("stream = open(1, 'w', closefd=False)\nstream.write('buffered')", Status.PASSED, "buffered"),
+    "exit handler": ("import atexit\natexit.register(print, 'left')\nprint('ran')", Status.PASSED, "ran\nleft\n"),
+    "exit handler that fails": ("import atexit\natexit.register(lambda: 1 / 0)", Status.PASSED, ""),
+    "exit handler that leaves": ("import atexit, os\natexit.register(os._exit, 3)", Status.RUNTIME_ERROR, ""),
+    "thread": (
+        "import threading, time\n"
+        "def work():\n    time.sleep(0.3)\n    print('late')\n"
+        "threading.Thread(target=work).start()",
+        Status.PASSED,
+        "late\n",
+    ),
+    "daemon thread": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()",
+        Status.PASSED,
+        "",
+    ),
+    "closed output": ("import sys\nsys.stdout.close()", Status.PASSED, ""),
+    "full output": ("import sys\nsys.stdout = open('/dev/full', 'w')\nprint(1)", Status.RUNTIME_ERROR, ""),
+    "assertion": ("assert 1 == 2, 'said so'", Status.FAILED, ""),
+    "failure swallowed by a hook": (
+        "import sys\nsys.excepthook = lambda *_: None\nassert False",
+        Status.RUNTIME_ERROR,
+        "",
+    ),
+    "failure swallowed on leaving": (
+        "import atexit, os\natexit.register(os._exit, 0)\nassert False",
+        Status.INCOMPLETE,
+        "",
+    ),
+    "leaving replaced": ("import os\nos._exit = print\nassert False", Status.FAILED, ""),
+    "exit": ("import sys\nsys.exit(0)", Status.INCOMPLETE, ""),
+    "interrupt": ("raise KeyboardInterrupt", Status.RUNTIME_ERROR, ""),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[Sandbox, ColdSandbox], ids=["warm", "cold"])
+def results(request: pytest.FixtureRequest) -> Iterator[dict[str, ExecutionResult]]:
+    sandbox: Sandbox = request.param()
+    programs = [
+        ExecutionRequest(id=name, language="python", source=source) for name, (source, _, _) in ENDS.items()
+    ]
+    yield {result.id: result for result in LocalExecutor(use_cache=False, sandbox=sandbox).submit(programs)}
+    sandbox.close()
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_end(results: dict[str, ExecutionResult], name: str) -> None:
+    _, status, said = ENDS[name]
+    assert (results[name].status, results[name].stdout.text) == (status, said)
+
+
+def test_a_traceback_begins_in_the_program(results: dict[str, ExecutionResult]) -> None:
+    lines = results["assertion"].stderr.text.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "main.py" in lines[1]
+    assert lines[-1] == "AssertionError: said so"
