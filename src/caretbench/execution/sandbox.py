@@ -23,8 +23,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from caretbench.errors import MachineError
+from caretbench.execution.index_policy import PROXY_PORT
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits, ProjectTree, Warm
@@ -44,6 +46,9 @@ from caretbench.execution.walls import (
 )
 from caretbench.execution.walls import readable as memory_file
 from caretbench.execution.warm import Workers
+
+if TYPE_CHECKING:
+    from caretbench.execution.index_proxy import IndexProxy
 
 __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server"]
 
@@ -158,6 +163,7 @@ class Sandbox:
         directory: str = WORK,
         warm: Warm | None = None,
         tree: ProjectTree | None = None,
+        index: IndexProxy | None = None,
     ) -> SandboxResult:
         """Run one program in fresh walls and wait for its end.
 
@@ -183,6 +189,8 @@ class Sandbox:
                 writable then.
             tree: Make the work folder a project's. With a snapshot, and without loopback, this is done in warm
                 walls or not at all: elsewhere the result's error begins with :data:`NO_OVERLAY`.
+            index: Let the program reach package indexes through this proxy, which serves one run. For setting
+                environments up: what such a program says is no verdict.
 
         Raises:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
@@ -210,7 +218,8 @@ class Sandbox:
             "argv": list(argv),
             "directory": directory,
             "environment": {
-                **DEFAULT_ENVIRONMENT, **({"DISPLAY": ":99"} if server else {}), **(environment or {}),
+                **DEFAULT_ENVIRONMENT, **({"DISPLAY": ":99"} if server else {}),
+                **(index.environment if index is not None else {}), **(environment or {}),
             },
             "files": [(_inside(name), _bytes(content)) for name, content in (files or {}).items()],
             "rlimits": _rlimits(limits, address_space_limit),
@@ -219,10 +228,12 @@ class Sandbox:
             "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
             "stdin": stdin,
             "tree": _tree(tree) if tree is not None else None,
+            "door": index.door.fileno() if index is not None else None,
+            "port": PROXY_PORT,
         }  # fmt: skip
         file_bytes = tree.total_bytes if tree is not None and tree.results else 0
         if warm is not None and not folders:
-            result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes)
+            result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes, index)
             if result is not None:
                 return result
         if tree is not None and (tree.snapshot is not None or not tree.loopback):
@@ -263,7 +274,7 @@ class Sandbox:
                 command,
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
-                pass_fds=[*opened, theirs.fileno()],
+                pass_fds=[*opened, theirs.fileno(), *([index.door.fileno()] if index is not None else [])],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -277,7 +288,7 @@ class Sandbox:
                 process, ours, limits, wall_s or limits.wall_s, self._interrupted, file_bytes=file_bytes
             )
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
-            return supervisor.result(begin, self._walls(dropped))
+            return supervisor.result(begin, self._walls(dropped, index))
 
     def _run_warm(
         self,
@@ -288,13 +299,14 @@ class Sandbox:
         wall_s: float | None,
         dropped: bool,
         file_bytes: int,
+        index: IndexProxy | None = None,
     ) -> SandboxResult | None:
         """The same behind walls inside warm ones; None where there are none, and the program was not started."""
         if self._binary is None or self._filter is None:
             return None
         ready = self._workers.job(warm, job, binds, tmp_bytes=limits.tmp_mb << 20, dropped=dropped)
         with self._workers.lease(ready.key, self._binary, self._filter) as worker:
-            program = worker.start() if worker is not None else None
+            program = worker.start(index.door if index is not None else None) if worker is not None else None
             if worker is None or program is None:
                 if worker is not None and not worker.ended:
                     self._workers.refuse(ready.key)  # this kernel builds no walls inside walls
@@ -307,7 +319,7 @@ class Sandbox:
             )  # fmt: skip
             try:
                 supervisor.supervise(len(data).to_bytes(8, "big") + data)
-                result = supervisor.result(begin, self._walls(dropped))
+                result = supervisor.result(begin, self._walls(dropped, index))
             finally:
                 program.close()
             # All behind its walls is killed with a worker, in any order: a program may look killed by itself.
@@ -326,12 +338,12 @@ class Sandbox:
         """End the warm sandboxes; they come again when they are asked for."""
         self._workers.close()
 
-    def _walls(self, dropped: bool) -> Isolation:
+    def _walls(self, dropped: bool, index: IndexProxy | None = None) -> Isolation:
         return Isolation(
             backend="bubblewrap",
             level="namespaces",
             memory="watchdog",
-            network="none",
+            network="none" if index is None else "index",
             seccomp=self._filter is not None,
             user="unprivileged" if dropped or os.geteuid() != 0 else "mapped-root",
         )

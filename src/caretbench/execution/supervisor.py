@@ -48,6 +48,8 @@ class SandboxResult(Frozen):
     isolation: Isolation | None = None
     files: tuple[ResultFile, ...] = ()
     """What was read out of a project; never anything where the program was killed from outside."""
+    refusals: tuple[str, ...] = ()
+    """What of the network was refused to a program that may reach package indexes."""
 
     @property
     def ok(self) -> bool:

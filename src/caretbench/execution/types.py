@@ -86,7 +86,7 @@ class Isolation(Frozen):
     backend: str
     level: str  # "namespaces", "none"
     memory: str  # "cgroup", "watchdog", "rlimit", "none"
-    network: str  # "none" (an own namespace with loopback), "host"
+    network: str  # "none" (an own namespace with loopback), "index" (and a proxy to package indexes), "host"
     seccomp: bool
     user: str  # "unprivileged", "mapped-root"
 

@@ -167,13 +167,17 @@ class Worker:
             self._process.wait(_ENDS_S)
         return self.ended
 
-    def start(self) -> WarmProgram | None:
-        """New walls in it, which wait for their job; None where it is gone or cannot build them."""
+    def start(self, door: socket.socket | None = None) -> WarmProgram | None:
+        """New walls in it, which wait for their job; None where it is gone or cannot build them.
+
+        ``door``: over which the launcher hands the proxy its listening socket.
+        """
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
-        handed = array.array("i", [theirs.fileno(), out_write, error_write])
+        doors = [door.fileno()] if door is not None else []
+        handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors])
         try:
             with self._lock:
                 self._control.sendmsg([b"p"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])

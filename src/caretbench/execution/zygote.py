@@ -135,7 +135,9 @@ def close_walls(program: bytes) -> None:
         check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
 
 
-def serve_one(channel: int, launcher: types.ModuleType, filter_program: bytes) -> dict[str, Any]:
+def serve_one(
+    channel: int, door: int | None, launcher: types.ModuleType, filter_program: bytes
+) -> dict[str, Any]:
     """Become the first process behind new walls and do one job there; gives it where it is to run in this process."""
     user, group = os.getuid(), os.getgid()
     try:
@@ -149,6 +151,7 @@ def serve_one(channel: int, launcher: types.ModuleType, filter_program: bytes) -
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
+        job["door"] = door
         furnish(job)
     except OSError as error:
         os.write(
@@ -167,7 +170,7 @@ def serve_one(channel: int, launcher: types.ModuleType, filter_program: bytes) -
 def serve(control: socket.socket, launcher: types.ModuleType, filter_program: bytes) -> dict[str, Any]:
     """Fork for every message until the supervisor is gone; gives the job in a program that runs in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
-    room = socket.CMSG_SPACE(3 * 4)
+    room = socket.CMSG_SPACE(4 * 4)
     while True:
         word, ancillary, _, _ = control.recvmsg(1, room)
         if not word:
@@ -175,13 +178,13 @@ def serve(control: socket.socket, launcher: types.ModuleType, filter_program: by
         handed = array.array("i")
         for _, _, data in ancillary:
             handed.frombytes(data)
-        channel, *streams = handed
+        channel, output, errors, *door = handed
         if os.fork() == 0:
             control.close()
-            for number, stream in enumerate(streams, start=1):
+            for number, stream in enumerate((output, errors), start=1):
                 os.dup2(stream, number)
                 os.close(stream)
-            return serve_one(channel, launcher, filter_program)
+            return serve_one(channel, door[0] if door else None, launcher, filter_program)
         for descriptor in handed:
             os.close(descriptor)
 
