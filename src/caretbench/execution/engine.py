@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import queue
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -22,7 +22,6 @@ from caretbench.execution.types import CompileResult, ExecutionRequest, Executio
 
 _WINDOW_PER_WORKER = 16
 _QUIET_WAITING = 32
-_LARGEST_CHUNK = 100
 _REMEMBERED = 256
 _LONGEST_PROGRAM = 4_000_000
 """Characters. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
@@ -111,8 +110,6 @@ class _Submission:
         self._held = 0
         self._jobs: dict[str, _Job] = {}
         self._chunks: dict[_Group, list[_Job]] = {}
-        # The first chunks are small, so that every processor soon has one; later ones share a compiler's start by more.
-        self._compiled: Counter[_Group] = Counter()
         self._quiet: deque[tuple[_Job, ExecutionResult]] = deque()
         self._recent: OrderedDict[str, ExecutionResult] = OrderedDict()
 
@@ -177,9 +174,7 @@ class _Submission:
         group = (request.language, request.profile, request.variant, request.bundle)
         chunk = self._chunks.setdefault(group, [])
         chunk.append(job)
-        wanted = min(size * (1 + self._compiled[group] // 2), _LARGEST_CHUNK, self._window // 2)
-        if len(chunk) >= (wanted if size > 1 else 1):
-            self._compiled[group] += 1
+        if len(chunk) >= size:
             self._start_compile(self._chunks.pop(group))
 
     def _flush(self) -> None:

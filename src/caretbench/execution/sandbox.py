@@ -20,7 +20,7 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from caretbench.errors import MachineError
 from caretbench.execution.index_policy import PROXY_PORT
 from caretbench.execution.seccomp import seccomp_filter
-from caretbench.execution.supervisor import START_S, SandboxResult, Supervisor
+from caretbench.execution.supervisor import START_S, Dialogue, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits, ProjectTree, Warm
 from caretbench.execution.walls import (
     DEFAULT_ENVIRONMENT,
@@ -107,6 +107,7 @@ class Sandbox:
         self._isolation: Isolation | None = None
         self._interrupted = threading.Event()
         self._workers = Workers()
+        self._closing: list[Callable[[], None]] = []
         weakref.finalize(self, self._workers.close)
 
     # --- what is known of the walls -----------------------------------------------------------------------
@@ -158,7 +159,8 @@ class Sandbox:
         address_space_limit: bool = True,
         wall_s: float | None = None,
         sentinel: bool = False,
-        stdin: bytes | None = None,
+        stdin: bytes | int | None = None,
+        dialogue: Dialogue | None = None,
         display: bool = False,
         directory: str = WORK,
         warm: Warm | None = None,
@@ -182,7 +184,8 @@ class Sandbox:
                 descriptor
                 numbers: a harness reads a 32 byte word from the first before any foreign code runs, and
                 writes the same 32 bytes to the second when the program has reached its end. Both are pipes.
-            stdin: Standard input; ``/dev/null`` by default.
+            stdin: Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default.
+            dialogue: Hears what the program writes to standard output, which is not in the result then.
             display: Start an X server inside first.
             directory: Working directory inside.
             warm: Build the walls inside a sandbox that stands already, where this machine can; nothing may be
@@ -226,7 +229,7 @@ class Sandbox:
             "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if sentinel else b"",
             "descriptors": _random_descriptors(limits.nofile),
             "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
-            "stdin": stdin,
+            "stdin": stdin if isinstance(stdin, bytes) else None,
             "tree": _tree(tree) if tree is not None else None,
             "door": index.door.fileno() if index is not None else None,
             "port": PROXY_PORT,
@@ -275,7 +278,7 @@ class Sandbox:
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",
                 pass_fds=[*opened, theirs.fileno(), *([index.door.fileno()] if index is not None else [])],
-                stdin=subprocess.DEVNULL,
+                stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 user=user,
@@ -285,8 +288,9 @@ class Sandbox:
             )
             theirs.close()
             supervisor = Supervisor(
-                process, ours, limits, wall_s or limits.wall_s, self._interrupted, file_bytes=file_bytes
-            )
+                process, ours, limits, wall_s or limits.wall_s, self._interrupted,
+                file_bytes=file_bytes, dialogue=dialogue,
+            )  # fmt: skip
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             return supervisor.result(begin, self._walls(dropped, index))
 
@@ -334,9 +338,15 @@ class Sandbox:
         """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
         self._workers.artefacts = artefacts
 
+    def when_closed(self, close: Callable[[], None]) -> None:
+        """Have ``close`` called too whenever the warm sandboxes are ended."""
+        self._closing.append(close)
+
     def close(self) -> None:
         """End the warm sandboxes; they come again when they are asked for."""
         self._workers.close()
+        for close in self._closing:
+            close()
 
     def _walls(self, dropped: bool, index: IndexProxy | None = None) -> Isolation:
         return Isolation(

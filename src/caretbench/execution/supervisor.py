@@ -57,6 +57,22 @@ class SandboxResult(Frozen):
         return self.error is None and self.killed is None and self.exit_code == 0
 
 
+class Dialogue(Protocol):
+    """The host's side of a program that answers requests. Called on the supervising thread, and never waits."""
+
+    def hear(self, data: bytes) -> Killed | None:
+        """Take in what the program wrote to standard output; the reason to end it, if there is one."""
+        ...
+
+    def check(self) -> Killed | None:
+        """Asked several times a second: the reason to end the program, if there is one."""
+        ...
+
+    def busy(self) -> bool:
+        """Whether it is at work: the use of one that waits is not looked at."""
+        ...
+
+
 class _Capture:
     """A stream's head and tail; the middle is dropped."""
 
@@ -114,8 +130,14 @@ class Supervisor:
         interrupted: threading.Event,
         helpers: int = 1,
         file_bytes: int = 0,
+        dialogue: Dialogue | None = None,
     ) -> None:
-        """``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out."""
+        """Take charge of a sandbox that has just been started.
+
+        ``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out.
+        ``dialogue``: who hears its standard output, which is not kept then.
+        """
+        self._dialogue = dialogue
         self._helpers = helpers
         # Files come in base64, their names too.
         self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
@@ -190,6 +212,10 @@ class Supervisor:
             self._reports += data[: self._report_bytes - len(self._reports)]
             if self._started_at is None and b"\n" in self._reports:
                 self._started_at = time.monotonic()
+        elif self._dialogue is not None and capture is self._streams[0]:
+            why = self._dialogue.hear(data)
+            if why is not None:
+                self._kill(why)
         else:
             capture.add(data)
             if sum(stream.total for stream in self._streams) > self._limits.output_kill_mb << 20:
@@ -201,6 +227,12 @@ class Supervisor:
             self._kill("wall")
         if self._started_at is None or self._killed is not None:
             return
+        if self._dialogue is not None:
+            why = self._dialogue.check()
+            if why is not None:
+                self._kill(why)
+            if why is not None or not self._dialogue.busy():
+                return
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
         self._processes = max(self._processes, usage.processes - self._helpers)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)

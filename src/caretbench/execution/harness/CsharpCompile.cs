@@ -1,10 +1,11 @@
-// Compiles many C# programs in one process with the compiler of the installed SDK.
+// Compiles C# programs with the compiler of the installed SDK, one after the other, for as long as it is asked to.
 //
-// usage: CsharpCompile REFERENCES WORK OUTPUT CPU_SECONDS CONFIGURATION...
+// usage: CsharpCompile REFERENCES CPU_SECONDS
 //
-// REFERENCES is a colon-separated list of folders of assemblies; program N is WORK/N.source, compiled into
-// OUTPUT/N/program.dll; CONFIGURATION is "debug" or "release". One JSON line is printed per program: {"begin": N}
-// before it and {"index", "kind", "missing", "diagnostics", "seconds"} after it.
+// REFERENCES is a colon-separated list of folders of assemblies. A request on standard input is a line "ID CONFIGURATION
+// BYTES" and so many bytes of program text; CONFIGURATION is "debug" or "release". {"ready": true} is printed first, then
+// one JSON line per program: {"id", "kind", "missing", "diagnostics", "seconds", "memory_mb", "files"}; the one file, in
+// base64, is program.dll. Programs share the references' metadata, which no program changes.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -30,37 +31,60 @@ static class CsharpCompile
         "System.Threading.Tasks",
     };
 
-    static volatile int current = -1;
+    static volatile string current;
     static double startedAt;
     static readonly object Channel = new object();
     static readonly Stream Output = Console.OpenStandardOutput();
 
     static int Main(string[] arguments)
     {
-        string work = arguments[1], output = arguments[2];
-        Watch(double.Parse(arguments[3], CultureInfo.InvariantCulture));
+        Console.SetOut(Console.Error); // what the compiler may ever print is no answer
+        Watch(double.Parse(arguments[1], CultureInfo.InvariantCulture));
         var references = References(arguments[0]);
-        for (int index = 0; index < arguments.Length - 4; index++)
+        using var requests = new BufferedStream(Console.OpenStandardInput());
+        Say(new Dictionary<string, object> { ["ready"] = true });
+        for (string header = Header(requests); header != null; header = Header(requests))
         {
-            Say(new Dictionary<string, object> { ["begin"] = index });
-            startedAt = CpuSeconds();
-            current = index;
-            var result = new Dictionary<string, object> { ["index"] = index };
+            string[] words = header.Split(' ');
+            byte[] text = new byte[int.Parse(words[2], CultureInfo.InvariantCulture)];
+            for (int length = 0; length < text.Length;)
+            {
+                int more = requests.Read(text, length, text.Length - length);
+                if (more == 0)
+                    return 0;
+                length += more;
+            }
+            Volatile.Write(ref startedAt, CpuSeconds());
+            current = words[0];
+            var result = new Dictionary<string, object> { ["id"] = words[0] };
             try
             {
-                string text = File.ReadAllText(Path.Combine(work, index + ".source"));
-                string folder = Path.Combine(output, index.ToString());
-                Compile(text, arguments[index + 4] == "release", references, folder, result);
+                using var reader = new StreamReader(new MemoryStream(text), Encoding.UTF8, true);
+                Compile(reader.ReadToEnd(), words[1] == "release", references, result);
             }
             catch (Exception error) when (!(error is OutOfMemoryException))
             {
                 result["kind"] = "crash";
                 result["diagnostics"] = error.ToString();
             }
+            current = null;
             result["seconds"] = CpuSeconds() - startedAt;
+            result["memory_mb"] = Environment.WorkingSet / 1e6;
             Say(result);
         }
         return 0;
+    }
+
+    static string Header(Stream requests)
+    {
+        var line = new StringBuilder();
+        for (int character = requests.ReadByte(); character != '\n'; character = requests.ReadByte())
+        {
+            if (character < 0)
+                return null;
+            line.Append((char)character);
+        }
+        return line.ToString();
     }
 
     static List<MetadataReference> References(string folders)
@@ -92,7 +116,7 @@ static class CsharpCompile
     }
 
     static void Compile(
-        string text, bool release, List<MetadataReference> references, string folder, Dictionary<string, object> result)
+        string text, bool release, List<MetadataReference> references, Dictionary<string, object> result)
     {
         var symbols = release
             ? new[] { "TRACE", "RELEASE", "NETCOREAPP", "NET" }
@@ -116,8 +140,7 @@ static class CsharpCompile
         result["diagnostics"] = string.Join("\n", errors.Take(ShownDiagnostics).Select(one => one.ToString()));
         if (emitted.Success)
         {
-            Directory.CreateDirectory(folder);
-            File.WriteAllBytes(Path.Combine(folder, "program.dll"), assembly.ToArray());
+            result["files"] = new Dictionary<string, byte[]> { ["program.dll"] = assembly.ToArray() };
             result["kind"] = "ok";
             return;
         }
@@ -155,10 +178,10 @@ static class CsharpCompile
             while (true)
             {
                 Thread.Sleep(200);
-                int index = current;
-                if (index < 0 || CpuSeconds() - Volatile.Read(ref startedAt) < limitSeconds)
+                string id = current;
+                if (id == null || CpuSeconds() - Volatile.Read(ref startedAt) < limitSeconds)
                     continue;
-                Say(new Dictionary<string, object> { ["index"] = index, ["kind"] = "timeout", ["diagnostics"] = "" });
+                Say(new Dictionary<string, object> { ["id"] = id, ["kind"] = "timeout" });
                 Process.GetCurrentProcess().Kill();
             }
         });

@@ -1,18 +1,20 @@
-// Compiles many Go programs by the toolchain's own compiler and linker, without the go command.
+// Compiles Go programs by the toolchain's own compiler and linker, without the go command, for as long as it is asked to.
 //
-// usage: GoCompile TOOLS COMPILERS WORK OUTPUT CPU_SECONDS PROFILE...
+// usage: GoCompile TOOLS COMPILERS CPU_SECONDS
 //
 // TOOLS holds `importcfg` (where the standard library's packages lie), `caretbench.a` and `go_main.go`; COMPILERS the
-// toolchain's `compile` and `link`; WORK `0.source`, `1.source`, ..., one for each PROFILE. Program N is linked to
-// OUTPUT/N/program. One JSON line is printed per program: {"begin": N} before it, and {"index", "kind", "missing",
-// "diagnostics", "seconds"} after it.
+// toolchain's `compile` and `link`. A request on standard input is a line "ID PROFILE BYTES" and so many bytes of program
+// text. {"ready": true} is printed first, then one JSON line per program: {"id", "kind", "missing", "diagnostics",
+// "seconds", "files"}; the one file, in base64, is `program`.
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,11 +35,12 @@ var (
 )
 
 type answer struct {
-	Index       int     `json:"index"`
-	Kind        string  `json:"kind"`
-	Missing     *string `json:"missing"`
-	Diagnostics string  `json:"diagnostics"`
-	Seconds     float64 `json:"seconds"`
+	ID          string            `json:"id"`
+	Kind        string            `json:"kind"`
+	Missing     *string           `json:"missing"`
+	Diagnostics string            `json:"diagnostics"`
+	Seconds     float64           `json:"seconds"`
+	Files       map[string][]byte `json:"files,omitempty"`
 }
 
 type builder struct {
@@ -49,8 +52,7 @@ type builder struct {
 
 func main() {
 	arguments := os.Args[1:]
-	work, output := arguments[2], arguments[3]
-	build := builder{tools: arguments[0], compilers: arguments[1], seconds: arguments[4], known: map[string]bool{}}
+	build := builder{tools: arguments[0], compilers: arguments[1], seconds: arguments[2], known: map[string]bool{}}
 	text, err := os.ReadFile(filepath.Join(build.tools, "importcfg"))
 	must(err)
 	build.packages = string(text)
@@ -60,12 +62,23 @@ func main() {
 		}
 	}
 	say := json.NewEncoder(os.Stdout)
-	for index, profile := range arguments[5:] {
-		must(say.Encode(map[string]int{"begin": index}))
+	requests := bufio.NewReader(os.Stdin)
+	must(say.Encode(map[string]bool{"ready": true}))
+	for {
+		header, err := requests.ReadString('\n')
+		if err != nil {
+			return
+		}
+		words := strings.Fields(header)
+		size, err := strconv.Atoi(words[2])
+		must(err)
+		text := make([]byte, size)
+		if _, err := io.ReadFull(requests, text); err != nil {
+			return
+		}
 		build.spent = 0
-		place := strconv.Itoa(index)
-		result := build.program(filepath.Join(work, place+".source"), filepath.Join(output, place, "program"), profile)
-		result.Index, result.Seconds = index, build.spent
+		result := build.program(text, words[1])
+		result.ID, result.Seconds = words[0], build.spent
 		if len(result.Diagnostics) > longest {
 			result.Diagnostics = result.Diagnostics[:longest]
 		}
@@ -74,12 +87,10 @@ func main() {
 }
 
 // program compiles and links one program in a folder of its own.
-func (build *builder) program(from, to, profile string) answer {
+func (build *builder) program(text []byte, profile string) answer {
 	folder, err := os.MkdirTemp("", "go-")
 	must(err)
 	defer os.RemoveAll(folder)
-	text, err := os.ReadFile(from)
-	must(err)
 	must(os.WriteFile(filepath.Join(folder, source), text, 0o600))
 	file, _ := parser.ParseFile(token.NewFileSet(), source, text, parser.ImportsOnly)
 	if file != nil && file.Name != nil && file.Name.Name != "main" && file.Name.Name != "_" {
@@ -109,12 +120,14 @@ func (build *builder) program(from, to, profile string) answer {
 		must(os.WriteFile(folder+"/importcfg", []byte(build.packages), 0o600))
 	}
 	if failure == "" {
-		said, failure = build.run(folder, "link", "-s", "-w", "-importcfg", "importcfg", "-o", to, object)
+		said, failure = build.run(folder, "link", "-s", "-w", "-importcfg", "importcfg", "-o", "program", object)
 	}
 	if failure != "" {
 		return answer{Kind: failure, Diagnostics: said}
 	}
-	return answer{Kind: "ok"}
+	linked, err := os.ReadFile(filepath.Join(folder, "program"))
+	must(err)
+	return answer{Kind: "ok", Files: map[string][]byte{"program": linked}}
 }
 
 // public gives the packages that a program may import: not those that only the standard library may.

@@ -1,17 +1,25 @@
 import com.sun.source.util.JavacTask;
-import java.io.BufferedOutputStream;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
+import java.io.OutputStream;
 import java.io.StringWriter;
 import java.lang.management.ManagementFactory;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.lang.model.element.Element;
@@ -22,7 +30,10 @@ import javax.lang.model.element.TypeElement;
 import javax.lang.model.util.ElementFilter;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
+import javax.tools.FileObject;
+import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
+import javax.tools.JavaFileManager;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.StandardJavaFileManager;
@@ -30,66 +41,79 @@ import javax.tools.StandardLocation;
 import javax.tools.ToolProvider;
 
 /**
- * Compiles many Java programs in one process.
+ * Compiles Java programs, one after the other, for as long as it is asked to.
  *
- * <p>usage: JavaCompile WORK OUTPUT CPU_SECONDS CLASSPATH NAME...
+ * <p>usage: JavaCompile CPU_SECONDS CLASSPATH
  *
- * <p>Program N is WORK/N.source, compiled into OUTPUT/N. NAME is its file's name without suffix, or "?" for the name
- * that its first public type asks for. One JSON line is printed per program: {"begin": N} before it and {"index",
- * "kind", "missing", "diagnostics", "seconds"} after it. OUTPUT/N/main-class names the class to run, if there is one.
+ * <p>A request on standard input is a line "ID NAME BYTES" and so many bytes of program text in UTF-8. NAME is its file's
+ * name without suffix, or "?" for the name that its first public type asks for. {"ready": true} is printed first, then one
+ * JSON line per program: {"id", "kind", "missing", "diagnostics", "seconds", "memory_mb", "files"}. The files are the
+ * classes, in base64, and "main-class", which names the class to run, if there is one.
+ *
+ * <p>Programs share what the file manager knows of the JDK's classes and of the jars; symbols and classes of a program are
+ * in tables of its own.
  */
 final class JavaCompile {
     private static final int SHOWN_CHARACTERS = 4000;
+    private static final int LONGEST_HEADER = 1000;
     private static final Pattern IMPORT = Pattern.compile("\\s*import\\s+(?:static\\s+)?([\\w.]+)");
     private static final com.sun.management.OperatingSystemMXBean SYSTEM =
             (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static final FileOutputStream ANSWERS = new FileOutputStream(FileDescriptor.out);
 
-    private static PrintStream out;
-    private static volatile int current = -1;
+    private static volatile String current;
     private static volatile long started;
 
     public static void main(String[] arguments) throws IOException {
-        out = new PrintStream(new BufferedOutputStream(System.out), false, StandardCharsets.UTF_8);
-        Path work = Path.of(arguments[0]);
-        Path output = Path.of(arguments[1]);
-        watch((long) (Double.parseDouble(arguments[2]) * 1e9));
+        System.setOut(System.err); // what the compiler may ever print is no answer
+        watch((long) (Double.parseDouble(arguments[0]) * 1e9));
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        List<Path> jars = new ArrayList<>();
-        for (String jar : arguments[3].split(":")) {
+        List<Path> classPath = new ArrayList<>(List.of(Files.createTempDirectory("empty")));
+        for (String jar : arguments[1].split(":")) {
             if (!jar.isEmpty()) {
-                jars.add(Path.of(jar));
+                classPath.add(Path.of(jar));
             }
         }
+        DataInputStream requests = new DataInputStream(new BufferedInputStream(System.in));
         try (StandardJavaFileManager files =
                 compiler.getStandardFileManager(null, Locale.ROOT, StandardCharsets.UTF_8)) {
-            for (int index = 0; index < arguments.length - 4; index++) {
-                say("{\"begin\":" + index + "}");
+            files.setLocationFromPaths(StandardLocation.CLASS_PATH, classPath);
+            say("{\"ready\":true}");
+            for (String header = header(requests); header != null; header = header(requests)) {
+                String[] words = header.split(" ");
+                byte[] text = new byte[Integer.parseInt(words[2])];
+                requests.readFully(text);
                 started = SYSTEM.getProcessCpuTime();
-                current = index;
+                current = words[0];
                 Result result;
                 try {
-                    Path folder = Files.createDirectories(output.resolve(Integer.toString(index)));
-                    List<Path> classPath = new ArrayList<>(List.of(folder));
-                    classPath.addAll(jars);
-                    files.setLocationFromPaths(StandardLocation.CLASS_OUTPUT, List.of(folder));
-                    files.setLocationFromPaths(StandardLocation.CLASS_PATH, classPath);
-                    String text = Files.readString(work.resolve(index + ".source"));
-                    result = compile(compiler, files, new Program(text, arguments[index + 4]));
-                    if (result.main() != null) {
-                        Files.writeString(folder.resolve("main-class"), result.main());
-                    }
+                    String decoded =
+                            StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(text)).toString();
+                    result = compile(compiler, files, new Program(decoded, words[1]));
                 } catch (OutOfMemoryError error) {
+                    System.err.println("OutOfMemoryError");
                     Runtime.getRuntime().halt(3);
                     return;
                 } catch (Throwable error) {
-                    result = new Result("crash", null, null, error.toString());
+                    result = new Result("crash", null, Map.of(), error.toString());
                 }
-                double seconds = (SYSTEM.getProcessCpuTime() - started) / 1e9;
-                say(result.json(index, seconds));
+                current = null;
+                say(result.json(words[0], (SYSTEM.getProcessCpuTime() - started) / 1e9));
             }
         }
         // A stray thread of the compiler must not keep the process alive.
         Runtime.getRuntime().halt(0);
+    }
+
+    private static String header(DataInputStream requests) throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (int character = requests.read(); character != '\n'; character = requests.read()) {
+            if (character < 0 || line.length() > LONGEST_HEADER) {
+                return null;
+            }
+            line.append((char) character);
+        }
+        return line.toString();
     }
 
     private static Result compile(JavaCompiler compiler, StandardJavaFileManager files, Program program)
@@ -97,7 +121,8 @@ final class JavaCompile {
         DiagnosticCollector<JavaFileObject> diagnostics = new DiagnosticCollector<>();
         StringWriter log = new StringWriter();
         List<String> flags = List.of("-proc:none", "-implicit:none", "-g", "-nowarn", "-XDuseUnsharedTable=true");
-        JavacTask task = (JavacTask) compiler.getTask(log, files, diagnostics, flags, null, List.of(program));
+        Classes classes = new Classes(files);
+        JavacTask task = (JavacTask) compiler.getTask(log, classes, diagnostics, flags, null, List.of(program));
         String main = null;
         boolean publicMain = false;
         for (Element element : task.analyze()) {
@@ -110,12 +135,13 @@ final class JavaCompile {
                 }
             }
         }
-        StringBuilder shown = new StringBuilder(log.toString());
+        StringBuilder shown = new StringBuilder();
         String missing = null;
         boolean failed = false;
         if (noErrors(diagnostics)) {
             task.generate();
         }
+        shown.append(log);
         for (Diagnostic<? extends JavaFileObject> one : diagnostics.getDiagnostics()) {
             if (one.getKind() != Diagnostic.Kind.ERROR) {
                 continue;
@@ -127,8 +153,11 @@ final class JavaCompile {
                 missing = program.importedAt(one.getLineNumber());
             }
         }
+        if (main != null) {
+            classes.made.put("main-class", main.getBytes(StandardCharsets.UTF_8));
+        }
         String kind = !failed ? "ok" : missing != null ? "module" : "compile";
-        return new Result(kind, missing, main, shown.toString());
+        return new Result(kind, missing, failed ? Map.of() : classes.made, shown.toString());
     }
 
     private static boolean noErrors(DiagnosticCollector<JavaFileObject> diagnostics) {
@@ -158,9 +187,9 @@ final class JavaCompile {
                 } catch (InterruptedException stop) {
                     return;
                 }
-                int index = current;
-                if (index >= 0 && SYSTEM.getProcessCpuTime() - started > limitNanoseconds) {
-                    say(new Result("timeout", null, null, "").json(index, limitNanoseconds / 1e9));
+                String id = current;
+                if (id != null && SYSTEM.getProcessCpuTime() - started > limitNanoseconds) {
+                    say(new Result("timeout", null, Map.of(), "").json(id, limitNanoseconds / 1e9));
                     Runtime.getRuntime().halt(4);
                 }
             }
@@ -170,15 +199,65 @@ final class JavaCompile {
     }
 
     private static synchronized void say(String line) {
-        out.print(line + "\n");
-        out.flush();
+        try {
+            ANSWERS.write((line + "\n").getBytes(StandardCharsets.US_ASCII));
+        } catch (IOException closed) {
+            Runtime.getRuntime().halt(5);
+        }
     }
 
-    private record Result(String kind, String missing, String main, String diagnostics) {
-        String json(int index, double seconds) {
+    private static double memoryMegabytes() {
+        try {
+            return Long.parseLong(Files.readString(Path.of("/proc/self/statm")).split(" ")[1]) * 4096 / 1e6;
+        } catch (IOException unknown) {
+            return 0;
+        }
+    }
+
+    private record Result(String kind, String missing, Map<String, byte[]> files, String diagnostics) {
+        String json(String id, double seconds) {
             String shown = diagnostics.substring(0, Math.min(diagnostics.length(), SHOWN_CHARACTERS));
-            return "{\"index\":" + index + ",\"kind\":" + quote(kind) + ",\"missing\":" + quote(missing)
-                    + ",\"diagnostics\":" + quote(shown) + ",\"seconds\":" + seconds + "}";
+            StringBuilder text = new StringBuilder("{\"id\":" + quote(id) + ",\"kind\":" + quote(kind));
+            text.append(",\"missing\":").append(quote(missing)).append(",\"diagnostics\":").append(quote(shown));
+            text.append(",\"seconds\":").append(seconds).append(",\"memory_mb\":").append(memoryMegabytes());
+            String separator = ",\"files\":{";
+            for (Map.Entry<String, byte[]> file : files.entrySet()) {
+                text.append(separator).append(quote(file.getKey())).append(":\"");
+                text.append(Base64.getEncoder().encodeToString(file.getValue())).append('"');
+                separator = ",";
+            }
+            return text.append(files.isEmpty() ? "}" : "}}").toString();
+        }
+    }
+
+    /** Keeps the classes that are made, below their packages' folders. */
+    private static final class Classes extends ForwardingJavaFileManager<StandardJavaFileManager> {
+        private final Map<String, byte[]> made = new TreeMap<>();
+
+        Classes(StandardJavaFileManager files) {
+            super(files);
+        }
+
+        @Override
+        public boolean hasLocation(Location location) {
+            return location == StandardLocation.CLASS_OUTPUT || super.hasLocation(location);
+        }
+
+        @Override
+        public JavaFileObject getJavaFileForOutput(
+                JavaFileManager.Location location, String name, JavaFileObject.Kind kind, FileObject sibling) {
+            String path = name.replace('.', '/') + kind.extension;
+            return new SimpleJavaFileObject(URI.create("memory:///class"), kind) {
+                @Override
+                public OutputStream openOutputStream() {
+                    return new ByteArrayOutputStream() {
+                        @Override
+                        public void close() {
+                            made.put(path, toByteArray());
+                        }
+                    };
+                }
+            };
         }
     }
 
@@ -187,7 +266,9 @@ final class JavaCompile {
             return "null";
         }
         StringBuilder quoted = new StringBuilder("\"");
-        for (char character : text.toCharArray()) {
+        // Half a surrogate pair is no text.
+        String whole = new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+        for (char character : whole.toCharArray()) {
             if (character == '"' || character == '\\') {
                 quoted.append('\\').append(character);
             } else if (character < ' ' || character > '~') {

@@ -1,18 +1,18 @@
-// Type-checks and compiles many TypeScript programs in one process.
+// Type-checks and compiles TypeScript programs, one after the other, for as long as it is asked to.
 //
-// usage: node -e "..." -- TYPESCRIPT MODULES WORK OUTPUT CPU_SECONDS COUNT
+// usage: node -e "..." -- TYPESCRIPT MODULES CPU_SECONDS
 //
-// TYPESCRIPT is the compiler's package folder, MODULES the folder that holds `node_modules`, WORK holds `0.source`,
-// `1.source`, ...; program N is written to OUTPUT/N/program.js, and where the checker objects to it, what it says to
-// OUTPUT/N/objections.json: {"kind", "diagnostics"}. One JSON line is printed per program:
-// {"begin": N} before it and {"index", "kind", "missing", "diagnostics"} after it. Parsed library files are shared;
-// programs never see each other, as each has a program and a checker of its own.
+// TYPESCRIPT is the compiler's package folder, MODULES the folder that holds `node_modules`. A request on standard input is
+// a line "ID - BYTES" and so many bytes of program text. {"ready": true} is printed first, then one JSON line per program:
+// {"id", "kind", "missing", "diagnostics", "seconds", "memory_mb", "files"}. The files, in base64, are program.js, and
+// where the checker objects to the program, what it says in objections.json: {"kind", "diagnostics"}. Parsed and bound
+// library files are shared; programs never see each other, as each has a program and a checker of its own.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 const { Worker } = require("worker_threads");
 
-const [typescript, modules, work, output, cpuSeconds, count] = process.argv.slice(1);
+const [typescript, modules, cpuSeconds] = process.argv.slice(1);
 const ts = require(path.join(typescript, "lib", "typescript.js"));
 
 const MODULE_NOT_FOUND = new Set([2307, 2792, 7016]);
@@ -29,19 +29,25 @@ const options = {
 // What a program makes the compiler say: bounded, and text (a program may hold half a surrogate pair, and a cut makes one).
 const words = (text) => text.slice(0, 4000).replace(/[\ud800-\udfff]/gu, "\ufffd");
 
-const say = (value) => fs.writeSync(1, JSON.stringify(value) + "\n");
+const say = (value) => {
+    let rest = Buffer.from(JSON.stringify(value) + "\n");
+    while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
+};
 
 // The main thread cannot interrupt the checker, so a second thread watches the CPU time of the current program.
-const clock = new Float64Array(new SharedArrayBuffer(16)); // [CPU time at its start in microseconds, its index]
+const clock = new Float64Array(new SharedArrayBuffer(16)); // [CPU time at its start in microseconds, whether there is one]
+const current = new Uint8Array(new SharedArrayBuffer(64)); // the program's id
 new Worker(
-    `const { workerData: [clock, limit] } = require("worker_threads");
+    `const { workerData: [clock, current, limit] } = require("worker_threads");
      setInterval(() => {
+         if (!clock[1]) return;
          const { user, system } = process.cpuUsage();
          if (user + system - clock[0] < limit * 1e6) return;
-         require("fs").writeSync(1, JSON.stringify({ index: clock[1], kind: "timeout", diagnostics: "" }) + "\\n");
+         const id = Buffer.from(current).toString("latin1").replace(/\\0/g, "");
+         require("fs").writeSync(1, JSON.stringify({ id, kind: "timeout", seconds: limit }) + "\\n");
          process.kill(process.pid, "SIGKILL");
      }, 200);`,
-    { eval: true, workerData: [clock, Number(cpuSeconds)] },
+    { eval: true, workerData: [clock, current, Number(cpuSeconds)] },
 ).unref();
 
 const memo = (compute) => {
@@ -62,8 +68,7 @@ const readFile = memo((name) => ts.sys.readFile(name));
 const programPath = path.join(modules, "program.ts");
 const isProgram = (name) => path.resolve(name) === programPath;
 
-function compile(index) {
-    const text = fs.readFileSync(path.join(work, `${index}.source`), "utf8");
+function compile(text) {
     const parsed = ts.createSourceFile(programPath, text, options.target, true);
     const host = {
         ...shared,
@@ -77,12 +82,8 @@ function compile(index) {
         writeFile: () => {},
     };
     const program = ts.createProgram({ rootNames: [programPath], options, host });
-    const folder = path.join(output, String(index));
-    const emit = () =>
-        program.emit(parsed, (name, javascript) => {
-            fs.mkdirSync(folder, { recursive: true });
-            fs.writeFileSync(path.join(folder, path.basename(name)), javascript);
-        });
+    const files = {};
+    const keep = (name, content) => (files[path.basename(name)] = Buffer.from(content).toString("base64"));
     const render = (list) => ts.formatDiagnostics(list, formatHost);
 
     const syntax = program.getSyntacticDiagnostics(parsed);
@@ -92,13 +93,13 @@ function compile(index) {
         ...program.getGlobalDiagnostics(),
         ...program.getSemanticDiagnostics(parsed),
     ].filter((one) => one.category === ts.DiagnosticCategory.Error && one.code !== TYPE_LIBRARY_NOT_FOUND);
-    emit();
+    program.emit(parsed, keep);
     const unresolved = found.filter((one) => MODULE_NOT_FOUND.has(one.code));
     const missing = unresolved.length > 0 ? moduleName(unresolved[0]) : null;
     const kind = found.length === 0 ? "ok" : unresolved.length === found.length ? "module" : "type";
     const diagnostics = words(render(found));
-    if (kind !== "ok") fs.writeFileSync(path.join(folder, "objections.json"), JSON.stringify({ kind, diagnostics }));
-    return { kind, missing, diagnostics };
+    if (kind !== "ok") keep("objections.json", JSON.stringify({ kind, diagnostics }));
+    return { kind, missing, diagnostics, files };
 }
 
 function moduleName(diagnostic) {
@@ -113,19 +114,39 @@ const formatHost = {
     getNewLine: () => "\n",
 };
 
-for (let index = 0; index < Number(count); index++) {
-    say({ begin: index });
-    const { user, system } = process.cpuUsage();
-    clock[1] = index;
-    clock[0] = user + system;
+function readExactly(size) {
+    const bytes = Buffer.alloc(size);
+    for (let length = 0; length < size; ) {
+        const more = fs.readSync(0, bytes, length, size - length);
+        if (more === 0) process.exit(0);
+        length += more;
+    }
+    return bytes;
+}
+
+function readHeader() {
+    let line = "";
+    for (let character = readExactly(1); character[0] !== 10; character = readExactly(1)) line += character.toString();
+    return line.split(" ");
+}
+
+say({ ready: true });
+while (true) {
+    const [id, , size] = readHeader();
+    const text = readExactly(Number(size)).toString("utf8");
+    const before = process.cpuUsage();
+    Buffer.from(current.buffer).write(id);
+    clock[0] = before.user + before.system;
+    clock[1] = 1;
     let result;
     try {
-        result = compile(index);
+        result = compile(text);
     } catch (error) {
         result = { kind: "crash", diagnostics: String((error && error.stack) || error) };
     }
-    const after = process.cpuUsage();
+    clock[1] = 0;
+    const after = process.cpuUsage(before);
     const diagnostics = words(result.diagnostics);
-    say({ ...result, index, diagnostics, seconds: (after.user + after.system - user - system) / 1e6 });
+    const memory = process.memoryUsage.rss() / 1e6;
+    say({ ...result, id, diagnostics, seconds: (after.user + after.system) / 1e6, memory_mb: memory });
 }
-process.exit(0);

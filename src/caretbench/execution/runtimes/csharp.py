@@ -1,4 +1,4 @@
-"""C#: a batch compiler on the Roslyn of an installed SDK, and a host that knows when a program has ended.
+"""C#: a compile server on the Roslyn of an installed SDK, and a host that knows when a program has ended.
 
 Programs are compiled as a console project of .NET 6 or newer is by default: implicit usings, nullable types,
 assertions (``DEBUG``). The variant ``release`` leaves the assertions out under ``paper``, where the released
@@ -18,18 +18,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file
-from caretbench.execution.runtimes.batch import (
+from caretbench.execution.runtimes.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
-    OUTPUT,
-    BatchCompiler,
+    Compiler,
     Program,
-    compile_batch,
-    outside_usr,
+    compile_programs,
     plain_verdict,
-    tool_folder,
 )
-from caretbench.execution.sandbox import WORK
+from caretbench.execution.runtimes.tools import outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
 from caretbench.files import cache_folder
 
@@ -38,6 +35,7 @@ REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x8
 _TOOLS = "/caretbench/csharp"
 _SOURCES = ("CsharpCompile.cs", "CsharpHost.cs")
 _FRAMEWORK = "Microsoft.NETCore.App"
+_COMPILER_MB = 400.0
 _ROSLYN = "Roslyn/bincore"
 
 # The SDK 3.1 reads the older prefix, newer ones read both.
@@ -129,14 +127,14 @@ class CsharpRuntime(Runtime):
         packages = bundle.read_only if bundle else {}
         return {**outside_usr(self._sdk.root), _TOOLS: str(self._tools), **packages}
 
-    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
         begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
-        settings = (str(self._sdk.references), WORK, OUTPUT, str(CPU_PER_PROGRAM_S))
-        return BatchCompiler(
-            arguments=lambda options: (*begin, *settings, *options),
+        return Compiler(
+            arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
             verdict=plain_verdict,
             read_only=self._binds(request),
             environment=self._sdk.environment,
+            memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
@@ -145,7 +143,7 @@ class CsharpRuntime(Runtime):
             Program(request, folder, configuration(request))
             for request, folder in zip(requests, artefacts, strict=True)
         ]
-        return compile_batch(self.sandbox, self._compiler, programs)
+        return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Run the assembly; under ``default`` by our host."""

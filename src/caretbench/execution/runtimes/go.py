@@ -20,24 +20,22 @@ from functools import cached_property
 from pathlib import Path
 
 from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.runtimes.batch import (
+from caretbench.execution.runtimes.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
-    OUTPUT,
-    BatchCompiler,
+    Compiler,
     Program,
-    compile_batch,
-    outside_usr,
+    compile_programs,
     plain_verdict,
-    tool_folder,
 )
-from caretbench.execution.sandbox import WORK
+from caretbench.execution.runtimes.tools import outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
 _SETTINGS = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOENV": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
 _PACKAGES = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
+_COMPILER_MB = 200.0
 _THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
 
 
@@ -84,14 +82,16 @@ class GoRuntime(Runtime):
                 packages.write_text(inside)
         return folder
 
-    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
         del request
-        settings = (_TOOLS, str(self._compilers), WORK, OUTPUT, f"{CPU_PER_PROGRAM_S:.0f}")
-        return BatchCompiler(
-            arguments=lambda profiles: (f"{_TOOLS}/GoCompile", *settings, *profiles),
+        settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
+        return Compiler(
+            arguments=(f"{_TOOLS}/GoCompile", *settings),
             verdict=plain_verdict,
             read_only={**outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
             environment=_THREADS,
+            memory_mb=_COMPILER_MB,
+            file_mode=0o755,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
@@ -100,7 +100,7 @@ class GoRuntime(Runtime):
             Program(request, folder, request.profile)
             for request, folder in zip(requests, artefacts, strict=True)
         ]
-        return compile_batch(self.sandbox, self._compiler, programs)
+        return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """The executable, bound read-only; Go's collector works harder near the bound of memory."""

@@ -1,4 +1,4 @@
-"""Java: a batch compiler on ``javax.tools``, and a launcher that knows when a program has ended.
+"""Java: a compile server on ``javax.tools``, and a launcher that knows when a program has ended.
 
 Under ``default`` a program's file is named after its first public type, and the class with a main method is
 run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``, and exit
@@ -17,18 +17,15 @@ from functools import cached_property
 from pathlib import Path
 
 from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.runtimes.batch import (
+from caretbench.execution.runtimes.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
-    OUTPUT,
-    BatchCompiler,
+    Compiler,
     Program,
-    compile_batch,
-    outside_usr,
+    compile_programs,
     plain_verdict,
-    tool_folder,
 )
-from caretbench.execution.sandbox import WORK
+from caretbench.execution.runtimes.tools import outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
 
 OLDEST_JDK = 17
@@ -38,6 +35,7 @@ _SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java")
 _FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
 _NAMED_BY_ITS_PUBLIC_TYPE = "?"
 _COMPILER_HEAP_MB = 1400
+_COMPILER_MB = 400.0
 _DESCRIPTORS = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED"
 
 # In some containers the JVM's own reading of control groups throws; our limits hold anyway.
@@ -110,14 +108,15 @@ class JavaRuntime(Runtime):
         bundle = self.bundle(request)
         return bundle.class_path if bundle else ()
 
-    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
         jars = ":".join(self._jars(request))
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
-        return BatchCompiler(
-            arguments=lambda options: (*begin, WORK, OUTPUT, str(CPU_PER_PROGRAM_S), jars, *options),
+        return Compiler(
+            arguments=(*begin, str(CPU_PER_PROGRAM_S), jars),
             verdict=plain_verdict,
             read_only=self._binds(request),
             environment={},
+            memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
@@ -127,7 +126,7 @@ class JavaRuntime(Runtime):
                     _NAMED_BY_ITS_PUBLIC_TYPE)
             for request, folder in zip(requests, artefacts, strict=True)
         ]  # fmt: skip
-        return compile_batch(self.sandbox, self._compiler, programs)
+        return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Run the main class; under ``default`` by our launcher."""

@@ -1,4 +1,4 @@
-"""TypeScript: a batch type checker that shares parsed libraries, then a fresh Node.js per program.
+"""TypeScript: a server that checks types and shares parsed libraries, then a fresh Node.js per program.
 
 The released runner fails a program on any diagnostic of ``tsc``, so a type error is a failure of its own kind
 (``type_error``). Its JavaScript is there all the same: under ``default`` it is run too, and the result holds both
@@ -15,18 +15,16 @@ from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
 from caretbench.execution.runtimes.base import fingerprint, harness_file, shorten, tool_version
-from caretbench.execution.runtimes.batch import (
+from caretbench.execution.runtimes.javascript import NODE, JavaScriptRuntime
+from caretbench.execution.runtimes.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
-    OUTPUT,
     Answer,
-    BatchCompiler,
+    Compiler,
     Program,
-    compile_batch,
-    read_artefact,
+    compile_programs,
 )
-from caretbench.execution.runtimes.javascript import NODE, JavaScriptRuntime
-from caretbench.execution.sandbox import WORK
+from caretbench.execution.runtimes.tools import read_artefact
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
@@ -44,6 +42,7 @@ _OBJECTIONS = "objections.json"
 """What the type checker said, beside the JavaScript of a program that it objects to."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1500
+_COMPILER_MB = 450.0
 
 _STATUS = {
     "ok": None,
@@ -80,19 +79,20 @@ class TypeScriptRuntime(JavaScriptRuntime):
             fingerprint=fingerprint(node, fallback, *texts),
         )
 
-    def _compiler(self, request: ExecutionRequest) -> BatchCompiler:
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
         bundle = self.bundle(request)
         tools = None if bundle is not None and find_typescript(bundle.root) else self._tools()
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
         begin = (NODE, f"--max-old-space-size={_COMPILER_HEAP_MB}", "-e", harness_file(_COMPILER), "--")
-        settings = (typescript, modules, WORK, OUTPUT, str(CPU_PER_PROGRAM_S))
-        return BatchCompiler(
-            arguments=lambda options: (*begin, *settings, str(len(options))),
+        settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
+        return Compiler(
+            arguments=(*begin, *settings),
             verdict=_verdict,
             read_only=read_only,
             environment={},
+            memory_mb=_COMPILER_MB,
         )
 
     def _tools(self) -> Bundle:
@@ -103,8 +103,8 @@ class TypeScriptRuntime(JavaScriptRuntime):
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Check programs one by one, none seeing another, and write their JavaScript."""
-        programs = [Program(*each, "") for each in zip(requests, artefacts, strict=True)]
-        return compile_batch(self.sandbox, self._compiler, programs)
+        programs = [Program(*each) for each in zip(requests, artefacts, strict=True)]
+        return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Run the JavaScript as a JavaScript program is run."""
