@@ -1,15 +1,43 @@
-"""Programs as trees: parsing, faults, comments, documentation; query files stand in ``queries/``."""
+"""Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in ``queries/``."""
 
+from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
 from caretbench.syntax.comments import Comment, comments
 from caretbench.syntax.documentation import Documentation, documentation_of
 from caretbench.syntax.faults import fault_count, fits, is_well_formed
 from caretbench.syntax.parser import Offsets, error_count, grammar, has_error, parse
 from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.source import SourceFile, language_of
+from caretbench.syntax.types import (
+    Binding,
+    Block,
+    BlockKind,
+    Definition,
+    Origin,
+    ParseFault,
+    Reference,
+    Scope,
+    ScopeKind,
+    Span,
+)
 
 __all__ = [
+    "Analysis",
+    "Binding",
+    "Block",
+    "BlockKind",
     "Comment",
+    "Definition",
     "Documentation",
+    "FileAnalysis",
     "Offsets",
+    "Origin",
+    "ParseFault",
+    "Reference",
+    "Scope",
+    "ScopeKind",
+    "SourceFile",
+    "Span",
+    "analyse",
     "captures",
     "comments",
     "documentation_of",
@@ -19,6 +47,7 @@ __all__ = [
     "grammar",
     "has_error",
     "is_well_formed",
+    "language_of",
     "matches",
     "parse",
 ]

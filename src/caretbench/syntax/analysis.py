@@ -1,0 +1,121 @@
+"""The analysis of a project's files: blocks, scopes, comments, references."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import tree_sitter
+
+from caretbench.syntax.blocks import blocks_of
+from caretbench.syntax.comments import Comment, comments_in
+from caretbench.syntax.nesting import Nesting
+from caretbench.syntax.parser import parse
+from caretbench.syntax.project import Project
+from caretbench.syntax.references import Definitions, references_of
+from caretbench.syntax.resolving import resolve
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span
+from caretbench.syntax.walker import Walk
+
+
+def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
+    """Where a file does not fit the grammar, in the order of the text."""
+    found = []
+    waiting = [root] if root.has_error else []
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            found.append(ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)))
+        waiting.extend(child for child in node.children if child.has_error)
+    return tuple(sorted(found))
+
+
+class FileAnalysis:
+    """What one file holds. All sequences are in the order of the text."""
+
+    def __init__(
+        self,
+        source: SourceFile,
+        scopes: tuple[Scope, ...],
+        blocks: tuple[Block, ...],
+        comments: tuple[Comment, ...],
+        references: tuple[Reference, ...],
+        faults: tuple[ParseFault, ...],
+    ) -> None:
+        self.source = source
+        self.scopes = scopes
+        self.blocks = blocks
+        self.comments = comments
+        self.references = references
+        self.faults = faults
+
+    @cached_property
+    def _reference_starts(self) -> list[int]:
+        return [reference.span.start for reference in self.references]
+
+    @cached_property
+    def _scope_nesting(self) -> Nesting:
+        return Nesting([scope.span for scope in self.scopes])
+
+    def references_in(self, span: tuple[int, int]) -> tuple[Reference, ...]:
+        """The references inside a span."""
+        first = bisect.bisect_left(self._reference_starts, span[0])
+        last = bisect.bisect_left(self._reference_starts, span[1])
+        return self.references[first:last]
+
+    def blocks_in(self, span: tuple[int, int]) -> tuple[Block, ...]:
+        """The blocks inside a span."""
+        wanted = Span(*span)
+        return tuple(block for block in self.blocks if wanted.holds(block.span))
+
+    def blocks_around(self, span: tuple[int, int]) -> tuple[Block, ...]:
+        """The blocks that hold a span, outermost first."""
+        return tuple(block for block in self.blocks if block.span.holds(span))
+
+    def scopes_around(self, span: tuple[int, int]) -> tuple[Scope, ...]:
+        """The scopes that hold a span, the file's own first."""
+        return tuple(self.scopes[index] for index in self._scope_nesting.around(*span))[::-1]
+
+    def is_test(self, span: tuple[int, int]) -> bool:
+        """Whether a span lies in test code."""
+        return any(scope.is_test for scope in self.scopes_around(span))
+
+
+class Analysis:
+    """What the files of a project hold, by path."""
+
+    def __init__(self, files: Mapping[str, FileAnalysis]) -> None:
+        self.files = files
+
+    def __getitem__(self, path: str) -> FileAnalysis:
+        return self.files[path]
+
+
+def analyse(sources: Iterable[SourceFile]) -> Analysis:
+    """Analyse the files of one project together; files that do not parse report their faults and stay in.
+
+    Two files may not have the same path; files of several languages do not see each other's names, but for
+    JavaScript and TypeScript.
+    """
+    trees: dict[str, tree_sitter.Tree] = {}
+    walks: list[Walk] = []
+    for source in sources:
+        tree = trees[source.path] = parse(source.data, source.language)
+        walk = Walk(source, tree.root_node)
+        resolve(walk)
+        walks.append(walk)
+    project = Project(walks)
+    definitions = Definitions(project.walks)
+    files = {}
+    for walk in walks:
+        source, root = walk.source, trees[walk.source.path].root_node
+        scopes = tuple(Scope(names.kind, names.name, Span(names.start, names.end)) for names in walk.scopes)
+        blocks = blocks_of(root, source, Nesting([scope.span for scope in scopes]))
+        references = references_of(walk, project, definitions, blocks)
+        comments = tuple(comments_in(trees[source.path], source.language))
+        files[source.path] = FileAnalysis(
+            source, scopes, blocks, comments, references, parse_faults(root, source)
+        )
+    return Analysis(files)

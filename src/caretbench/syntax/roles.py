@@ -1,0 +1,63 @@
+"""What the nodes of a tree mean to the analysis, from the language's query file ``roles.scm``.
+
+A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
+it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import tree_sitter
+
+from caretbench.syntax.queries import captures
+
+IS: Final = frozenset(
+    {
+        "identifier", "self", "pattern", "member", "import",
+        "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
+        "global", "nonlocal", "skip",
+        "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
+        "scope.comprehension", "scope.block",
+    }
+)  # fmt: skip
+
+# In the order of precedence: where two patterns name one node, the later word wins.
+AS: Final = (
+    "value", "condition", "body", "elif", "else", "handler", "finally", "subject", "init", "update",
+    "object", "member", "import",
+    "target.write", "target.update", "target.local", "target.hoisted", "target.loop", "target.loop_write",
+    "target.comprehension", "target.parameter", "target.field", "target.delete",
+    "declare.function", "declare.method", "declare.class", "declare.interface", "declare.namespace",
+    "ignore",
+)  # fmt: skip
+
+MARKS: Final = frozenset(
+    {"outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base"}
+)
+
+
+class Roles:
+    """The roles of one tree's nodes, by node id."""
+
+    __slots__ = ("marks", "parts", "structure")
+
+    def __init__(self, root: tree_sitter.Node, language: str) -> None:
+        found = captures(root, language, "roles")
+        self.structure: dict[int, str] = {}
+        self.parts: dict[int, str] = {}
+        self.marks: dict[str, set[int]] = {mark: set() for mark in MARKS}
+        for name in sorted(found, key=_precedence):
+            family, _, word = name.partition(".")
+            nodes = found[name]
+            if family == "is":
+                self.structure.update((node.id, word) for node in nodes)
+            elif family == "as":
+                self.parts.update((node.id, word) for node in nodes)
+            else:
+                self.marks[word].update(node.id for node in nodes)
+
+
+def _precedence(capture: str) -> int:
+    family, _, word = capture.partition(".")
+    return AS.index(word) if family == "as" else 0

@@ -1,0 +1,106 @@
+"""A file as it stands on the disk: bytes, language, lines. Nothing is normalised."""
+
+from __future__ import annotations
+
+import bisect
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from caretbench.errors import DataError
+from caretbench.languages import languages
+from caretbench.syntax.types import Span
+
+_EXTRA_SUFFIXES = {
+    ".pyi": "python",
+    ".cxx": "cpp",
+    ".cc": "cpp",
+    ".c": "cpp",
+    ".h": "cpp",
+    ".hpp": "cpp",
+    ".hh": "cpp",
+    ".hxx": "cpp",
+    ".ipp": "cpp",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".jsx": "javascript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".tsx": "typescript",
+}
+
+
+def language_of(path: str) -> str | None:
+    """The language that a file's suffix stands for, or None."""
+    suffix = PurePosixPath(path).suffix.lower()
+    known = {entry.suffix: name for name, entry in languages().items()} | _EXTRA_SUFFIXES
+    return known.get(suffix)
+
+
+class SourceFile:
+    """A program's file: ``path`` (relative, with ``/``), ``language``, ``data`` (its exact bytes).
+
+    Raises:
+        DataError: the bytes are no UTF-8 text, or the suffix stands for no language.
+    """
+
+    __slots__ = ("__dict__", "data", "language", "path")
+
+    def __init__(self, path: str, data: bytes | str, language: str | None = None) -> None:
+        self.path = path
+        self.data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        named = language or language_of(path)
+        if named is None:
+            raise DataError(f"{path}: no language has the suffix {PurePosixPath(path).suffix!r}")
+        self.language = named
+        if b"\0" in self.data:
+            raise DataError(f"{path}: a binary file (or UTF-16 text), which is not analysed")
+        try:
+            self.data.decode("utf-8", "strict" if isinstance(data, bytes) else "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path}: byte {error.start} is not UTF-8; convert the file or leave it out"
+            ) from None
+
+    @classmethod
+    def read(cls, root: Path, path: str, language: str | None = None) -> SourceFile:
+        """The file at ``root / path``.
+
+        Raises:
+            OSError: it cannot be read.
+            DataError: it is no text of a known language.
+        """
+        return cls(path, (root / path).read_bytes(), language)
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The first byte of every line; CR, LF and CRLF all end a line, as an editor shows it."""
+        starts = [0]
+        data = self.data
+        position = 0
+        while (found := data.find(b"\n", position)) >= 0:
+            starts.append(found + 1)
+            position = found + 1
+        if b"\r" in data:
+            alone = [i + 1 for i, byte in enumerate(data) if byte == 13 and data[i + 1 : i + 2] != b"\n"]
+            starts = sorted({*starts, *alone})
+        return starts
+
+    def line_at(self, position: int) -> int:
+        """The line, from 1, that holds byte ``position``."""
+        return bisect.bisect_right(self.line_starts, position)
+
+    def lines_of(self, first: int, last: int) -> Span:
+        """The bytes of lines ``first`` to ``last`` (from 1, both included), line end included.
+
+        Raises:
+            ValueError: there are no such lines.
+        """
+        starts = self.line_starts
+        if not 1 <= first <= last <= len(starts):
+            raise ValueError(f"{self.path} has no lines {first} to {last}")
+        return Span(starts[first - 1], starts[last] if last < len(starts) else len(self.data))
+
+    def text(self, span: tuple[int, int] | None = None) -> str:
+        """The text of a span, or of the whole file."""
+        part = self.data if span is None else self.data[span[0] : span[1]]
+        return part.decode("utf-8", "surrogatepass")

@@ -1,0 +1,547 @@
+"""One walk over a tree, in the order of evaluation: scopes, names, and the flow between them.
+
+The walker knows the words of :mod:`caretbench.syntax.roles` and no grammar. Names are resolved after the
+walk, when every declaration is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, get_args
+
+import tree_sitter
+
+from caretbench.syntax.flow import Flow, Kill
+from caretbench.syntax.imports import bound_names
+from caretbench.syntax.roles import Roles
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.symbols import ImportTarget, Names, Site, Use
+from caretbench.syntax.traits import Traits, traits_of
+from caretbench.syntax.types import Binding, ScopeKind
+
+# Deeper than this, a tree is read as one flat row of names: only generated text nests so far.
+MOST_DEPTH = 300
+
+_TYPE_NAME: Final = re.compile(
+    r"^[\s:\"']*(?:(?:const|static|final)\s+)*(?:[\w$.]+(?:\.|::))?([\w$]+)(?:<.*>)?[\s&*?!\"']*$", re.DOTALL
+)
+_OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s*(?:None|null|undefined)$")
+_BODY_FIRST: Final = frozenset({"loop", "try", "switch", "branch"})
+_SCOPE_KINDS: Final = {f"scope.{kind}": kind for kind in get_args(ScopeKind)}
+_CLASSES: Final = frozenset({"class", "interface"})
+_DECLARED: Final[dict[str, Binding]] = {
+    "declare.function": "function",
+    "declare.method": "method",
+    "declare.class": "class",
+    "declare.interface": "interface",
+    "declare.namespace": "module",
+}
+_TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on the scope it lands in
+    "target.write": None,
+    "target.update": None,
+    "target.local": None,
+    "target.hoisted": None,
+    "target.loop": "loop_variable",
+    "target.loop_write": "loop_variable",
+    "target.comprehension": "comprehension",
+    "target.parameter": "parameter",
+    "target.field": "field",
+    "target.delete": None,
+}
+
+
+def type_name(text: str) -> str | None:
+    """The simple name of a type (``a.b.Shape<T>`` is ``Shape``); None where it is more than one name."""
+    text = text.strip().lstrip(":").strip()
+    if (optional := _OPTIONAL.match(text)) is not None:
+        text = optional[1] or optional[2]
+    found = _TYPE_NAME.match(text)
+    return found[1] if found else None
+
+
+class Walk:
+    """The names of one file: ``scopes``, ``uses``, ``sites`` (with the scope each was written in), ``flows``."""
+
+    def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
+        self.source = source
+        self.data = source.data
+        self.traits: Traits = traits_of(source.language)
+        roles = Roles(root, source.language)
+        self.structure = roles.structure
+        self.parts = roles.parts
+        self.marks = roles.marks
+        self.imported, self.wildcards = bound_names(root, source)
+        self.file = Names("file", "", 0, len(source.data), None)
+        self.scopes: list[Names] = [self.file]
+        self.uses: list[Use] = []
+        self.written: list[tuple[Site, Names, str, tuple[str, ...], ImportTarget | None]] = []
+        self.members: list[tuple[Site, Names, tuple[str, ...]]] = []
+        self.kills: list[Kill] = []
+        self.opened: dict[int, Names] = {}
+        self.flows: list[Flow] = [Flow()]
+        self.flow = self.flows[0]
+        self.scope = self.file
+        self._depth = 0
+        self._types: tuple[str, ...] = ()
+        self._outer_done: set[int] = set()
+        self._switches: list[tuple[int, int, list[int]]] = []
+        self.file.wildcards += self.wildcards
+        self._handlers: dict[str, Callable[[tree_sitter.Node], None]] = {
+            "identifier": self._identifier,
+            "self": self._skip,
+            "skip": self._skip,
+            "member": self._member,
+            "import": self._import,
+            "branch": self._branch,
+            "loop": self._loop,
+            "try": self._try,
+            "switch": self._switch,
+            "case": self._case,
+            "return": self._return,
+            "throw": self._throw,
+            "break": self._break,
+            "continue": self._continue,
+            "global": self._global,
+            "nonlocal": self._nonlocal,
+            "pattern": self._children,
+            **dict.fromkeys(_SCOPE_KINDS, self._scope),
+        }
+        for child in root.children:
+            self._visit(child)
+
+    # what is visited, and in which order
+
+    def _visit(self, node: tree_sitter.Node) -> None:
+        part = self.parts.get(node.id)
+        if part is not None:
+            if part in _TARGETS:
+                self._target(node, part)
+                return
+            if part in _DECLARED:
+                self._declare(node, part)
+                return
+            if part == "ignore":
+                return
+        if node.id in self._outer_done:
+            return
+        word = self.structure.get(node.id)
+        if word is not None:
+            if self._depth > MOST_DEPTH:
+                self._flat(node)
+                return
+            self._depth += 1
+            self._handlers[word](node)
+            self._depth -= 1
+        elif node.child_count:
+            if self._depth > MOST_DEPTH:
+                self._flat(node)
+                return
+            self._depth += 1
+            self._children(node)
+            self._depth -= 1
+
+    def _children(self, node: tree_sitter.Node) -> None:
+        """All children: what is written after what is read, what is deferred last."""
+        children = node.children
+        targets = []
+        deferred = []
+        types = self._types
+        for child in children:
+            part = self.parts.get(child.id)
+            if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
+                self._types = (*types, name)
+            if part is not None and (part in _TARGETS or part in _DECLARED):
+                targets.append(child)
+            elif child.id in self.marks["deferred"]:
+                deferred.append(child)
+            else:
+                if part == "value":
+                    self._note_constructed(child)
+                kept = self._types
+                if part == "value" or self.structure.get(child.id) == "pattern":
+                    self._types = ()
+                self._visit(child)
+                self._types = kept
+        for child in targets:
+            self._visit(child)
+        for child in deferred:
+            self._visit(child)
+        self._types = types
+
+    def _note_constructed(self, value: tree_sitter.Node) -> None:
+        """``x = C()`` and ``new C()`` say of what type x is."""
+        for child in value.children:
+            if child.id in self.marks["constructed"] and (name := type_name(self._text(child))) is not None:
+                self._types = (*self._types, name)
+
+    def _flat(self, node: tree_sitter.Node) -> None:
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if self.structure.get(current.id) == "identifier" and self.parts.get(current.id) != "ignore":
+                self._identifier(current)
+            waiting.extend(reversed(current.children))
+
+    def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
+        return [(self.parts.get(child.id, ""), child) for child in node.children]
+
+    def _text(self, node: tree_sitter.Node) -> str:
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+    def _skip(self, node: tree_sitter.Node) -> None:
+        """Nothing in here is a name."""
+
+    # names
+
+    def _use(self, node: tree_sitter.Node, path: tuple[Use | str, ...] = ()) -> Use:
+        use = Use(
+            self._text(node),
+            node.start_byte,
+            node.end_byte,
+            node.start_point.row,
+            self.scope,
+            self.flow,
+            path,
+        )
+        use.is_call = node.id in self.marks["called"]
+        self.uses.append(use)
+        return use
+
+    def _identifier(self, node: tree_sitter.Node) -> None:
+        if node.start_byte == node.end_byte:  # invented by the parser
+            return
+        self.flow.add(self._use(node))
+
+    def _member(self, node: tree_sitter.Node) -> None:
+        self._read_member(node)
+
+    def _read_member(self, node: tree_sitter.Node, *, written: str | None = None) -> tuple[Use | str, ...]:
+        """The names of ``a.b.c``; the first is a use of its own where it is a name."""
+        path: tuple[Use | str, ...] = ("",)
+        for part, child in self._parts(node):
+            if part == "object":
+                path = self._object(child)
+            elif part == "member":
+                if written is not None and path[0] == "self" and len(path) == 1:
+                    if written == "target.update":
+                        self._use(child, path)
+                    site = self._site(child, "field")
+                    self.members.append((site, self.scope, self._types))
+                else:
+                    self._use(child, path)
+                path = (*path, self._text(child))
+            else:
+                self._visit(child)
+        return path
+
+    def _object(self, node: tree_sitter.Node) -> tuple[Use | str, ...]:
+        word = self.structure.get(node.id)
+        if word == "member":
+            if self._depth > MOST_DEPTH:
+                self._flat(node)
+                return ("",)
+            self._depth += 1
+            path = self._read_member(node)
+            self._depth -= 1
+            return path
+        if word == "identifier" and node.id not in self._outer_done:
+            self._identifier(node)
+            return ("self",) if self._is_self(node) else (self.uses[-1],)
+        if word == "self":
+            return ("self",)
+        self._visit(node)
+        return ("",)
+
+    def _is_self(self, node: tree_sitter.Node) -> bool:
+        """Python's first parameter of a method, by its customary names."""
+        return self._text(node) in self.traits.self_names and self.scope.around(_CLASSES) is not None
+
+    def _site(self, node: tree_sitter.Node, binding: Binding) -> Site:
+        return Site(
+            self._text(node), node.start_byte, node.end_byte, node.start_point.row, binding, self.flow
+        )
+
+    def _declare(self, node: tree_sitter.Node, part: str) -> None:
+        self._define(node, part, _DECLARED[part])
+
+    def _define(
+        self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
+    ) -> None:
+        site = self._site(node, binding)
+        self.written.append((site, self.scope, part, self._types, target))
+        self.flow.add(site)
+
+    def _target(self, node: tree_sitter.Node, part: str) -> None:
+        """What is written to: names in patterns; of ``a[i]`` and ``a.b`` only parts are read."""
+        word = self.structure.get(node.id)
+        if word == "identifier":
+            if part in {"target.update", "target.delete"}:
+                self._identifier(node)
+            if part == "target.delete":
+                self.kills.append(kill := Kill(self.uses[-1]))
+                self.flow.add(kill)
+                return
+            self._define(node, part, _TARGETS[part] or "local")
+        elif word == "pattern" and self._depth <= MOST_DEPTH:
+            self._depth += 1
+            types, self._types = self._types, ()
+            for child in node.children:
+                if child.id not in self.parts:
+                    self._target(child, part)
+                else:
+                    self._visit(child)
+            self._types = types
+            self._depth -= 1
+        elif word == "member":
+            self._read_member(node, written=part)
+        elif word is not None:
+            self._handlers[word](node)
+        else:
+            self._children(node)
+
+    def _import(self, node: tree_sitter.Node) -> None:
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if (target := self.imported.get(current.id)) is not None:
+                self._define(current, "target.write", "module", target)
+            waiting.extend(reversed(current.children))
+
+    def _global(self, node: tree_sitter.Node) -> None:
+        self.scope.globals.update(self._text(child) for child in node.named_children)
+
+    def _nonlocal(self, node: tree_sitter.Node) -> None:
+        self.scope.nonlocals.update(self._text(child) for child in node.named_children)
+
+    # scopes
+
+    def _scope(self, node: tree_sitter.Node) -> None:
+        kind = self._kind(node)
+        is_function = kind in {"function", "method", "lambda"}
+        name = ""
+        for part, child in self._parts(node):
+            if part in _DECLARED:
+                name = self._text(child)
+        inner = Names(kind, name, node.start_byte, node.end_byte, self.scope)
+        self._header(node, inner)
+        outer = self.scope
+        flow = self.flow
+        inner.index = len(self.scopes)
+        self.scopes.append(inner)
+        types, self._types = self._types, ()
+        if is_function:
+            self.flows.append(Flow())
+            self.flow = self.flows[-1]
+        self.scope = inner
+        self._children_but_names(node)
+        self.scope = outer
+        self.flow = flow
+        self._types = types
+        for part, child in self._parts(node):
+            if part in _DECLARED:
+                self.opened[child.start_byte] = inner
+                self._visit(child)
+
+    def _kind(self, node: tree_sitter.Node) -> ScopeKind:
+        kind = _SCOPE_KINDS[self.structure[node.id]]
+        return "method" if kind == "function" and self.scope.kind in _CLASSES else kind
+
+    def _header(self, node: tree_sitter.Node, inner: Names) -> None:
+        """What a scope's header says is read outside of it: defaults, annotations, bases."""
+        waiting = list(reversed(node.children))
+        while waiting:
+            child = waiting.pop()
+            if child.id in self.marks["base"]:
+                inner.bases.append(self._text(child).rpartition(".")[2])
+            if child.id in self.marks["outer"]:
+                self._bases_in(child, inner)
+                self._visit(child)
+                self._outer_done.add(child.id)
+            elif child.start_byte < node.end_byte and self.structure.get(child.id, "").startswith("scope."):
+                continue
+            elif self.parts.get(child.id) != "body":
+                waiting.extend(reversed(child.children))
+
+    def _bases_in(self, node: tree_sitter.Node, inner: Names) -> None:
+        waiting = list(node.children)
+        while waiting:
+            child = waiting.pop()
+            if child.id in self.marks["base"]:
+                inner.bases.append(self._text(child).rpartition(".")[2])
+            waiting.extend(child.children)
+
+    def _children_but_names(self, node: tree_sitter.Node) -> None:
+        deferred = []
+        for part, child in self._parts(node):
+            if child.id in self.marks["deferred"]:
+                deferred.append(child)
+            elif part not in _DECLARED:
+                self._visit(child)
+        for child in deferred:
+            self._visit(child)
+
+    # the flow
+
+    def _branch(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        ends: list[int] = []
+        self._branches(node, ends)
+        flow.go(flow.block(*ends, flow.current))
+
+    def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
+        """Condition and bodies; on return the current block is where no branch has been taken."""
+        flow = self.flow
+        for part, child in self._parts(node):
+            if part in {"body", "else"}:
+                untaken = flow.current
+                flow.go(flow.block(untaken))
+                self._visit(child)
+                ends.append(flow.current)
+                flow.go(flow.block() if part == "else" else flow.block(untaken))
+            elif part == "elif":
+                self._branches(child, ends)
+            else:
+                self._visit(child)
+
+    def _loop(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        parts = self._parts(node)
+        late = {"condition", "update", "body", "else", "target.loop", "target.loop_write", "target.local"}
+        types = self._types
+        for part, child in parts:
+            if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
+                self._types = (name,)
+            if part not in late:
+                self._visit(child)
+        head = flow.block(flow.current)
+        after = flow.block()
+        step = flow.block()
+        flow.link(step, head)
+        flow.go(head)
+        conditions = [child for part, child in parts if part == "condition"]
+        is_post = node.id in self.marks["post"]
+        targets = [child for part, child in parts if part.startswith("target.")]
+        if not is_post:
+            for child in conditions:
+                self._visit(child)
+        endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
+        leaving = [] if endless else [flow.current]
+        flow.go(flow.block(flow.current))
+        for child in targets:
+            self._visit(child)
+        self._types = types
+        flow.breaks.append(after)
+        flow.continues.append(step)
+        for part, child in parts:
+            if part == "body":
+                self._visit(child)
+        flow.link(flow.current, step)
+        flow.go(step)
+        flow.breaks.pop()
+        flow.continues.pop()
+        for part, child in parts:
+            if part == "update" or (part == "condition" and is_post):
+                self._visit(child)
+        if flow.current != step:
+            flow.link(flow.current, head)
+        if is_post:
+            leaving = [flow.current]
+        flow.go(flow.block(*leaving))
+        for part, child in parts:
+            if part == "else":
+                self._visit(child)
+        flow.link(flow.current, after)
+        flow.go(after)
+
+    def _try(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        parts = self._parts(node)
+        handlers = [child for part, child in parts if part == "handler"]
+        finals = [child for part, child in parts if part == "finally"]
+        for part, child in parts:
+            if part == "init":
+                self._visit(child)
+        last = flow.block()
+        if finals:
+            flow.finals.append(last)
+            flow.guard(last)
+        caught = flow.block()
+        if handlers:
+            flow.guard(caught)
+        for part, child in parts:
+            if part == "body":
+                self._visit(child)
+        if handlers:
+            end = flow.current
+            flow.unguard()
+            flow.go(flow.block(end))
+        for part, child in parts:
+            if part == "else":
+                self._visit(child)
+        ends = [flow.current]
+        for handler in handlers:
+            flow.go(flow.block(caught))
+            self._visit(handler)
+            ends.append(flow.current)
+        flow.go(flow.block(*ends))
+        if finals:
+            flow.unguard()
+            flow.finals.pop()
+            flow.link(flow.current, last)
+            flow.go(last)
+            for final in finals:
+                self._visit(final)
+
+    def _switch(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        for part, child in self._parts(node):
+            if part == "subject":
+                self._visit(child)
+        head = flow.current
+        after = flow.block()
+        flow.breaks.append(after)
+        self._switches.append((head, after, []))
+        flow.go(flow.block())
+        for part, child in self._parts(node):
+            if part != "subject":
+                self._visit(child)
+        _, _, defaults = self._switches.pop()
+        flow.link(flow.current, after)
+        if not defaults:
+            flow.link(head, after)
+        flow.breaks.pop()
+        flow.go(after)
+
+    def _case(self, node: tree_sitter.Node) -> None:
+        if not self._switches:  # only in text that does not parse
+            self._children(node)
+            return
+        flow = self.flow
+        head, after, defaults = self._switches[-1]
+        falls = node.id in self.marks["falls"]
+        flow.go(flow.block(head, flow.current) if falls else flow.block(head))
+        if node.id in self.marks["default"]:
+            defaults.append(node.start_byte)
+        self._children(node)
+        if not falls:
+            flow.jump([after])
+
+    def _return(self, node: tree_sitter.Node) -> None:
+        self._children(node)
+        self.flow.jump(self.flow.finals[-1:])
+
+    def _throw(self, node: tree_sitter.Node) -> None:
+        self._children(node)
+        self.flow.throw()
+
+    def _break(self, node: tree_sitter.Node) -> None:
+        self._leave(node, self.flow.breaks)
+
+    def _continue(self, node: tree_sitter.Node) -> None:
+        self._leave(node, self.flow.continues)
+
+    def _leave(self, node: tree_sitter.Node, targets: list[int]) -> None:
+        """A jump with a label may lead to any construct around it."""
+        labelled = any(child.is_named for child in node.children)
+        self.flow.jump([*(targets if labelled else targets[-1:]), *self.flow.finals[-1:]])
