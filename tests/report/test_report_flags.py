@@ -118,8 +118,8 @@ def test_it_shows_in_every_form() -> None:
     [read] = [entry for entry in json.loads(to_json(summary))["flagged"] if entry["model"] == "cheat"]
     assert (read["flagged_passes"], read["pass_at_1_without"]["value"]) == (4, 0.25)
     lines = to_csv(summary).splitlines()
-    assert "devbench,small,cheat,none,raw,default,flagged,,,,flagged_passes,4,,,,,," in lines
-    assert "devbench,small,cheat,none,raw,default,flagged,,,,tamper:early_exit passes,3,,,,,," in lines
+    assert "devbench,small,cheat,none,raw,default,flagged,,,,flagged_passes,4,,,,,,," in lines
+    assert "devbench,small,cheat,none,raw,default,flagged,,,,tamper:early_exit passes,3,,,,,,," in lines
     assert any(",cheat,none,raw,default,flagged,,,,pass@1 without flagged,0.25," in line for line in lines)
     assert Summary.model_validate_json(to_json(summary)) == summary
 

@@ -62,10 +62,20 @@ def summarised(run: Run) -> Summary:
     from caretbench.report.judgements import run_sections
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
+    from caretbench.suites import suite, suite_names
+    from caretbench.suites.base import ORDINARY, stratification_of
 
+    name = str(run.manifest.get("suite"))
+    stratification = stratification_of(suite(name)) if name in suite_names() else ORDINARY
     usage = model_usage(run.completions, run.missing)
     return summarise(
-        run.frame, run.problems, run.manifest, run=run.name, usage=usage, judged=run_sections(run)
+        run.frame,
+        run.problems,
+        run.manifest,
+        run=run.name,
+        usage=usage,
+        judged=run_sections(run),
+        stratification=stratification,
     )
 
 

@@ -11,7 +11,7 @@ import altair as alt
 
 from caretbench.metrics.correlation import pearson
 from caretbench.report.summary import Cell, Column
-from caretbench.report.tables import pass_columns, shown_label, shown_name
+from caretbench.report.tables import ordered_names, pass_columns, shown_label, shown_name
 
 Spec = dict[str, Any]
 
@@ -89,7 +89,7 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
     ]  # fmt: skip
     if not rows:
         return None
-    labels = sorted({str(row["label"]) for row in rows}, key=str.lower)
+    labels = ordered_names(judged, stratum)
     base = chart_of(rows).encode(
         y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
         yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),

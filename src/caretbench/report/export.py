@@ -33,6 +33,7 @@ CSV_FIELDS = (
     "method",
     "grader",
     "note",
+    "labels",
 )
 
 
@@ -53,7 +54,7 @@ def to_csv(summary: Summary) -> str:
                 writer.writerow(
                     {"suite": summary.suite, "run": summary.run, "scope": scope, "metric": metric}
                     | common
-                    | dict(cell.labels)
+                    | _labels(cell)
                     | estimate.model_dump(include={"value", "low", "high", "problems", "method"})
                 )
         if column.coverage is not None:
@@ -137,6 +138,13 @@ def _scopes(column: Column) -> Iterator[tuple[str, Cell]]:
     for stratum, cells in column.strata.items():
         for cell in cells:
             yield stratum, cell
+
+
+def _labels(cell: Cell) -> dict[str, str]:
+    """The labels that have columns of their own, and the others as ``name=value; name=value``."""
+    own = {name: value for name, value in cell.labels.items() if name in CSV_FIELDS}
+    further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
+    return own | ({"labels": "; ".join(further)} if further else {})
 
 
 def _estimates(cell: Cell) -> Iterator[tuple[str, Estimate]]:

@@ -18,7 +18,7 @@ import polars as pl
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.missing import missing_judgements
 from caretbench.judging.ratings import HumanRating, ratings
-from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score
+from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score, TestsCheck
 from caretbench.runs import RunFolder
 from caretbench.suites.baselines import BASELINES as BASELINE_WRITERS
 
@@ -152,7 +152,7 @@ def build_frame(
     executed: set[str] = set()
     for problem in problems:
         lines[problem.id] = _problem_columns(problem, verdicts or {})
-        if any(isinstance(check, ProgramCheck) for check in problem.checks):
+        if any(isinstance(check, ProgramCheck | TestsCheck) for check in problem.checks):
             executed.add(problem.id)
     grouped: dict[tuple[object, ...], list[Score]] = defaultdict(list)
     for score in scores:

@@ -27,8 +27,6 @@ from caretbench.report.usage_tables import usage_tables
 HEAT_MAPS = 12
 """At most so many heat maps: one a model, best first."""
 
-STRATUM_CHARTS = ("language", "category", "mode")
-
 
 def render_html(
     summary: Summary,
@@ -120,15 +118,16 @@ def _group(
             specs[identity] = spec
             drawn.append({"id": identity, "title": title, "text": str(spec["description"])})
 
-    for stratum in STRATUM_CHARTS:
-        draw(stratum, f"pass@1 by {stratum}", charts.rates_by(columns, stratum))
+    for stratum in tables.strata_names(columns):
+        draw(stratum, f"pass@1 by {stratum.replace('_', ' ')}", charts.rates_by(columns, stratum))
     draw("status", "How completions ended", charts.status_shares(columns))
     best = sorted(tables.pass_columns(columns), key=lambda column: -column.overall.pass_at[1].value)
     for place, column in enumerate([column for column in best if not column.baseline][:HEAT_MAPS]):
         title = f"{column.title}: pass@1 by language and category"
         draw(f"heat-{place}", title, charts.heat_map(column))
     draw("similarity", "Similarity against pass rate", charts.similarity_against_passing(columns))
-    detail = [tables.stratum_table(columns, name) for name in (*STRATUM_CHARTS, "language / category")]
+    names = (*tables.strata_names(columns), *tables.strata_names(columns, crossed=True))
+    detail = [tables.stratum_table(columns, name) for name in names]
     judged = tables.pass_columns(columns)
     return {
         "id": f"group-{number}",

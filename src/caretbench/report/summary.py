@@ -28,7 +28,9 @@ from caretbench.report.flags import Flagged, flagged_passes
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
+from caretbench.report.strata import Stratum, strata_of
 from caretbench.report.usage import ModelUsage
+from caretbench.suites.base import ORDINARY, Stratification
 
 STRATUM_RESAMPLES = 2000
 """Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
@@ -36,13 +38,13 @@ STRATUM_RESAMPLES = 2000
 COVERAGE_WANTED = 0.98
 """Below this share of verdicts a run has failed (docs/verbs.md)."""
 
-STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("mode",), ("language", "category"))
-
 
 class Cell(Reported):
     """The numbers of one part of the problems: all of them, a language, a category in a language, ..."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
+    order: tuple[int, ...] = ()
+    """Its place among the cells of its stratum, where their names alone do not tell."""
     problems: int
     left_out: int
     pass_at: Mapping[int, Estimate]
@@ -72,6 +74,8 @@ class Column(Reported):
     coverage: float | None
     overall: Cell
     strata: Mapping[str, tuple[Cell, ...]]
+    strata_notes: Mapping[str, str] = Field(default_factory=dict)
+    """How numbers were cut, and which parts overlap, by stratum."""
     valid: Cell | None = None
     net_of_empty: Cell | None = None
     passed_by_empty: int = 0
@@ -114,6 +118,7 @@ def summarise(
     usage: Sequence[ModelUsage] = (),
     judged: Sequence[Judged] = (),
     discordant_limit: int = 40,
+    stratification: Stratification = ORDINARY,
 ) -> Summary:
     """Summarise a run.
 
@@ -125,14 +130,19 @@ def summarise(
         usage: What the answers took (:func:`caretbench.report.usage.model_usage`).
         judged: What the judges said (:func:`caretbench.report.judgements.judged_sections`).
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
+        stratification: By which labels, and by which of them at once.
 
     Returns:
         One column per model, parameters, policy and profile: models first, then baselines.
     """
     seed = int(manifest.get("seed") or 0)
     left_out = find_left_out(frame, problems, manifest)
+    strata = {
+        profile: strata_of(problems, profile, stratification)
+        for profile in frame["profile"].unique().to_list()
+    }
     columns = tuple(
-        _column(group, frame, problems, left_out, seed)
+        _column(group, frame, problems, left_out, seed, strata[str(group["profile"][0])])
         for group in sorted(frame.partition_by(*GROUP), key=_group_order)
     )
     cases = discordant_cases(frame.filter(~pl.col("model").is_in(BASELINES)), discordant_limit)
@@ -175,6 +185,7 @@ def _column(
     problems: Sequence[Problem],
     left_out: Sequence[LeftOut],
     seed: int,
+    strata: Sequence[Stratum],
 ) -> Column:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
     excluded = {problem for entry in left_out if entry.profile == profile for problem in entry.problems}
@@ -202,7 +213,8 @@ def _column(
         expected=expected,
         coverage=verdicts / expected if expected and group["counted"].count() else None,
         overall=overall,
-        strata=dict(_strata(table, known, profile, seed)),
+        strata=dict(_strata(table, known, profile, seed, strata)),
+        strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
         valid=_cell({}, believed, known, profile, seed) if has_verdicts else None,
         net_of_empty=_cell({}, net, known, profile, seed) if _has_baseline(frame, "empty", profile) else None,
         passed_by_empty=len(empty - excluded),
@@ -234,17 +246,22 @@ def _title(model: str, parameters: str, frame: pl.DataFrame) -> str:
 
 
 def _strata(
-    table: pl.DataFrame, known: tuple[SimilarityColumn, ...], profile: str, seed: int
+    table: pl.DataFrame,
+    known: tuple[SimilarityColumn, ...],
+    profile: str,
+    seed: int,
+    strata: Sequence[Stratum],
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    for names in STRATA:
-        labelled = table.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in names))
-        if labelled.is_empty() or (len(names) == 1 and labelled[names[0]].n_unique() < 1):
-            continue
+    there = set(table["problem_id"])
+    for stratum in strata:
         cells = [
-            _cell({name: str(part[name][0]) for name in names}, part, known, profile, seed)
-            for part in labelled.partition_by(*names, maintain_order=False)
-        ]
-        yield " / ".join(names), tuple(sorted(cells, key=lambda cell: tuple(cell.labels.values())))
+            _cell(part.labels, table.filter(pl.col("problem_id").is_in(list(held))), known, profile, seed)
+            .model_copy(update={"order": part.order})
+            for part in stratum.parts
+            if (held := part.problems & there)
+        ]  # fmt: skip
+        if cells:
+            yield stratum.name, tuple(cells)
 
 
 def _cell(

@@ -177,9 +177,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> Table | None:
     """
     judged = pass_columns(columns)
     judged = tuple(column for column in judged if not column.baseline) or judged
-    names = sorted(
-        {shown_name(cell) for column in judged for cell in column.strata.get(stratum, ())}, key=str.lower
-    )
+    names = ordered_names(judged, stratum)
     if not names:
         return None
     by_name = [{shown_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
@@ -194,9 +192,23 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> Table | None:
         )
         for name in names
     )
-    heads = (stratum.capitalize(), "Problems", *(column.title for column in judged))
-    title = f"pass@1 by {stratum}"
-    return Table(title=title, heads=heads, numeric=(False, *[True] * (len(heads) - 1)), rows=rows)
+    heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
+    title = f"pass@1 by {stratum.replace('_', ' ')}"
+    caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
+    numeric = (False, *[True] * (len(heads) - 1))
+    return Table(title=title, heads=heads, numeric=numeric, rows=rows, caption=caption)
+
+
+def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:
+    """The strata by one label, or (``crossed``) those by several, in their order."""
+    names = dict.fromkeys(name for column in columns for name in column.strata)
+    return tuple(name for name in names if (" / " in name) is crossed)
+
+
+def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
+    """The names of a stratum's cells, as they are read: short before long, words by the alphabet."""
+    places = {shown_name(cell): cell.order for column in columns for cell in column.strata.get(stratum, ())}
+    return sorted(places, key=lambda name: (places[name], name.lower()))
 
 
 def status_table(columns: Sequence[Column]) -> Table | None:

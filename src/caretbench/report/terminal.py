@@ -27,7 +27,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
         part = [tables.headline(judged)] if judged else []
         part += [
             table
-            for name in ("language", "category", "mode")
+            for name in tables.strata_names(columns)
             if (table := tables.stratum_table(columns, name)) is not None
         ]
         rest = (tables.similarity_table(columns), tables.status_table(columns))

@@ -1,0 +1,139 @@
+"""Into which parts a run's problems fall: by single labels, by several at once, by numbers that are cut here.
+
+Problems keep raw numbers. They are cut when they are summarised: at the paper's bounds under the ``paper`` profile, at
+the terciles of the run's problems within each language under ``default``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from caretbench.languages import languages
+from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
+from caretbench.problem import Caret, Problem
+from caretbench.suites.base import Stratification
+
+EVERY_LANGUAGE = "*"
+
+Value = tuple[int, str]
+"""A label's value with its place among the others: parts of numbers have an order, words have none."""
+
+_NAMES: Mapping[int, tuple[Value, ...]] = {
+    1: ((0, "all"),),
+    2: ((0, "short"), (2, "long")),
+    3: ((0, "short"), (1, "medium"), (2, "long")),
+}
+
+
+class Part(NamedTuple):
+    """The problems that share these labels; ``order`` is their place in a table."""
+
+    labels: Mapping[str, str]
+    order: tuple[int, ...]
+    problems: frozenset[str]
+
+
+class Stratum(NamedTuple):
+    """The parts by one label or several; ``note`` says how numbers were cut, and whether parts overlap."""
+
+    name: str
+    parts: tuple[Part, ...]
+    note: str = ""
+
+
+def strata_of(
+    problems: Sequence[Problem], profile: str, stratification: Stratification
+) -> tuple[Stratum, ...]:
+    """The strata of a run's problems, without those whose labels no problem has."""
+    wanted = [*((name,) for name in stratification.labels), *stratification.crossed]
+    values: dict[str, Mapping[str, tuple[Value, ...]]] = {}
+    notes: dict[str, str] = {}
+    for name in dict.fromkeys(name for names in wanted for name in names):
+        values[name], notes[name] = _values(name, problems, profile, stratification)
+    found = []
+    for names in wanted:
+        parts = tuple(_parts(names, problems, values))
+        if parts:
+            note = " ".join(notes[name] for name in names if notes[name])
+            found.append(Stratum(" / ".join(names), parts, note))
+    return tuple(found)
+
+
+def _parts(
+    names: tuple[str, ...], problems: Sequence[Problem], values: Mapping[str, Mapping[str, tuple[Value, ...]]]
+) -> Iterator[Part]:
+    held: dict[tuple[Value, ...], set[str]] = defaultdict(set)
+    for problem in problems:
+        for combination in product(*(values[name].get(problem.id, ()) for name in names)):
+            held[combination].add(problem.id)
+    for combination, ids in sorted(held.items()):
+        labels = dict(zip(names, (text for _, text in combination), strict=True))
+        yield Part(labels, tuple(place for place, _ in combination), frozenset(ids))
+
+
+def _values(
+    name: str, problems: Sequence[Problem], profile: str, stratification: Stratification
+) -> tuple[Mapping[str, tuple[Value, ...]], str]:
+    """The values of one label by problem, and what a reader must know of them."""
+    words: dict[str, tuple[Value, ...]] = {}
+    numbers: dict[str, tuple[str, float]] = {}
+    several = False
+    for problem in problems:
+        label = problem.labels.get(name, _language(problem) if name == "language" else None)
+        if isinstance(label, str):
+            words[problem.id] = ((0, label),)
+        elif isinstance(label, list):
+            words[problem.id] = tuple((0, entry) for entry in dict.fromkeys(label))
+            several = several or len(label) > 1
+        elif label is not None:
+            numbers[problem.id] = (_language(problem) or EVERY_LANGUAGE, label)
+    if not numbers:
+        return words, f"A problem may count in several parts of {name.replace('_', ' ')}." if several else ""
+    preset = stratification.bounds.get(name, {}) if profile == "paper" else {}
+    bounds = _bounds(numbers, preset)
+    cut = {
+        identity: (_part(bin_of(number, bounds[tongue]), bounds[tongue]),)
+        for identity, (tongue, number) in numbers.items()
+    }
+    return cut, _cuts(name, bounds, "the paper's bounds" if preset else "terciles of these problems")
+
+
+def _bounds(
+    numbers: Mapping[str, tuple[str, float]], preset: Mapping[str, tuple[float, ...]]
+) -> Mapping[str, tuple[float, ...]]:
+    """Where each language's numbers are cut; one that the preset does not know is cut at its own terciles."""
+    by_language: dict[str, list[float]] = defaultdict(list)
+    for tongue, number in numbers.values():
+        by_language[tongue].append(number)
+    given = preset.get(EVERY_LANGUAGE)
+    return {
+        tongue: preset[tongue] if tongue in preset else given or quantile_bounds(values)
+        for tongue, values in sorted(by_language.items())
+    }
+
+
+def _part(place: int, bounds: Sequence[float]) -> Value:
+    """A part's name and place: ``long`` is one part, also where languages are cut into different numbers of them."""
+    names = _NAMES.get(len(bounds) + 1)
+    return names[place] if names else (place, f"part {place + 1}")
+
+
+def _cuts(name: str, bounds: Mapping[str, tuple[float, ...]], source: str) -> str:
+    by_cut: dict[tuple[float, ...], list[str]] = defaultdict(list)
+    for tongue, cut in bounds.items():
+        by_cut[cut].append(languages()[tongue].title if tongue in languages() else "")
+    texts = [
+        f"{', '.join(filter(None, tongues))} {', '.join(bin_title(place, cut) for place in range(len(cut) + 1))}"
+        for cut, tongues in by_cut.items()
+    ]
+    return f"{name.replace('_', ' ').capitalize()} ({source}): {'; '.join(text.strip() for text in texts)}."
+
+
+def _language(problem: Problem) -> str | None:
+    label = problem.labels.get("language")
+    if isinstance(label, str):
+        return label
+    return problem.shown.language if isinstance(problem.shown, Caret) else None
