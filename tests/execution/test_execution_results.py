@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.results import TestOutcome, parse_junit
+from caretbench.execution.results import TestCounts, TestOutcome, parse_go_events, parse_junit, parse_report
 
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="outer"><properties><property name="testcase" value="x"/></properties>
@@ -66,3 +66,66 @@ def test_any_bytes_give_tests_or_a_complaint(data: bytes) -> None:
         except DataError:
             continue
         assert all(test.outcome == "passed" for test in found)
+
+
+def test_a_report_may_stand_in_a_name_space_and_say_more_in_attributes() -> None:
+    data = (
+        b'<t:testsuites xmlns:t="urn:x"><t:testsuite><t:testcase name="a"><t:failure>no</t:failure></t:testcase>'
+        b'<t:testcase name="b" status="run"/><t:testcase name="c" status="notrun"/><t:testcase name="d" status="fail"/>'
+        b'<t:testcase name="e" status="disabled"><t:skipped/></t:testcase></t:testsuite></t:testsuites>'
+    )
+    outcomes = [(test.name, test.outcome) for test in parse_report(data)]
+    assert outcomes == [("a", "failed"), ("b", "passed"), ("c", "skipped"), ("d", "failed"), ("e", "skipped")]
+
+
+def test_tests_are_counted_and_found_by_name() -> None:
+    tests = [
+        *parse_junit(REPORT),
+        TestOutcome(name="a.B::one", outcome="failed"),
+        TestOutcome(name="z", outcome="passed"),
+    ]
+    counts = TestCounts.of(tests)
+    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.ran) == (2, 2, 2, 1, 6)
+    assert counts.names("failed") == ("a.B::one", "a.B::two")
+    assert counts.names("passed") == ("z",)
+    assert counts.cases["a.B::one"].outcome == "failed"
+    assert TestCounts.of(()) == TestCounts()
+
+
+EVENTS = b"""go: downloading nothing
+{"Action":"run","Package":"shop","Test":"TestSum"}
+{"Action":"output","Package":"shop","Test":"TestSum","Output":"    shop_test.go:5: 3 != 6\\n"}
+{"Action":"fail","Package":"shop","Test":"TestSum","Elapsed":0.5}
+{"Action":"run","Package":"shop","Test":"TestSum/inner"}
+{"Action":"pass","Package":"shop","Test":"TestSum/inner","Elapsed":0}
+{"Action":"skip","Package":"shop","Test":"TestLater","Elapsed":0}
+{"Action":"output","Package":"shop","Output":"FAIL\\n"}
+{"Action":"fail","Package":"shop","Elapsed":0.7}
+{"Action":"output","Package":"till","Output":"till.go:3: \\ud800 undefined: x\\n"}
+{"Action":"fail","Package":"till","Elapsed":0}
+{"Action":"pass","Package":"other","Elapsed":0}
+{"Action":["pass"],"Test":7}
+{broken
+"""
+
+
+def test_the_events_of_go_are_read() -> None:
+    assert parse_report(b"\n" + EVENTS[EVENTS.index(b"{") :]) == [
+        TestOutcome(
+            name="shop::TestSum", outcome="failed", seconds=0.5, message="    shop_test.go:5: 3 != 6\n"
+        ),
+        TestOutcome(name="shop::TestSum/inner", outcome="passed"),
+        TestOutcome(name="shop::TestLater", outcome="skipped"),
+        TestOutcome(name="till", outcome="error", message="till.go:3: ? undefined: x\n"),
+    ]
+    assert parse_go_events(EVENTS) == parse_report(EVENTS[EVENTS.index(b"{") :])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_events_or_a_complaint(data: bytes) -> None:
+    for text in (b"{" + data, EVENTS + data):
+        try:
+            parse_report(text)
+            parse_go_events(text)
+        except DataError:
+            continue

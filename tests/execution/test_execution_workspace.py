@@ -239,16 +239,6 @@ def test_standard_input_directory_and_environment(spaces: Workspaces, project: S
     assert result.stdout.text == "typed\n/tmp/work/data\nblue\none\ntwo\n"
 
 
-def test_results_come_in_the_order_of_the_requests(overlay: Workspaces, project: Snapshot) -> None:
-    requests = [
-        WorkspaceRequest(id=str(number), snapshot=project.id, command=("/bin/sh", "-c", f"exit {number % 2}"))
-        for number in range(6)
-    ]
-    results = list(overlay.submit(requests, at_a_time=3))
-    assert [result.id for result in results] == list("012345")
-    assert [result.status for result in results] == [Status.PASSED, Status.FAILED] * 3
-
-
 # --- a project for each run -----------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What test runners write: JUnit XML, read as hostile text.
+"""What test runners write: JUnit XML, or the events of ``go test -json``, read as hostile text.
 
 Tests and the code they test share processes, so a report is what the program says, and counts only beside the exit
 status. Nothing in it is expanded or followed: a document type, which entities need, is refused.
@@ -6,8 +6,10 @@ status. Nothing in it is expanded or followed: a document type, which entities n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 from xml.parsers import expat
 
 from caretbench.errors import DataError
@@ -17,9 +19,15 @@ MOST_BYTES = 16 << 20
 MOST_TESTS = 100_000
 DEEPEST = 64
 _MESSAGE_CHARACTERS = 2_000
+_LONGEST_LINE = 1 << 20
 
 _Outcome = Literal["passed", "failed", "error", "skipped"]
 _OUTCOMES: Mapping[str, _Outcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+_SAID: Mapping[str, _Outcome] = {
+    "notrun": "skipped", "disabled": "skipped", "skipped": "skipped", "fail": "failed", "failed": "failed",
+    "error": "error",
+}  # fmt: skip
+"""What some runners (CTest, GoogleTest) say in an attribute of a test, whether or not they say it in an element."""
 _WEIGHT: Mapping[_Outcome, int] = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 
 
@@ -32,6 +40,46 @@ class TestOutcome(Frozen):
     outcome: _Outcome
     seconds: float = 0.0
     message: str = ""
+
+
+class TestCounts(Frozen):
+    """How many tests ended how, and all of them by name."""
+
+    __test__ = False  # not a test itself
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    cases: Mapping[str, TestOutcome] = {}
+    """By name; where a name stands several times, what ended worst."""
+
+    @classmethod
+    def of(cls, tests: Iterable[TestOutcome]) -> TestCounts:
+        """The counts of these tests; tests of one name are counted each."""
+        found = Counter[str]()
+        cases: dict[str, TestOutcome] = {}
+        for test in tests:
+            found[test.outcome] += 1
+            known = cases.get(test.name)
+            if known is None or _WEIGHT[test.outcome] > _WEIGHT[known.outcome]:
+                cases[test.name] = test
+        return cls(
+            passed=found["passed"],
+            failed=found["failed"],
+            errors=found["error"],
+            skipped=found["skipped"],
+            cases=cases,
+        )
+
+    @property
+    def ran(self) -> int:
+        """Tests that were not skipped."""
+        return self.passed + self.failed + self.errors
+
+    def names(self, outcome: _Outcome) -> tuple[str, ...]:
+        """The names of the tests that ended so, sorted."""
+        return tuple(sorted(name for name, test in self.cases.items() if test.outcome == outcome))
 
 
 class _Reader:
@@ -52,6 +100,7 @@ class _Reader:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        tag = tag.rpartition("}")[2].rpartition(":")[2]  # some reports stand in a name space
         if self._depth > DEEPEST:
             raise DataError(f"it nests deeper than {DEEPEST}")
         if tag in ("testsuite", "testsuites"):
@@ -59,7 +108,8 @@ class _Reader:
         elif tag == "testcase" and self._case is None:
             if len(self.found) >= MOST_TESTS:
                 raise DataError(f"it holds more than {MOST_TESTS} tests")
-            self._case, self._outcome, self._message = attributes, "passed", ""
+            self._case, self._message = attributes, ""
+            self._outcome = _SAID.get(attributes.get("status", "").lower(), "passed")
         elif self._case is not None and tag in _OUTCOMES:
             outcome = _OUTCOMES[tag]
             if _WEIGHT[outcome] > _WEIGHT[self._outcome]:
@@ -73,6 +123,7 @@ class _Reader:
 
     def end(self, tag: str) -> None:
         self._depth -= 1
+        tag = tag.rpartition("}")[2].rpartition(":")[2]
         if tag in _OUTCOMES and self._text is not None:
             detail = "".join(self._text).strip()
             if detail and detail not in self._message:
@@ -121,3 +172,74 @@ def parse_junit(data: bytes) -> list[TestOutcome]:
     if not reader.suites:
         raise DataError("not a JUnit report: it has no test suite")
     return reader.found
+
+
+_GO: Mapping[str, _Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+def parse_go_events(data: bytes) -> list[TestOutcome]:
+    """The tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the last of what each said.
+
+    A package that fails without a failed test (it does not build, say) counts as an error of its own name. Lines that
+    are no JSON are passed over: compilers and programs write between.
+
+    Raises:
+        DataError: it is larger than 16 MB, holds no event, or more than 100,000 tests.
+    """
+    if len(data) > MOST_BYTES:
+        raise DataError(f"not a report of go test: larger than {MOST_BYTES >> 20} MB")
+    found: list[TestOutcome] = []
+    said: dict[str, str] = {}
+    failed: set[str] = set()
+    events = 0
+    for line in data.split(b"\n"):
+        event = _object(line)
+        action = event.get("Action")
+        package, name = _text(event.get("Package")), _text(event.get("Test"))
+        events += isinstance(action, str)
+        identity = f"{package}::{name}" if name else package
+        if action == "output":
+            said[identity] = (said.get(identity, "") + _text(event.get("Output")))[-_MESSAGE_CHARACTERS:]
+        outcome = _GO.get(action) if isinstance(action, str) else None
+        if outcome is None or (not name and (action != "fail" or package in failed)):
+            continue
+        if len(found) >= MOST_TESTS:
+            raise DataError(f"not a report of go test: it holds more than {MOST_TESTS} tests")
+        if outcome == "failed" and name:
+            failed.add(package)
+        message = said.pop(identity, "") if outcome != "passed" else ""
+        found.append(
+            TestOutcome(
+                name=identity,
+                outcome=outcome if name else "error",
+                seconds=_seconds(str(event.get("Elapsed"))),
+                message=message,
+            )
+        )
+    if not events:
+        raise DataError("not a report of go test: it holds no event")
+    return found
+
+
+def _object(line: bytes) -> Mapping[str, Any]:
+    if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
+        return {}
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    """JSON can hold half of a surrogate pair, which no file can."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+
+def parse_report(data: bytes) -> list[TestOutcome]:
+    """The tests of a report in either form, told apart by how it begins.
+
+    Raises:
+        DataError: it is neither.
+    """
+    return parse_go_events(data) if data.lstrip()[:1] == b"{" else parse_junit(data)

@@ -122,6 +122,9 @@ class SnapshotStore:
             sweep(self.folder / "trees")
             entries = dict(sorted(self._take(source, ignore)))
             identity = _identity(entries)
+            if self._manifest(identity).exists() and self._damaged(identity):
+                with building(self.folder / "trees") as aside:
+                    self._manifest(identity).parent.rename(aside / "damaged")
             if not self._manifest(identity).exists():
                 self._build(identity, entries)
         return self.get(identity)
@@ -188,7 +191,7 @@ class SnapshotStore:
         )
         place = self._place(entry)
         with contextlib.suppress(OSError):
-            if place.stat().st_size == entry.size:
+            if place.stat().st_size == entry.size and place.read_bytes() == data:
                 return entry
         self._write(place, data, executable)
         return entry
@@ -268,6 +271,27 @@ class SnapshotStore:
             wrong.append("the list of files does not fit the snapshot's name")
         return sorted(wrong)
 
+    def _damaged(self, identity: str) -> bool:
+        try:
+            return bool(self.verify(identity))
+        except DataError:
+            return True
+
+    @contextlib.contextmanager
+    def held(self, identity: str) -> Iterator[None]:
+        """While a snapshot is held, nobody prunes it: programs that lost their project would fail.
+
+        Raises:
+            DataError: there is no such snapshot.
+        """
+        try:
+            stream = self._manifest(identity).open("rb")
+        except OSError:
+            raise DataError(f"no snapshot {identity} in {self.folder}") from None
+        with stream:
+            fcntl.flock(stream, fcntl.LOCK_SH)
+            yield
+
     def list(self) -> list[SnapshotUse]:
         """All snapshots, the longest unused first."""
         found = []
@@ -289,13 +313,16 @@ class SnapshotStore:
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
     def prune(self, *, unused_days: float) -> int:
-        """Remove the snapshots that were not used for so long, then the contents that none needs; gives the bytes."""
+        """Remove the snapshots that were not used for so long and are not held, then the contents that none needs.
+
+        Gives the bytes.
+        """
         oldest = time.time() - unused_days * 86_400
         freed = 0
         with self._locked(fcntl.LOCK_EX):
             for use in self.list():
                 if use.used < oldest:
-                    shutil.rmtree(self._manifest(use.id).parent, ignore_errors=True)
+                    self._remove(self._manifest(use.id))
             for place in (self.folder / "objects").glob("*/*"):
                 with contextlib.suppress(OSError):
                     known = place.stat()
@@ -303,6 +330,11 @@ class SnapshotStore:
                         place.unlink()
                         freed += known.st_size
         return freed
+
+    def _remove(self, manifest: Path) -> None:
+        with contextlib.suppress(OSError), manifest.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(manifest.parent, ignore_errors=True)
 
     def _manifest(self, identity: str) -> Path:
         if len(identity) != 64 or not set(identity) <= set("0123456789abcdef"):

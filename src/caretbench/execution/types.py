@@ -180,8 +180,10 @@ class ProjectTree(NamedTuple):
 class ResultFile(Frozen):
     """One file that a program left: its content, or why it was not read.
 
-    ``path`` is relative to the work folder, ``pattern`` what it was found by.
+    ``path`` is relative to the work folder, ``pattern`` what it was found by. In JSON, ``data`` is in base64.
     """
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     path: str
     pattern: str

@@ -12,17 +12,22 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from caretbench.errors import DataError
+from caretbench.execution.bundles import Bundle, installed
 from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.index_policy import IndexPolicy
+from caretbench.execution.index_proxy import IndexProxy
 from caretbench.execution.patching import Changes, Patch, plain_path
-from caretbench.execution.results import TestOutcome, parse_junit
+from caretbench.execution.results import TestCounts, TestOutcome, parse_report
+from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.types import (
@@ -43,6 +48,7 @@ WORKSPACE_LIMITS = Limits(
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
+_SNAPSHOTS = 64
 _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 Placed = Literal["", "overlay", "copy"]
@@ -60,10 +66,15 @@ class WorkspaceRequest(Frozen):
         stdin: Standard input; ``/dev/null`` by default.
         read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
             in the project.
+        bundle: Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
+            ``CLASSPATH``); what the request itself says of the environment goes before.
+        tools: What decides beside all that stands here, in any words: a part of the cache's key.
+        repeat: The same command with another number really runs again.
         results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
-        junit: The same, for reports in JUnit's XML: they are parsed, and count.
+        junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
         minimum_tests: Fewer tests that ran are no pass.
-        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that.
+        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
+            package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
         limits: Bounds of the command.
         address_space_limit: Bound the address space rather than data memory: for programs that reserve little.
         result_bytes: Bound of one result file; all together may have four times as much.
@@ -77,17 +88,20 @@ class WorkspaceRequest(Frozen):
     directory: str = "."
     stdin: bytes | None = None
     read_only: Mapping[str, str] = Field(default_factory=dict)
+    bundle: str | None = None
+    tools: str = ""
+    repeat: int = 0
     results: tuple[str, ...] = ()
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
-    network: Literal["none", "loopback"] = "loopback"
+    network: Literal["none", "loopback", "index"] = "loopback"
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
 
 
 class WorkspaceResult(Frozen):
-    """What became of the command. ``files`` holds what was asked for; ``tests`` what its JUnit reports say."""
+    """What became of the command. ``files`` holds what was asked for; ``tests`` what its reports say."""
 
     id: str
     status: Status
@@ -105,7 +119,20 @@ class WorkspaceResult(Frozen):
     placed: Placed = ""
     """How the project came into the sandbox."""
     attempt: int = 1
+    cached: bool = False
     reason: str = ""
+    refusals: tuple[str, ...] = ()
+    """What of the network was refused to a command that may reach package indexes."""
+
+    @property
+    def counts(self) -> TestCounts:
+        """The tests of all reports, counted, and by name."""
+        return TestCounts.of(self.tests)
+
+    @property
+    def no_tests(self) -> bool:
+        """Whether no report tells of a test that ran."""
+        return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
 
     def file(self, path: str) -> bytes | None:
         """The content of a result file, or None where there is none that could be read."""
@@ -119,15 +146,26 @@ class Workspaces:
         sandbox: The walls.
         store: Where the snapshots lie; the user's cache by default.
         overlay: False: always copy.
+        bundles: From a bundle's name to the built bundle.
+        index: What commands reach whose network is ``index``; the public package indexes by default.
     """
 
     def __init__(
-        self, sandbox: Sandbox | None = None, store: SnapshotStore | None = None, *, overlay: bool = True
+        self,
+        sandbox: Sandbox | None = None,
+        store: SnapshotStore | None = None,
+        *,
+        overlay: bool = True,
+        bundles: BundleLookup = installed,
+        index: IndexPolicy | None = None,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
-        self._overlay = overlay
-        self._snapshots: dict[str, Snapshot] = {}
+        self.overlay = overlay
+        self._look_up = bundles
+        self._index = index
+        self._bundles: dict[str, Bundle | None] = {}
+        self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
 
     def probe(self) -> Placed:
@@ -145,68 +183,55 @@ class Workspaces:
             raise SandboxUnavailable(result.reason or result.stderr.text.strip())
         return result.placed
 
-    def submit(
-        self, requests: Iterable[WorkspaceRequest], *, at_a_time: int = 2
-    ) -> Iterator[WorkspaceResult]:
-        """Results in the order of the requests, ``at_a_time`` commands running.
-
-        A generator that is closed early ends the commands that still run.
+    def run(self, request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
+        """Run one command, up to three times where the sandbox fails; ``attempt`` is the number of the first time.
 
         Raises:
-            DataError: as :meth:`run` does.
-            SandboxUnavailable: no sandbox can be built here.
-        """
-        self.sandbox.probe()
-        waiting = []
-        done = False
-        pool = ThreadPoolExecutor(at_a_time, thread_name_prefix="workspace")
-        try:
-            for request in requests:
-                waiting.append(pool.submit(self.run, request))
-                if len(waiting) >= 2 * at_a_time:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-            done = True
-        finally:
-            if not done:
-                self.sandbox.interrupt()
-            pool.shutdown(wait=True, cancel_futures=True)
-            if not done:
-                self.sandbox.resume()
-
-    def run(self, request: WorkspaceRequest) -> WorkspaceResult:
-        """Run one command, up to three times where the sandbox fails.
-
-        Raises:
-            DataError: the snapshot is not here, a path of the request leads out of the project, or a minimum of
-                tests stands without reports.
+            DataError: the snapshot is not here or damaged, a path of the request leads out of the project, a minimum
+                of tests stands without reports, or reports are wanted of a command that reaches package indexes.
             SandboxUnavailable: no sandbox can be built here.
         """
         if request.minimum_tests and not request.junit:
             raise DataError("a minimum of tests needs reports that count them: junit")
-        snapshot = self._snapshot(request.snapshot)
+        if request.junit and request.network == "index":
+            raise DataError(
+                "a command that reaches package indexes sets an environment up: no tests count there"
+            )
+        bundle = self.bundle(request.bundle)
+        if request.bundle is not None and bundle is None:
+            reason = f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=reason)
+        snapshot = self.snapshot(request.snapshot)
         changes = Changes(snapshot, request.patch)
         for pattern in (*request.results, *request.junit):
             plain_path(pattern)
         directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
-        attempt = 1
-        ran, placed = self._run_once(request, snapshot, changes, directory)
-        while ran.error is not None and placed and attempt < _ATTEMPTS and not self.sandbox.interrupted:
+        last = attempt + _ATTEMPTS - 1
+        ran, placed = self._run_once(request, snapshot, changes, directory, bundle)
+        while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
             attempt += 1
-            ran, placed = self._run_once(request, snapshot, changes, directory)
+            ran, placed = self._run_once(request, snapshot, changes, directory, bundle)
         return _judged(request, ran, placed, attempt)
 
     def _run_once(
-        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, directory: str
+        self,
+        request: WorkspaceRequest,
+        snapshot: Snapshot,
+        changes: Changes,
+        directory: str,
+        bundle: Bundle | None,
     ) -> tuple[SandboxResult, Placed]:
-        def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+        packages = _environment(bundle) if bundle is not None else {}
+
+        def behind_walls(
+            tree: ProjectTree, files: Mapping[str, bytes], limits: Limits, proxy: IndexProxy | None = None
+        ) -> SandboxResult:
             return self.sandbox.run(
                 request.command,
                 limits=limits,
                 files=files,
-                read_only=request.read_only,
-                environment={**_PYTHON, **request.environment},
+                read_only={**(bundle.read_only if bundle is not None else {}), **request.read_only},
+                environment={**_PYTHON, **packages, **request.environment},
                 address_space_limit=request.address_space_limit,
                 stdin=request.stdin,
                 directory=directory,
@@ -215,11 +240,19 @@ class Workspaces:
                     results=(*request.junit, *request.results),
                     file_bytes=request.result_bytes,
                     total_bytes=4 * request.result_bytes,
-                    loopback=request.network == "loopback",
+                    loopback=request.network != "none",
                 ),
+                index=proxy,
             )
 
-        if self._overlay:
+        def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+            if request.network != "index":
+                return behind_walls(tree, files, limits)
+            with IndexProxy(self._index) as proxy:
+                ran = behind_walls(tree, files, limits, proxy)
+            return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
+
+        if self.overlay:
             ran = run(ProjectTree(snapshot.tree, changes.deleted), changes.written, request.limits)
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
@@ -233,11 +266,52 @@ class Workspaces:
         tree = ProjectTree(folders=changes.folders(), links=changes.links(), executable=changes.executable())
         return run(tree, changes.files(), limits), "copy"
 
-    def _snapshot(self, identity: str) -> Snapshot:
+    def bundle(self, name: str | None) -> Bundle | None:
+        """The built bundle of this name, looked for once; None where there is none.
+
+        Raises:
+            BundleError: no specification has this name.
+        """
+        if name is None:
+            return None
+        with self._lock:
+            if name not in self._bundles:
+                self._bundles[name] = self._look_up(name)
+            return self._bundles[name]
+
+    def snapshot(self, identity: str) -> Snapshot:
+        """A snapshot, compared byte by byte when it is asked for first, and held: it is not pruned while in use.
+
+        Raises:
+            DataError: it is not here, or damaged.
+        """
         with self._lock:
             if identity not in self._snapshots:
-                self._snapshots[identity] = self.store.get(identity)
-            return self._snapshots[identity]
+                with ExitStack() as stack:
+                    stack.enter_context(self.store.held(identity))
+                    wrong = self.store.verify(identity)
+                    if wrong:
+                        raise DataError(
+                            f"snapshot {identity} is damaged ({wrong[0]}); take the project again"
+                        )
+                    self._snapshots[identity] = (self.store.get(identity), stack.pop_all())
+                if len(self._snapshots) > _SNAPSHOTS:
+                    self._snapshots.popitem(last=False)[1][1].close()
+            self._snapshots.move_to_end(identity)
+            return self._snapshots[identity][0]
+
+    def close(self) -> None:
+        """End the warm sandboxes, and let the snapshots go."""
+        self.sandbox.close()
+        with self._lock:
+            for _, held in self._snapshots.values():
+                held.close()
+            self._snapshots.clear()
+
+
+def _environment(bundle: Bundle) -> Mapping[str, str]:
+    paths = {"CLASSPATH": ":".join((".", *bundle.class_path))} if bundle.class_path else {}
+    return {**paths, **bundle.environment}
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------
@@ -266,6 +340,7 @@ def _judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attem
         placed=placed,
         attempt=attempt,
         reason=reason,
+        refusals=ran.refusals,
     )
 
 
@@ -277,7 +352,7 @@ def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOut
     for file in reports:
         problem = file.problem
         try:
-            found += parse_junit(file.data) if not problem else []
+            found += parse_report(file.data) if not problem else []
         except DataError as error:
             problem = str(error)
         complaint = complaint or (f"{file.path}: {problem}" if problem else "")

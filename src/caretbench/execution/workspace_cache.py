@@ -1,0 +1,141 @@
+"""Verdicts of commands in projects, kept by what decides them.
+
+What decides is the snapshot, the patch, the command and its surroundings, the bounds, and the tools: those of ``/usr``
+by the state of the system's package database, folders that are bound by names, sizes and dates of all they hold,
+bundles by their lock. Kept are the same statuses as of programs: what would come out the same again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import signal
+from functools import cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from caretbench.execution.cache import DETERMINISTIC, ResultCache
+from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.types import Status
+from caretbench.execution.walls import PATH
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.files import sha256_json
+
+_FORM = "workspace 1"
+_LARGEST = 2 << 20
+"""Characters of a stored result. One with larger files runs again: a cache of verdicts is no store of files."""
+_KILLED = 128 + signal.SIGKILL
+_PACKAGES = (
+    "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/pacman/local", "/lib/apk/db/installed", "/usr/local/bin", "/usr/local/lib",
+)  # fmt: skip
+
+
+def folder_mark(path: Path) -> str:
+    """A hash over names, sizes and dates of all below a folder, or of one file: other content has another one.
+
+    Raises:
+        OSError: it is not there.
+    """
+    digest = hashlib.sha256(_seen(path).encode())
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            place = Path(folder) / name
+            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _seen(place).encode())
+    return digest.hexdigest()
+
+
+def _seen(place: Path) -> str:
+    known = place.lstat()
+    return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
+
+
+@cache
+def system_mark() -> str:
+    """A hash that changes when packages of this system do; asked once per process."""
+    there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
+    return sha256_json([platform.machine(), there])
+
+
+class WorkspaceCache:
+    """A cache of programs' verdicts, used for commands in projects.
+
+    Args:
+        cache: Where verdicts lie.
+        spaces: Where commands run.
+    """
+
+    def __init__(self, cache: ResultCache, spaces: Workspaces) -> None:
+        self._cache = cache
+        self._spaces = spaces
+        self._marks: dict[str, str] = {}
+
+    def key(self, request: WorkspaceRequest) -> str:
+        """The hash of what decides the verdict; the request's ``id`` does not."""
+        bundle = self._spaces.bundle(request.bundle)
+        program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
+        return sha256_json(
+            [
+                _FORM,
+                CRITERION_VERSION,
+                request.model_dump(exclude={"id", "patch", "read_only", "stdin"}),
+                sorted((path, _hash(content)) for path, content in request.patch.items()),
+                _hash(request.stdin),
+                sorted((inside, self._mark(place)) for inside, place in request.read_only.items()),
+                bundle.lock_hash if bundle is not None else "",
+                self._mark(program) if program else "",
+                system_mark(),
+                self._spaces.overlay,
+            ]
+        )
+
+    def _mark(self, path: str) -> str:
+        if path not in self._marks:
+            place = Path(path).resolve()
+            try:
+                self._marks[path] = folder_mark(place)
+            except OSError:
+                self._marks[path] = ""
+        return self._marks[path]
+
+    def get(self, key: str) -> WorkspaceResult | None:
+        """The stored result, or None. One that is damaged or not understood counts as absent."""
+        text = self._cache.text(key)
+        try:
+            return WorkspaceResult.model_validate_json(text) if text is not None else None
+        except ValidationError:
+            return None
+
+    def put(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> bool:
+        """Store a result if it would come out the same again, and is not large; gives whether it did."""
+        if request.network == "index":  # what it found there is no one's verdict
+            return False
+        if request.network == "index" or result.status not in DETERMINISTIC or _ended_from_outside(result):
+            return False
+        if sum(len(file.data) for file in result.files) > _LARGEST:
+            return False
+        text = result.model_dump_json(exclude_defaults=True)
+        if len(text) > _LARGEST:
+            return False
+        self._cache.put_text(
+            key, text, language=Path(request.command[0]).name, profile="workspace", status=result.status
+        )
+        return True
+
+
+def _ended_from_outside(result: WorkspaceResult) -> bool:
+    """Whether the machine may have ended a process of it, as a kernel does that is short of memory."""
+    return result.status in (Status.FAILED, Status.RUNTIME_ERROR) and (
+        result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
+    )
+
+
+def _hash(content: str | bytes | None) -> str | None:
+    if content is None:
+        return None
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()

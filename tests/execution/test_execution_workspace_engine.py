@@ -1,0 +1,464 @@
+"""Many commands in projects: each gives one result, alike ones run once, and what the machine did wrong runs again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution import walls
+from caretbench.execution.bundles import Bundle
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.types import Limits, Output, ResultFile, Status
+from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspace_cache import WorkspaceCache, folder_mark
+from caretbench.execution.workspace_engine import WorkspaceExecutor, limits_from
+
+pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+SHELL = ("/bin/sh", "-c")
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> SnapshotStore:
+    return SnapshotStore(place / "store")
+
+
+@pytest.fixture(scope="module")
+def project(place: Path, store: SnapshotStore) -> Snapshot:
+    (place / "project").mkdir()
+    (place / "project" / "number").write_text("1\n")
+    (place / "project" / "test.py").write_text("assert int(open('number').read()) % 5\n")
+    return store.add(place / "project")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    box = Sandbox()
+    try:
+        box.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield box
+    box.close()
+
+
+class CountedSpaces(Workspaces):
+    """Counts what really runs; ``answer`` may stand in for running."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+        self.ran: list[str] = []
+        self.at_a_time = self.most = 0
+        self.answer: Callable[[WorkspaceRequest, int], WorkspaceResult | None] = lambda _request, _attempt: (
+            None
+        )
+        self._counting = threading.Lock()
+
+    def run(self, request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
+        with self._counting:
+            self.ran.append(request.id)
+            self.at_a_time += 1
+            self.most = max(self.most, self.at_a_time)
+        try:
+            return self.answer(request, attempt) or super().run(request, attempt)
+        finally:
+            with self._counting:
+                self.at_a_time -= 1
+
+
+@pytest.fixture
+def spaces(sandbox: Sandbox, store: SnapshotStore) -> CountedSpaces:
+    return CountedSpaces(sandbox, store)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ResultCache]:
+    cache = ResultCache(tmp_path / "cache")
+    yield cache
+    cache.close()
+
+
+def request(
+    project: Snapshot, identity: str = "a", text: str = "true", **options: object
+) -> WorkspaceRequest:
+    fields = {"id": identity, "snapshot": project.id, "command": (*SHELL, text), **options}
+    return WorkspaceRequest.model_validate(fields)
+
+
+def passed(request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
+    return WorkspaceResult(id=request.id, status=Status.PASSED, exit_code=0, attempt=attempt)
+
+
+# --- one result each ------------------------------------------------------------------------------------------
+
+
+def test_every_patch_gives_its_verdict(spaces: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
+    python = walls.launcher_interpreter()[0]
+    requests = [
+        WorkspaceRequest(
+            id=str(number), snapshot=project.id, command=(python, "test.py"), patch={"number": f"{number}\n"}
+        )
+        for number in range(20)
+    ]
+    given: list[int] = []
+    executor = WorkspaceExecutor(3, spaces=spaces, cache=cache, progress=given.append)
+    results = {result.id: result for result in executor.submit(requests)}
+    assert {int(name) for name, result in results.items() if result.status is Status.FAILED} == {0, 5, 10, 15}
+    assert {result.status for result in results.values()} == {Status.PASSED, Status.FAILED}
+    assert given == list(range(1, 21))
+    assert 2 <= spaces.most <= 3
+    again = list(executor.submit(requests))
+    assert len(spaces.ran) == 20
+    assert all(result.cached for result in again)
+    for result in again:
+        assert result == results[result.id].model_copy(update={"cached": True})
+
+
+def test_identical_requests_run_once(spaces: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
+    requests = [request(project, str(number), "sleep 0.2") for number in range(30)]
+    results = list(WorkspaceExecutor(2, spaces=spaces, cache=cache).submit(requests))
+    assert sorted(int(result.id) for result in results) == list(range(30))
+    assert len(spaces.ran) == 1
+    assert sum(not result.cached for result in results) == 1
+
+
+def test_repeats_and_a_forgetful_executor_run_again(spaces: CountedSpaces, project: Snapshot) -> None:
+    executor = WorkspaceExecutor(2, spaces=spaces, use_cache=False)
+    for number in (0, 1, 1):
+        list(executor.submit([request(project, repeat=number)]))
+    assert len(spaces.ran) == 3
+
+
+def test_ten_thousand_requests_stream_through_a_bounded_window(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    spaces.answer = passed
+    asked = 0
+
+    def requests() -> Iterator[WorkspaceRequest]:
+        nonlocal asked
+        for number in range(10_000):
+            asked += 1
+            yield request(project, str(number), patch={"number": str(number // 2)})
+
+    most = count = 0
+    for result in WorkspaceExecutor(4, spaces=spaces, cache=cache).submit(requests()):
+        count += 1
+        most = max(most, asked - count)
+        assert result.status is Status.PASSED
+    assert count == 10_000
+    assert len(spaces.ran) == 5_000
+    assert most <= 4 * 4 + 1
+
+
+def test_what_cannot_be_run_is_skipped_with_the_reason(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, sandbox: Sandbox, store: SnapshotStore
+) -> None:
+    requests = [
+        request(project, "out", patch={"../out": ""}),
+        request(project, "gone", patch={"nothing": None}),
+        request(project, "good"),
+    ]
+    executor = WorkspaceExecutor(2, spaces=spaces, cache=cache)
+    results = {result.id: result for result in executor.submit(requests)}
+    assert results["good"].status is Status.PASSED
+    assert {results[name].status for name in ("out", "gone")} == {Status.SKIPPED}
+    assert results["gone"].reason == "patch deletes 'nothing', which is not there"
+    bare = Workspaces(sandbox, store, bundles=lambda _name: None)
+    [lacking] = WorkspaceExecutor(1, spaces=bare, cache=cache).submit(
+        [request(project, bundle="devbench/python")]
+    )
+    assert lacking.status is Status.SKIPPED
+    assert lacking.reason == "the bundle devbench/python is not built: caretbench deps build devbench/python"
+
+
+def test_without_its_snapshot_nothing_is_asked(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    lost = WorkspaceRequest(id="a", snapshot="0" * 64, command=("true",))
+    with pytest.raises(DataError, match="no snapshot 0000"):
+        list(WorkspaceExecutor(2, spaces=spaces, cache=cache).submit([lost]))
+
+
+def test_a_bundle_is_bound_and_found(
+    sandbox: Sandbox, store: SnapshotStore, project: Snapshot, cache: ResultCache, tmp_path: Path
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    try:
+        folder.chmod(0o755)
+        (folder / "told.py").write_text("WORD = 'found'\n")
+        bundle = Bundle(
+            name="a/b", language="python", lock_hash="1", root=folder, read_only={"/bundle": str(folder)},
+            environment={"PYTHONPATH": "/bundle"},
+        )  # fmt: skip
+        spaces = Workspaces(sandbox, store, bundles={"a/b": bundle}.get)
+        python = walls.launcher_interpreter()[0]
+        command = (python, "-c", "import told; print(told.WORD)")
+        asked = WorkspaceRequest(id="a", snapshot=project.id, command=command, bundle="a/b")
+        [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([asked])
+        assert result.stdout.text == "found\n", result
+        other = Workspaces(sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get)
+        assert WorkspaceCache(cache, spaces).key(asked) != WorkspaceCache(cache, other).key(asked)
+    finally:
+        shutil.rmtree(folder)
+
+
+# --- what is ours ---------------------------------------------------------------------------------------------
+
+
+def test_a_fault_of_the_sandbox_is_tried_again(
+    store: SnapshotStore, project: Snapshot, cache: ResultCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Sandbox()
+    box.probe()
+    real, faults = box.run, iter([True, True, False])
+
+    def run(*arguments: object, **options: object) -> object:
+        result = real(*arguments, **options)  # type: ignore[arg-type]
+        return result.model_copy(update={"error": "lost"}) if next(faults) else result
+
+    monkeypatch.setattr(box, "run", run)
+    [result] = WorkspaceExecutor(1, spaces=Workspaces(box, store), cache=cache).submit([request(project)])
+    assert (result.status, result.attempt) == (Status.PASSED, 3)
+    box.close()
+
+
+def test_what_was_held_up_runs_again_alone(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    alone: dict[str, int] = {}
+
+    def answer(asked: WorkspaceRequest, attempt: int) -> WorkspaceResult:
+        if asked.id.startswith("held") and attempt == 1:
+            return WorkspaceResult(
+                id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=20.0
+            )
+        if attempt > 1:
+            alone[asked.id] = spaces.at_a_time
+        return passed(asked, attempt)
+
+    spaces.answer = answer
+    requests = [
+        request(project, f"{'held' if number % 3 == 0 else 'free'}{number}", patch={"number": str(number)})
+        for number in range(30)
+    ]
+    results = list(WorkspaceExecutor(4, spaces=spaces, cache=cache).submit(requests))
+    assert len(results) == len({result.id for result in results}) == 30
+    assert {result.status for result in results} == {Status.PASSED}
+    assert len(alone) == 10
+    assert set(alone.values()) == {1}
+
+
+def test_what_waited_for_nothing_does_not_run_again(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    spaces.answer = lambda asked, _attempt: WorkspaceResult(
+        id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=0.5
+    )
+    for _ in range(2):
+        [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([request(project)])
+        assert (result.status, result.cached) == (Status.TIMEOUT, False)
+    assert len(spaces.ran) == 2
+
+
+def test_closing_the_results_early_ends_what_runs(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    slow = [request(project, str(number), f"sleep {50 + number}") for number in range(20)]
+    results = WorkspaceExecutor(3, spaces=spaces, cache=cache).submit([request(project, "quick"), *slow])
+    assert next(results).id == "quick"
+    begin = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begin < 20
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("workspace")]
+    [after] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([request(project, text="exit 0")])
+    assert after.status is Status.PASSED
+
+
+_ENGINE = """
+import sys
+from pathlib import Path
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+folder, snapshot = Path(sys.argv[1]), sys.argv[2]
+spaces = Workspaces(store=SnapshotStore(Path(sys.argv[3])))
+done = {line.split()[0] for line in (folder / "rows").read_text().splitlines()}
+requests = (
+    WorkspaceRequest(id=str(n), snapshot=snapshot, command=("/bin/sh", "-c", "sleep 0.1; exit $(($(cat number) % 3))"),
+                     patch={"number": str(n)})
+    for n in range(40) if str(n) not in done
+)
+with (folder / "rows").open("a", buffering=1) as rows:
+    for result in WorkspaceExecutor(2, spaces=spaces, cache=ResultCache(folder / "cache")).submit(requests):
+        rows.write(f"{result.id} {result.status.value}\\n")
+spaces.close()
+"""
+
+
+def test_a_killed_caller_goes_on_where_it_was(
+    tmp_path: Path, project: Snapshot, store: SnapshotStore, spaces: CountedSpaces
+) -> None:
+    spaces.sandbox.probe()
+    rows = tmp_path / "rows"
+    rows.touch()
+    command = [sys.executable, "-c", _ENGINE, str(tmp_path), project.id, str(store.folder)]
+    for wanted in (5, 15):
+        process = subprocess.Popen(command)
+        while len(rows.read_text().splitlines()) < wanted:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True)
+    found = [line.split() for line in rows.read_text().splitlines()]
+    assert sorted(int(number) for number, _ in found) == list(range(40))
+    status = {0: "passed", 1: "failed", 2: "runtime_error"}
+    assert all(word == status[int(number) % 3] for number, word in found)
+
+
+# --- the cache ------------------------------------------------------------------------------------------------
+
+
+def test_the_key_holds_all_that_decides_and_not_the_id(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, place: Path
+) -> None:
+    keys = WorkspaceCache(cache, spaces)
+    folder = place / "packages"
+    folder.mkdir()
+    plain = request(project, patch={"number": "2"}, read_only={"/packages": str(folder)})
+    changed = [
+        {"patch": {"number": "3"}}, {"patch": {"number": None}}, {"patch": {}}, {"command": (*SHELL, "false")},
+        {"environment": {"A": "1"}}, {"directory": "data"}, {"stdin": b""}, {"read_only": {}}, {"tools": "x"},
+        {"repeat": 1}, {"results": ("a",)}, {"junit": ("a",)}, {"network": "none"}, {"limits": Limits()},
+        {"snapshot": "0" * 64}, {"bundle": None, "minimum_tests": 2}, {"address_space_limit": True},
+    ]  # fmt: skip
+    found = {keys.key(plain.model_copy(update=change)) for change in changed}
+    assert len(found | {keys.key(plain)}) == len(changed) + 1
+    assert keys.key(plain.model_copy(update={"id": "z", "patch": {"number": b"2"}})) == keys.key(plain)
+    before = keys.key(plain)
+    (folder / "module.py").write_text("x = 1\n")
+    assert WorkspaceCache(cache, spaces).key(plain) != before
+
+
+def test_a_folders_mark_sees_names_sizes_and_dates(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_text("1")
+    marks = [folder_mark(tmp_path)]
+    os.utime(tmp_path / "a" / "b" / "file", (1, 1))
+    marks.append(folder_mark(tmp_path))
+    (tmp_path / "a" / "b" / "file").rename(tmp_path / "a" / "b" / "else")
+    marks.append(folder_mark(tmp_path))
+    assert len(set(marks)) == 3
+    assert folder_mark(tmp_path) == marks[-1]
+
+
+def test_results_with_any_bytes_come_back_as_they_were(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
+    keys = WorkspaceCache(cache, spaces)
+    asked = request(project)
+    files = (ResultFile(path="a", pattern="*", data=bytes(range(256))), ResultFile(path="b", pattern="*"))
+    full = WorkspaceResult(
+        id="a", status=Status.FAILED, exit_code=1, files=files, stdout=Output(text="é\0", bytes_total=7)
+    )
+    assert keys.put("k", asked, full)
+    assert keys.get("k") == full
+    large = ResultFile(path="a", pattern="*", data=bytes(3 << 20))
+    assert not keys.put("l", asked, full.model_copy(update={"files": (large,)}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"status": "passed", "exit_code": 0}, True),
+        ({"status": "failed", "exit_code": 1}, True),
+        ({"status": "runtime_error", "exit_code": None, "signal": 11}, False),
+        ({"status": "runtime_error", "exit_code": 139}, True),
+        ({"status": "runtime_error", "exit_code": 137}, False),  # as a shell says of what was killed
+        ({"status": "timeout"}, False),
+        ({"status": "oom"}, False),
+        ({"status": "unresolved_import", "exit_code": 1}, False),
+        ({"status": "sandbox_error"}, False),
+        ({"status": "skipped"}, False),
+    ],
+)
+def test_only_what_would_come_out_the_same_is_kept(
+    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, fields: dict[str, object], kept: bool
+) -> None:
+    result = WorkspaceResult.model_validate({"id": "a", **fields})
+    assert WorkspaceCache(cache, spaces).put("k", request(project), result) is kept
+    assert not WorkspaceCache(cache, spaces).put("k", request(project, network="index"), result)
+
+
+# --- bounds by the reference ----------------------------------------------------------------------------------
+
+
+def test_limits_follow_the_reference() -> None:
+    def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
+        golden = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
+        limits = limits_from(golden, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99))
+        assert limits.memory_mb == 99
+        return limits.wall_s, limits.cpu_s
+
+    assert bounds(1, 1) == (20, 10)
+    assert bounds(4.1, 2.1) == (30, 15)
+    assert bounds(4.4, 2.9) == (30, 15)
+    assert bounds(100, 50, factor=2) == (240, 120)
+    assert bounds(10_000, 10_000) == (3600, 3600)
+    golden = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
+    assert limits_from(golden) == WORKSPACE_LIMITS
+
+
+# --- snapshots that are in use or damaged ---------------------------------------------------------------------
+
+
+def test_a_snapshot_in_use_is_not_pruned(place: Path, sandbox: Sandbox, cache: ResultCache) -> None:
+    store = SnapshotStore(place / "pruned")
+    kept = store.add(place / "project")
+    spaces = Workspaces(sandbox, store)
+    executor = WorkspaceExecutor(1, spaces=spaces, cache=cache)
+    results = executor.submit(request(kept, str(number), repeat=number) for number in range(3))
+    next(results)
+    store.prune(unused_days=-1)
+    assert [result.status for result in results] == [Status.PASSED] * 2
+    spaces.close()
+    store.prune(unused_days=-1)
+    assert store.list() == []
+
+
+def test_a_damaged_snapshot_is_found_out_and_taken_again(
+    place: Path, sandbox: Sandbox, cache: ResultCache
+) -> None:
+    store = SnapshotStore(place / "damaged")
+    kept = store.add(place / "project")
+    (kept.tree / "number").write_text("5\n")  # the object below is the same file
+    executor = WorkspaceExecutor(1, spaces=Workspaces(sandbox, store), cache=cache)
+    with pytest.raises(DataError, match=r"damaged \(number: differs\); take the project again"):
+        list(executor.submit([request(kept)]))
+    assert store.add(place / "project").id == kept.id
+    assert store.verify(kept.id) == []
+    [result] = executor.submit([request(kept, text="cat number")])
+    assert result.stdout.text == "1\n"
