@@ -345,7 +345,7 @@ def test_interrupting_ends_what_runs(box: Sandbox) -> None:
 def test_without_bubblewrap_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
-        Sandbox().probe()
+        Sandbox(level="namespaces").probe()
 
 
 def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> N
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new user namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
     with pytest.raises(SandboxUnavailable, match="apparmor_restrict_unprivileged_userns"):
-        Sandbox(str(broken)).probe()
+        Sandbox(str(broken), level="namespaces").probe()
 
 
 @pytest.mark.skipif(display_server() is None, reason="Xvfb is not installed")

@@ -23,6 +23,7 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
     "memory": (Status.OUT_OF_MEMORY, "it used more than {limits.memory_mb} MB"),
     "wall": (Status.TIMEOUT, "it ran for longer than {limits.wall_s:g} s"),
     "cpu": (Status.TIMEOUT, "it used more than {limits.cpu_s:g} s of CPU"),
+    "disk": (Status.RUNTIME_ERROR, "its files took more than {limits.tmp_mb} MB"),
     "processes": (Status.RUNTIME_ERROR, "it had more than {limits.pids} processes"),
 }
 

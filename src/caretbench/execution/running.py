@@ -13,6 +13,7 @@ from pathlib import Path
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache import ResultCache, program_key
 from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.levels import Level
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox, display_server
@@ -54,7 +55,11 @@ class Runner:
     def toolchain(self, language: str) -> Toolchain:
         """The language's tools, looked for once."""
         if language not in self._toolchains:
-            self._toolchains[language] = self.runtime(language).toolchain()
+            found = self.runtime(language).toolchain()
+            if self.sandbox.level != "namespaces" and found.available:
+                # What a program can do differs: its verdict is no other level's, nor another machine's.
+                found = found.model_copy(update={"fingerprint": f"{found.fingerprint}-{self.sandbox.level}"})
+            self._toolchains[language] = found
         return self._toolchains[language]
 
     def chunk_size(self, language: str) -> int:
@@ -78,7 +83,8 @@ class Runner:
         toolchain = self.toolchain(request.language)
         if not toolchain.available:
             return f"no toolchain for {request.language}: {toolchain.remedy}"
-        return next((reason for need in request.needs if (reason := _unmet(need)) is not None), None)
+        level = self.sandbox.level
+        return next((reason for need in request.needs if (reason := _unmet(need, level)) is not None), None)
 
     # --- compiling --------------------------------------------------------------------------------------------
 
@@ -211,7 +217,9 @@ class Runner:
         return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
 
 
-def _unmet(need: str) -> str | None:
+def _unmet(need: str, level: Level) -> str | None:
+    if need == "display" and level != "namespaces":
+        return f"the program needs a display, which the {level} level does not give: see caretbench doctor"
     if need == "display":
         return None if display_server() else "the program needs a display: apt-get install xvfb"
     return f"the program needs {need!r}, which no sandbox gives"

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING
 
 from caretbench.errors import MachineError
 from caretbench.execution.index_policy import PROXY_PORT
+from caretbench.execution.landlock import LandlockWalls
+from caretbench.execution.levels import Level, accepted_levels, say_weaker
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, Dialogue, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits, ProjectTree, Warm
@@ -101,8 +103,13 @@ class Sandbox:
     elsewhere root is mapped to an ordinary user inside, and :class:`Isolation` says so.
     """
 
-    def __init__(self, binary: str | None = None) -> None:
+    def __init__(self, binary: str | None = None, *, level: str | None = None) -> None:
+        """``level``: which walls are accepted (``auto``, ``namespaces``, ``landlock``); ``CARETBENCH_SANDBOX`` else."""
         self._binary = binary or find_bubblewrap()
+        self._levels = accepted_levels(level)
+        self._confined = LandlockWalls() if self._levels == ("landlock",) else None
+        self.fallback = ""
+        """Why programs do not run in namespaces; known after :meth:`probe`."""
         self._filter = seccomp_filter()
         self._isolation: Isolation | None = None
         self._interrupted = threading.Event()
@@ -119,18 +126,42 @@ class Sandbox:
             SandboxUnavailable: with what to install or to set.
         """
         if self._isolation is None:
-            if self._binary is None:
-                raise SandboxUnavailable(
-                    "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
-                    "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
-                )
-            result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
-            if not result.ok or result.isolation is None:
-                raise SandboxUnavailable(
-                    _advice(result.error or result.stderr.text or f"killed: {result.killed}")
-                )
-            self._isolation = result.isolation
+            self._isolation = self._find_walls()
         return self._isolation
+
+    def _find_walls(self) -> Isolation:
+        if self._confined is not None:
+            return self._really_run()
+        try:
+            return self._really_run()
+        except SandboxUnavailable as obstacle:
+            if "landlock" not in self._levels or self.interrupted:
+                raise
+            try:
+                self._confined = LandlockWalls()
+                isolation = self._really_run()
+            except MachineError as error:
+                self._confined = None
+                raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
+            self.fallback = str(obstacle)
+            say_weaker(self.fallback)
+            return isolation
+
+    def _really_run(self) -> Isolation:
+        if self._binary is None and self._confined is None:
+            raise SandboxUnavailable(_NO_BUBBLEWRAP)
+        result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
+        if not result.ok or result.isolation is None:
+            said = result.error or result.stderr.text or f"killed: {result.killed}"
+            raise SandboxUnavailable(
+                _advice(said) if self._confined is None else f"no Landlock walls: {said}"
+            )
+        return result.isolation
+
+    @property
+    def level(self) -> Level:
+        """Which kind of walls programs get; sure after :meth:`probe`."""
+        return "namespaces" if self._confined is None else "landlock"
 
     @property
     def interrupted(self) -> bool:
@@ -198,7 +229,12 @@ class Sandbox:
         Raises:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
         """
-        if self._binary is None:
+        if self._confined is not None and (display or index is not None):
+            wanted = "a display" if display else "a package index"
+            raise SandboxUnavailable(
+                f"the program needs {wanted}, which the {self.level} level does not give"
+            )
+        if self._binary is None and self._confined is None:
             raise SandboxUnavailable("bubblewrap is not installed")
         server = display_server() if display else None
         if display and server is None:
@@ -211,7 +247,7 @@ class Sandbox:
         if tree is not None and tree.snapshot is not None:
             binds[SNAPSHOT] = str(tree.snapshot.resolve())
         folders = {inside: str(path.resolve()) for inside, path in (writable or {}).items()}
-        dropped = may_drop_root([self._binary, *binds.values()]) and all(
+        dropped = may_drop_root([self._binary or "/", *binds.values()]) and all(
             reachable_by_others(Path(folder).parent) for folder in folders.values()
         )
         if dropped:
@@ -235,6 +271,15 @@ class Sandbox:
             "port": PROXY_PORT,
         }  # fmt: skip
         file_bytes = tree.total_bytes if tree is not None and tree.results else 0
+        if self._confined is not None:
+            if tree is not None and tree.snapshot is not None:
+                return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
+            return self._confined.run(
+                job, binds=binds, writable=folders, limits=limits, wall_s=wall_s or limits.wall_s,
+                interrupted=self._interrupted, file_bytes=file_bytes, dialogue=dialogue,
+                stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
+            )  # fmt: skip
+        assert self._binary is not None  # noqa: S101  looked at above
         if warm is not None and not folders:
             result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes, index)
             if result is not None:
@@ -386,6 +431,10 @@ def _random_descriptors(nofile: int) -> list[int]:
     return [first, second]
 
 
+_NO_BUBBLEWRAP = (
+    "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
+    "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
+)
 _NAMESPACE_COMPLAINTS = ("user namespace", "uid map", "Operation not permitted", "No space left")
 _NAMESPACE_ADVICE = (
     "; this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "

@@ -10,7 +10,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any, Literal, Protocol
 
 from pydantic import Field
@@ -24,7 +24,7 @@ START_S = 60.0
 _REPORT_BYTES = 65_536
 _NAMES_BYTES = 4 << 20
 
-Killed = Literal["wall", "cpu", "memory", "processes", "output"]
+Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
 class SandboxResult(Frozen):
@@ -131,12 +131,15 @@ class Supervisor:
         helpers: int = 1,
         file_bytes: int = 0,
         dialogue: Dialogue | None = None,
+        look: Callable[[], Killed | None] | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started.
 
         ``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out.
         ``dialogue``: who hears its standard output, which is not kept then.
+        ``look``: asked several times a second whether the program has too much of something else.
         """
+        self._look_further = look
         self._dialogue = dialogue
         self._helpers = helpers
         # Files come in base64, their names too.
@@ -243,6 +246,8 @@ class Supervisor:
             self._kill("memory")
         elif usage.cpu_s > self._limits.cpu_s + 2.0:
             self._kill("cpu")
+        elif self._look_further is not None and (more := self._look_further()) is not None:
+            self._kill(more)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:
         """What became of the program."""

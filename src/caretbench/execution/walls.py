@@ -24,6 +24,7 @@ UNPRIVILEGED_USER = 64_646
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
+_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PUBLIC_ETC = (
     "alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "protocols",
     "services", "ssl/certs", "ssl/openssl.cnf", "java*", "dotnet", "mono", "matplotlibrc", "python3*",
@@ -100,18 +101,30 @@ def reachable_by_others(path: str | Path) -> bool:
 
 
 @cache
+def public_settings() -> tuple[str, ...]:
+    """Files and folders of the host's ``/etc`` that a program may read."""
+    places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
+    return tuple(str(place) for place in places if reachable_by_others(place))
+
+
+@cache
+def system_folders() -> tuple[str, ...]:
+    """Folders of the host that hold its programs and libraries."""
+    places = [Path("/", name) for name in _SYSTEM]
+    return ("/usr", *(str(place) for place in places if place.is_dir() and not place.is_symlink()))
+
+
+@cache
 def _system_arguments() -> tuple[str, ...]:
     arguments = ["--ro-bind", "/usr", "/usr"]
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+    for name in _SYSTEM:
         place = Path("/") / name
         if place.is_symlink():
             arguments += ["--symlink", str(place.readlink()), str(place)]
         elif place.is_dir():
             arguments += ["--ro-bind", str(place), str(place)]
-    for pattern in _PUBLIC_ETC:
-        for place in sorted(Path("/etc").glob(pattern)):
-            if reachable_by_others(place):
-                arguments += ["--ro-bind", str(place), str(place)]
+    for setting in public_settings():
+        arguments += ["--ro-bind", setting, setting]
     return tuple(arguments)
 
 

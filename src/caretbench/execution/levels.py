@@ -1,0 +1,33 @@
+"""The kinds of walls, and which of them are accepted: by ``CARETBENCH_SANDBOX``, or an argument."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from typing import Literal, cast, get_args
+
+Level = Literal["namespaces", "landlock"]
+"""From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` says which one stands."""
+Accepted = Literal["auto", "namespaces", "landlock"]
+"""``auto``: namespaces, and Landlock where they are forbidden."""
+
+SETTING = "CARETBENCH_SANDBOX"
+
+
+def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:
+    """The levels to try, in this order.
+
+    Raises:
+        ValueError: no such level.
+    """
+    word = wanted or os.environ.get(SETTING) or "auto"
+    if word not in get_args(Accepted):
+        raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(Accepted))}")
+    return ("namespaces", "landlock") if word == "auto" else (cast("Level", word),)
+
+
+@cache
+def say_weaker(reason: str) -> None:
+    """Say once, on standard error, that the walls are the weaker ones, and why."""
+    sys.stderr.write(f"caretbench: programs run at the weaker level landlock, without namespaces: {reason}\n")
