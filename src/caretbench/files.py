@@ -6,6 +6,7 @@ appends, so that every row stands in the file exactly once.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -207,17 +208,27 @@ class Appender:
             self._stream.truncate(position)
 
     def append(self, *rows: BaseModel) -> None:
-        """Append rows with one write."""
+        """Append rows with one write, all of them or none.
+
+        Raises:
+            OSError: they cannot be written, the disk is full for instance; it names the file.
+        """
         if rows:
             data = "".join(f"{row.model_dump_json()}\n" for row in rows).encode()
             view = memoryview(data)
-            while view:
-                view = view[self._stream.write(view) or 0 :]
+            end = self._stream.seek(0, os.SEEK_END)
+            try:
+                while view:
+                    view = view[self._stream.write(view) or 0 :]
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self._stream.truncate(end)
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
         """Make what was written durable and free the lock."""
-        os.fsync(self._stream.fileno())
-        self._stream.close()
+        with self._stream:
+            os.fsync(self._stream.fileno())
 
     def __enter__(self) -> Self:
         return self

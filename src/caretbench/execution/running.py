@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache import ResultCache, program_key
 from caretbench.execution.classification import classify, missing_module
@@ -116,6 +117,9 @@ class Runner:
             except OSError as error:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
+            if any(result.status is not None for result in built) and self._cache.short_of_space():
+                # What a compiler says that has no room is no verdict.
+                raise MachineError(f"{folder.parent}: the disk is full; free space, or choose another cache")
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
                 if result.artefact is None:

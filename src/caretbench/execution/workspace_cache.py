@@ -90,6 +90,7 @@ class WorkspaceCache:
                 self._mark(program) if program else "",
                 system_mark(),
                 self._spaces.overlay,
+                self._spaces.sandbox.probe().level,
             ]
         )
 
