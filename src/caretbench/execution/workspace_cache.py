@@ -115,7 +115,7 @@ class WorkspaceCache:
         """Store a result if it would come out the same again, and is not large; gives whether it did."""
         if request.network == "index":  # what it found there is no one's verdict
             return False
-        if request.network == "index" or result.status not in DETERMINISTIC or _ended_from_outside(result):
+        if result.status not in DETERMINISTIC or _ended_from_outside(result):
             return False
         if sum(len(file.data) for file in result.files) > _LARGEST:
             return False
