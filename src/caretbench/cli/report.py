@@ -59,6 +59,7 @@ def load(folder: Path) -> Run:
 
 def summarised(run: Run) -> Summary:
     """The numbers of a run."""
+    from caretbench.report.errors import error_columns
     from caretbench.report.judgements import run_sections
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
@@ -76,6 +77,7 @@ def summarised(run: Run) -> Summary:
         usage=usage,
         judged=run_sections(run),
         stratification=stratification,
+        errors=error_columns(run.frame, run.completions),
     )
 
 

@@ -14,6 +14,9 @@ from markupsafe import Markup
 
 from caretbench.report import charts, tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
+from caretbench.report.error_charts import error_shares
+from caretbench.report.error_tables import error_tables, error_titles
+from caretbench.report.errors import ErrorColumn
 from caretbench.report.flag_tables import flag_tables
 from caretbench.report.frame import Run
 from caretbench.report.judged import Judged
@@ -54,7 +57,10 @@ def render_html(
     return _render(
         title=f"{summary.suite}: {summary.run}".rstrip(": "),
         summary=summary,
-        groups=[_group(number, *group, specs) for number, group in enumerate(tables.groups(summary))],
+        groups=[
+            _group(number, *group, specs, summary.errors)
+            for number, group in enumerate(tables.groups(summary))
+        ],
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
         flagged=flag_tables(summary),
@@ -107,7 +113,12 @@ def _render(*, specs: Mapping[str, Any], samples: Mapping[str, Any] | None, **va
 
 
 def _group(
-    number: int, profile: str, policy: str, columns: Sequence[Column], specs: dict[str, charts.Spec]
+    number: int,
+    profile: str,
+    policy: str,
+    columns: Sequence[Column],
+    specs: dict[str, charts.Spec],
+    errors: Sequence[ErrorColumn],
 ) -> dict[str, Any]:
     """Everything about one profile and policy; the charts' specifications go to ``specs``."""
     drawn: list[dict[str, str]] = []
@@ -121,6 +132,8 @@ def _group(
     for stratum in tables.strata_names(columns):
         draw(stratum, f"pass@1 by {stratum.replace('_', ' ')}", charts.rates_by(columns, stratum))
     draw("status", "How completions ended", charts.status_shares(columns))
+    titles = error_titles(columns)
+    draw("errors", "How answers failed", error_shares(errors, titles))
     best = sorted(tables.pass_columns(columns), key=lambda column: -column.overall.pass_at[1].value)
     for place, column in enumerate([column for column in best if not column.baseline][:HEAT_MAPS]):
         title = f"{column.title}: pass@1 by language and category"
@@ -136,7 +149,11 @@ def _group(
         "headline": tables.headline(judged) if judged else None,
         "similarity": tables.similarity_table(columns),
         "charts": drawn,
-        "details": [table for table in (*detail, tables.status_table(columns)) if table is not None],
+        "details": [
+            table
+            for table in (*detail, tables.status_table(columns), *error_tables(errors, titles))
+            if table is not None
+        ],
     }
 
 

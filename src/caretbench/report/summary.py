@@ -13,6 +13,7 @@ from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
 from caretbench.report.asked import differences, settings_of
 from caretbench.report.discordant import DiscordantCase, discordant_cases
+from caretbench.report.errors import ErrorColumn
 from caretbench.report.estimates import (
     Correlation,
     Estimate,
@@ -101,6 +102,8 @@ class Summary(Reported):
     """What the answers took, of the models that were asked here."""
     judged: tuple[Judged, ...] = ()
     """What the judges said, by criterion."""
+    errors: tuple[ErrorColumn, ...] = ()
+    """How answers went wrong, by model; empty where nobody looked."""
     flagged: tuple[Flagged, ...] = ()
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
     warnings: tuple[str, ...] = ()
@@ -119,6 +122,7 @@ def summarise(
     judged: Sequence[Judged] = (),
     discordant_limit: int = 40,
     stratification: Stratification = ORDINARY,
+    errors: Sequence[ErrorColumn] = (),
 ) -> Summary:
     """Summarise a run.
 
@@ -131,6 +135,7 @@ def summarise(
         judged: What the judges said (:func:`caretbench.report.judgements.judged_sections`).
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
         stratification: By which labels, and by which of them at once.
+        errors: How answers went wrong (:func:`caretbench.report.errors.error_columns`).
 
     Returns:
         One column per model, parameters, policy and profile: models first, then baselines.
@@ -166,6 +171,7 @@ def summarise(
         discordant_totals=cases.totals,
         usage=tuple(usage),
         judged=tuple(judged),
+        errors=tuple(errors),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
         warnings=tuple(_warnings(columns)),
         notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes(judged)),

@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from caretbench.report import tables
+from caretbench.report.error_tables import error_tables, error_titles
 from caretbench.report.flag_tables import flag_tables
 from caretbench.report.judgement_tables import judged_published_table, judged_tables
 from caretbench.report.published import beside_published, judged_beside_published
@@ -30,7 +31,8 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
             for name in tables.strata_names(columns)
             if (table := tables.stratum_table(columns, name)) is not None
         ]
-        rest = (tables.similarity_table(columns), tables.status_table(columns))
+        errors = error_tables(summary.errors, error_titles(columns))
+        rest = (tables.similarity_table(columns), tables.status_table(columns), *errors)
         found += [
             table.model_copy(update={"title": f"{table.title} ({profile} profile, policy {policy})"})
             for table in (*part, *rest)

@@ -1,0 +1,65 @@
+"""The chart of failures by class: the paper's Figure 8, in form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+
+from caretbench.report.charts import PAGE, Palette, Spec, chart_of, finished
+from caretbench.report.error_classes import class_title
+from caretbench.report.error_tables import part_name
+from caretbench.report.errors import ErrorColumn, classes_present
+
+
+def error_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """Of the answers that failed, the share of each class: a bar for each model, language and mode.
+
+    None where nothing failed.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
+    rows = []
+    for key, column in shown.items():
+        for part in column.parts:
+            counts = {name: count for name, count in part.by_class().items() if name != "pass"}
+            failed = sum(counts.values())
+            rows += [
+                {
+                    "bar": f"{titles[key]}, {part_name(part)}", "class": class_title(name), "count": count,
+                    "place": classes.index(name), "share": count / failed,
+                }
+                for name, count in counts.items()
+                if count
+            ]  # fmt: skip
+    if not rows:
+        return None
+    names = [class_title(name) for name in classes]
+    colours = [palette.bad[place % len(palette.bad)] for place in range(len(names))]
+    chart = (
+        chart_of(rows)
+        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
+        .encode(
+            y=alt.Y("bar:N", title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False)),
+            x=alt.X(
+                "share:Q", title="share of failures", stack="zero", axis=alt.Axis(format="%", tickCount=6)
+            ),
+            color=alt.Color(
+                "class:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=colours),
+                legend=alt.Legend(orient="top", title=None, columns=4),
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("bar:N"),
+                alt.Tooltip("class:N"),
+                alt.Tooltip("count:Q"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+        .properties(width="container", height={"step": 24})
+    )
+    return finished(chart, palette, "How answers failed: shares of the classes of errors")
