@@ -126,7 +126,11 @@ def run_program(
         os.lseek(source, 0, os.SEEK_SET)
         os.dup2(source, 0)
         os.close(source)
-    os.chdir(job["directory"])
+    try:
+        os.chdir(job["directory"])
+    except OSError as error:
+        os.write(2, ("cannot enter %s: %s\n" % (job["directory"], error.strerror)).encode())
+        os._exit(127)
     if before is not None:
         before()
     if job.get("forked"):

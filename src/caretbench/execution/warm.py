@@ -54,6 +54,8 @@ class WorkerKey(NamedTuple):
     packages: str
     dropped: bool
     """Whether root is given up first."""
+    lasting_bytes: int = 0
+    """Size of a ``/tmp`` that all programs share; 0: each gets one of its own."""
 
 
 class Ready(NamedTuple):
@@ -130,7 +132,8 @@ class Worker:
             self._process = subprocess.Popen(
                 [
                     binary, "--args", str(arguments), "--", interpreter, *flags, _ZYGOTE,
-                    str(theirs.fileno()), str(program), LAUNCHER, key.packages, *key.modules,
+                    str(theirs.fileno()), str(program), LAUNCHER, key.packages,
+                    str(key.lasting_bytes), *key.modules,
                 ],
                 env={"PATH": "/usr/bin:/bin"},
                 cwd="/",

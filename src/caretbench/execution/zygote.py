@@ -67,11 +67,16 @@ def write_text(path: str, text: str) -> None:
 def build_walls(user: int, group: int) -> None:
     """Leave the sandbox's namespaces for new ones."""
     check(libc.unshare(NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK), "unshare")
+    map_user(user, group)
+    switch_loopback(UP_AND_RUNNING)
+
+
+def map_user(user: int, group: int) -> None:
+    """In new user and mount namespaces: the same user, and mounts that nobody else sees."""
     write_text("/proc/self/setgroups", "deny")
     write_text("/proc/self/uid_map", "%d %d 1" % (user, user))
     write_text("/proc/self/gid_map", "%d %d 1" % (group, group))
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
-    switch_loopback(UP_AND_RUNNING)
 
 
 def switch_loopback(flags: int) -> None:
@@ -101,16 +106,30 @@ def lay_over(memory: bytes) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
+def mount_files(memory: bytes) -> None:
+    """An empty /tmp with the work folder."""
+    mount(b"tmpfs", b"/tmp", b"tmpfs", NO_SUID | NO_DEVICES, memory)
+    for folder in ("/tmp/work", "/tmp/home"):
+        os.mkdir(folder, 0o700)
+
+
+def keep_files(size: int) -> None:
+    """In the zygote itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
+    user, group = os.getuid(), os.getgid()
+    check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
+    map_user(user, group)
+    mount_files(b"size=%d,nr_inodes=%d,mode=1777" % (size, INODES))
+
+
 def furnish(job: dict[str, Any]) -> None:
     """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
     memory = b"size=%d,nr_inodes=%d,mode=1777" % (job["tmp_bytes"], INODES)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
-    mount(b"tmpfs", b"/tmp", b"tmpfs", NO_SUID | NO_DEVICES, memory)
     mount(b"tmpfs", b"/dev/shm", b"tmpfs", NO_SUID | NO_DEVICES, memory)
-    for folder in ("/tmp/work", "/tmp/home"):
-        os.mkdir(folder, 0o700)
+    if not job.get("lasting"):
+        mount_files(memory)
     tree = job.get("tree") or {}
     if tree.get("overlay"):
         lay_over(memory)
@@ -190,11 +209,15 @@ def serve(control: socket.socket, launcher: types.ModuleType, filter_program: by
 
 
 def main() -> None:
-    """Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, modules."""
+    """Serve.
+
+    Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, the size of
+    the ``/tmp`` that programs share or 0, modules.
+    """
     control = socket.socket(fileno=int(sys.argv[1]))
     with open(int(sys.argv[2]), "rb") as stream:
         filter_program = stream.read()
-    path, packages, modules = sys.argv[3], sys.argv[4], sys.argv[5:]
+    path, packages, lasting, modules = sys.argv[3], sys.argv[4], int(sys.argv[5]), sys.argv[6:]
     launcher = types.ModuleType("launcher")
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
@@ -205,6 +228,8 @@ def main() -> None:
             importlib.import_module(module)
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
+    if lasting:
+        keep_files(lasting)
     gc.freeze()
     control.send(b"r")
     job = serve(control, launcher, filter_program)

@@ -1,15 +1,16 @@
-"""What Inspect finds through the entry point ``inspect_ai``: our providers and tasks. Importing it registers them."""
+"""What Inspect finds by the entry point ``inspect_ai``: our providers, tasks, sandbox. Its import registers them."""
 
 from __future__ import annotations
 
 from inspect_ai.model import ModelAPI, modelapi
+from inspect_ai.util import SandboxEnvironment, sandboxenv
 
 from caretbench.inspect.metrics import numbers
 from caretbench.inspect.scorer import caret
 from caretbench.inspect.solver import ask
 from caretbench.inspect.tasks import devbench
 
-__all__ = ["ask", "caret", "command", "devbench", "fim", "gguf", "numbers"]
+__all__ = ["ask", "caret", "caretbench", "command", "devbench", "fim", "gguf", "numbers"]
 
 
 @modelapi(name="fim")
@@ -34,3 +35,11 @@ def command() -> type[ModelAPI]:
     from caretbench.inspect.command import CommandAPI
 
     return CommandAPI
+
+
+@sandboxenv(name="caretbench")
+def caretbench() -> type[SandboxEnvironment]:
+    """``sandbox="caretbench"``: our walls for the tools of any task."""
+    from caretbench.inspect.sandbox_provider import CaretbenchSandbox
+
+    return CaretbenchSandbox

@@ -1,0 +1,71 @@
+"""Reads or writes one file for a lasting sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+
+It runs behind the walls that a program has, as the same user. So whatever a program left in the file's place, a link
+for instance, leads nowhere but inside; the host opens nothing. Arguments: ``read PATH MOST_BYTES`` (the content goes to
+standard output in base64) or ``write PATH`` (it comes from standard input). An error is its number on standard error.
+"""
+
+# ruff: noqa: PTH103, PTH120, PTH123
+# As the launcher: it imports as little as it can.
+
+from __future__ import annotations
+
+import binascii
+import errno
+import os
+import stat
+import sys
+
+BLOCK = 3 << 18  # a multiple of three: blocks in base64 join to one text
+FAILED = 3
+
+
+def opened(path: str, flags: int) -> int:
+    """A descriptor of an ordinary file."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "")
+    return descriptor
+
+
+def read(path: str, most: int) -> None:
+    """The file's content; one that is larger is not begun."""
+    descriptor = opened(path, os.O_RDONLY)
+    if os.fstat(descriptor).st_size > most:
+        raise OSError(errno.EFBIG, "")
+    with open(descriptor, "rb") as source, open(1, "wb") as sink:
+        while most >= 0:
+            block = source.read(BLOCK)
+            if not block:
+                return
+            most -= len(block)
+            sink.write(binascii.b2a_base64(block, newline=False))
+    raise OSError(errno.EFBIG, "")
+
+
+def write(path: str) -> None:
+    """The file's new content."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(opened(path, os.O_WRONLY | os.O_CREAT), "wb") as sink, open(0, "rb") as source:
+        sink.truncate()
+        while block := source.read(BLOCK):
+            sink.write(block)
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    try:
+        if sys.argv[1] == "read":
+            read(sys.argv[2], int(sys.argv[3]))
+        else:
+            write(sys.argv[2])
+    except OSError as error:
+        os.write(2, b"%d" % (error.errno or errno.EIO))
+        os._exit(FAILED)
+    os._exit(0)
+
+
+main()
