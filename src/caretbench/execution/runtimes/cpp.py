@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from caretbench.execution.classification import missing_module
 from caretbench.execution.runtimes.base import (
@@ -21,8 +20,18 @@ from caretbench.execution.runtimes.base import (
     shorten,
     tool_version,
 )
+from caretbench.execution.runtimes.precompiled import HEADER, PRECOMPILED, Entry, Flags, PrecompiledHeaders
 from caretbench.execution.supervisor import SandboxResult
-from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, RunPlan, Status, Toolchain
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    Limits,
+    ProjectTree,
+    RunPlan,
+    Status,
+    Toolchain,
+    Warm,
+)
 from caretbench.files import cache_folder
 
 if TYPE_CHECKING:
@@ -38,8 +47,12 @@ DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
 LINK_FLAGS = ("-Wl,--wrap=main", *(("-fuse-ld=mold",) if Path(MOLD).exists() else ()))
 COMMON_HEADERS = "common_headers"
 """The variant that puts the usual standard headers first."""
-_HEADERS = "common_headers.hpp"
+_COMMON = "common_headers.hpp"
 _PRECOMPILED = "/precompiled"
+_ASSERTIONS = f"{HARNESS}/assert.h"
+_EXECUTABLE = "program"
+_LARGEST_BYTES = 64 << 20
+_READ_OUT = ProjectTree(results=(_EXECUTABLE,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
@@ -56,9 +69,9 @@ class CppRuntime(Runtime):
         (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),
     )
 
-    _no_precompiled = False
     _sentinel: bytes | None = None
     _lock = threading.Lock()
+    _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaders]] = {}
 
     def find_toolchain(self) -> Toolchain:
         """g++, and mold where it is there: it links faster."""
@@ -79,68 +92,90 @@ class CppRuntime(Runtime):
         ]
 
     def _compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        bundle = self.bundle(request)
+        common = request.variant == COMMON_HEADERS
         files: dict[str, str | bytes] = {PROGRAM: request.source}
-        flags: tuple[str, ...] = PAPER_FLAGS
-        objects: tuple[str, ...] = ()
+        flags: Flags = PAPER_FLAGS
+        objects: Flags = ()
+        entry: Entry | None = None
         if request.profile == "default":
-            flags = (*DEFAULT_FLAGS, *LINK_FLAGS)
+            flags = DEFAULT_FLAGS
             objects = (f"{HARNESS}/sentinel.o",)
             files[objects[0]] = self._sentinel_object()
-            files[f"{HARNESS}/assert.h"] = harness_file("assert.h")
-        read_only: dict[str, str] = {}
-        if request.variant == COMMON_HEADERS:
-            place = self._precompiled_headers() if request.profile == "default" else None
-            if place is not None:
-                read_only[_PRECOMPILED] = str(place)
-            else:
-                files[f"{HARNESS}/{_HEADERS}"] = harness_file(_HEADERS)
-            flags += ("-include", f"{_PRECOMPILED if place else HARNESS}/{_HEADERS}")
-        bundle = self.bundle(request)
-        result = self._run(
-            [*flags, *_flags(bundle, "compile", request), PROGRAM, *objects, "-o", f"{OUT}/program", "-pthread",
-             *_flags(bundle, "link", request)],
-            files, folder, compile_limits(request.limits), read_only,
-        )  # fmt: skip
+            files[_ASSERTIONS] = harness_file("assert.h")
+        flags += _flags(bundle, "compile", request)
+        if request.profile == "default":
+            entry = (
+                self.headers.of_text(harness_file(_COMMON), flags, self._precompile)
+                if common
+                else self.headers.for_program(request.source, flags, self._precompile)
+            )
+        if common:
+            files[f"{HARNESS}/{_COMMON}"] = harness_file(_COMMON)
+        linking = (*(LINK_FLAGS if objects else ()), *objects, "-pthread", *_flags(bundle, "link", request))
+        plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), PROGRAM, *linking)
+        if entry is None:
+            return _compiled(self._build(plain, files, folder, request.limits), folder)
+        place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
+        result = self._build((*flags, "-include", place, PROGRAM, *linking), files, folder, request.limits)
+        # Whatever fails is compiled as it is: precompiled headers never decide a verdict, nor what is said of it.
+        failed = result.error is None and result.killed is None and result.exit_code != 0
+        if failed and not (common and self.headers.intact(entry)):
+            first_s = result.wall_s
+            result = self._build(plain, files, folder, request.limits)
+            if result.ok:
+                self.headers.intact(entry)
+            result = result.model_copy(update={"wall_s": first_s + result.wall_s})
         return _compiled(result, folder)
+
+    def _build(
+        self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
+    ) -> SandboxResult:
+        """Compile and link into ``folder``: in a sandbox that stands already, where the executable can be read out."""
+        result = self._run([*arguments, "-o", _EXECUTABLE], files, limits, read_out=True)
+        read = next((file for file in result.files if not file.problem), None)
+        if result.ok and read is None:  # a very large one
+            return self._run([*arguments, "-o", f"{OUT}/{_EXECUTABLE}"], files, limits, folder)
+        if result.ok and read is not None:
+            program = folder / _EXECUTABLE
+            program.write_bytes(read.data)
+            program.chmod(0o755)
+        return result.model_copy(update={"files": ()})
 
     def _run(
         self,
         arguments: Sequence[str],
         files: Mapping[str, str | bytes],
-        folder: Path,
         limits: Limits,
-        read_only: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        *,
+        read_out: bool = False,
     ) -> SandboxResult:
+        root = self.headers.root
         return self.sandbox.run(
             [COMPILER, *arguments],
             files=files,
-            read_only=read_only,
-            writable={OUT: folder},
+            read_only={_PRECOMPILED: str(root)} if root.is_dir() else None,
+            writable={OUT: folder} if folder is not None else None,
             environment={"LC_ALL": "C"},
-            limits=limits,
+            limits=compile_limits(limits),
+            warm=Warm() if read_out else None,
+            tree=_READ_OUT if read_out else None,
         )
 
-    def _precompiled_headers(self) -> Path | None:
-        """The common headers, compiled once for this toolchain: programs of the variant all begin with them."""
-        place = cache_folder() / "tools" / f"cpp-{self.toolchain().fingerprint}"
+    @property
+    def headers(self) -> PrecompiledHeaders:
+        """What programs begin with, compiled for this toolchain; one for all runtimes of this process."""
+        root, mark = cache_folder() / "tools" / "cpp-headers", self.toolchain().fingerprint
         with CppRuntime._lock:
-            if place.is_dir() or self._no_precompiled:
-                return place if place.is_dir() else None
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as name:
-                folder = Path(name, "headers")
-                folder.mkdir()
-                Path(name).chmod(0o755)
-                (folder / _HEADERS).write_text(harness_file(_HEADERS))
-                result = self._run(
-                    [*DEFAULT_FLAGS, "-pthread", "-x", "c++-header", _HEADERS, "-o", f"{OUT}/{_HEADERS}.gch"],
-                    {_HEADERS: harness_file(_HEADERS), f"{HARNESS}/assert.h": harness_file("assert.h")},
-                    folder, compile_limits(Limits()),
-                )  # fmt: skip
-                self._no_precompiled = not result.ok
-                if result.ok and not place.is_dir():
-                    folder.rename(place)
-            return place if place.is_dir() else None
+            if (root, mark) not in CppRuntime._headers:
+                CppRuntime._headers[root, mark] = PrecompiledHeaders(root, mark)
+            return CppRuntime._headers[root, mark]
+
+    def _precompile(self, text: str, flags: Flags, folder: Path) -> bool:
+        files = {HEADER: text, _ASSERTIONS: harness_file("assert.h")}
+        arguments = [*flags, "-pthread", "-x", "c++-header", HEADER, "-o", f"{OUT}/{PRECOMPILED}"]
+        return self._run(arguments, files, Limits(), folder).ok
 
     def _sentinel_object(self) -> bytes:
         """The compiled sentinel: made once per process, given to every link."""
@@ -169,7 +204,7 @@ class CppRuntime(Runtime):
         )
 
 
-def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> tuple[str, ...]:
+def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flags:
     if bundle is None:
         return ()
     return bundle.compile_flags if stage == "compile" else bundle.link_flags(request.source)
