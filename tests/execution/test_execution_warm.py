@@ -122,7 +122,7 @@ def test_a_program_that_ends_its_walls_leaves_the_worker_alone(box: Sandbox) -> 
 def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Worker, "start", lambda _self: None)
+    monkeypatch.setattr(Worker, "start", lambda *_: None)
     for _ in range(2):
         assert run(box, "print(1)").stdout.text == "1\n"
     assert box._workers._refused

@@ -13,6 +13,7 @@ import errno
 import marshal
 import os
 import posixpath
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -233,6 +234,8 @@ class LastingSandbox:
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()
-        if result.error is not None and self._worker.ended:
+        # All behind its walls is killed with it, in any order: a command may look killed by itself.
+        torn = result.exit_code is None and result.signal in (None, signal.SIGKILL) and result.killed is None
+        if (torn or result.error is not None) and self._worker.ends():
             raise SandboxUnavailable("the sandbox has ended")
         return result
