@@ -34,7 +34,7 @@ from caretbench.secrets import redact
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """From a host and a port to its addresses."""
 
-_log = logging.getLogger("caretbench.index")
+_log = logging.getLogger(__name__)
 _MOST_LINES = 100
 _BLOCK = 65_536
 _REASONS = {403: "Forbidden", 431: "Request Header Fields Too Large", 502: "Bad Gateway", 503: "Busy"}
@@ -90,6 +90,7 @@ class IndexProxy:
         self._outer, self.door = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
+        self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._live, name="index-proxy", daemon=True)
 
     @property
@@ -139,11 +140,11 @@ class IndexProxy:
             return
         listener = socket.socket(fileno=handed[0])
         listener.setblocking(False)
-        server = await asyncio.start_server(self._accept, sock=listener, limit=self.policy.head_bytes)
+        self._server = await asyncio.start_server(self._accept, sock=listener, limit=self.policy.head_bytes)
         try:
             await asyncio.Event().wait()
         finally:
-            server.close()
+            self._server.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._active += 1
@@ -184,8 +185,12 @@ class IndexProxy:
     # --- one request --------------------------------------------------------------------------------------------------
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._active > self.policy.connections or self._served > self.policy.most_connections:
-            raise _Refused("too many connections", 503)
+        if self._served > self.policy.most_connections:
+            assert self._server is not None  # noqa: S101  this is one of its connections
+            self._server.close()  # further ones are refused by the kernel, at no cost to us
+            raise _Refused("too many connections in all", 503)
+        if self._active > self.policy.connections:
+            raise _Refused("too many connections at a time", 503)
         try:
             async with asyncio.timeout(self.policy.head_s):
                 head = await reader.readuntil(b"\r\n\r\n")
