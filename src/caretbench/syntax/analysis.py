@@ -102,7 +102,7 @@ def analyse(sources: Iterable[SourceFile]) -> Analysis:
     trees: dict[str, tree_sitter.Tree] = {}
     walks: list[Walk] = []
     for source in sources:
-        tree = trees[source.path] = parse(source.data, source.language)
+        tree = trees[source.path] = parse(source.data, source.grammar)
         walk = Walk(source, tree.root_node)
         resolve(walk)
         walks.append(walk)

@@ -60,7 +60,7 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
 
 def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[Found]:
     chosen: dict[tuple[int, int, str], Found] = {}
-    found = captures(root, source.language, "blocks")
+    found = captures(root, source.grammar, "blocks")
     elifs = {node.id for node in found.get("elif", [])}
     for name, nodes in found.items():
         if name not in _KINDS:
@@ -73,7 +73,7 @@ def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[Found]:
                 kind = _ELIF[kind]
             span = Span(node.start_byte, node.end_byte)
             chosen[(*span, kind)] = Found(kind, span, node.type, node)
-    for match in matches(root, source.language, "blocks"):
+    for match in matches(root, source.grammar, "blocks"):
         for name in match:
             kind_name, _, end = name.partition(".")
             if end in {"first", "open"}:
@@ -190,7 +190,7 @@ class _Maker:
 
 def blocks_of(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
     """All blocks of a file in the order of the text, larger ones first."""
-    lists = statement_lists(root, source.language)
+    lists = statement_lists(root, source.grammar)
     maker = _Maker(source, lists, scopes)
     made = [maker.make(found) for found in _constructs(root, source)]
     functions = {block.span for block in made if block.kind == "function_body"}

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import tree_sitter
 
 from caretbench.syntax.queries import matches
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.symbols import ImportTarget
+
+
+class Imports(NamedTuple):
+    """The nodes whose names imports bind, with what to; modules imported whole; the file's own package."""
+
+    bound: dict[int, ImportTarget]
+    wildcards: list[str]
+    package: str
 
 
 def _text(node: tree_sitter.Node) -> str:
@@ -17,16 +27,21 @@ def _module(node: tree_sitter.Node) -> str:
     return _text(node).strip("\"'`<>").replace("\\", "/")
 
 
-def bound_names(root: tree_sitter.Node, source: SourceFile) -> tuple[dict[int, ImportTarget], list[str]]:
-    """The nodes whose names imports bind, with what to; and the modules imported without names.
+def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
+    """What the imports of a file bind.
 
     The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
-    ``@wildcard``; ``@dotted`` marks an import that binds the first part of the module's name.
+    ``@wildcard``; or the file's own ``@package``.
+    ``@dotted`` marks an import that binds the first part of the module's name.
     """
     bound: dict[int, ImportTarget] = {}
     wildcards: list[str] = []
-    for match in matches(root, source.language, "imports"):
-        module = _module(match["module"][0]) if "module" in match else ""
+    package = ""
+    for match in matches(root, source.grammar, "imports"):
+        if "package" in match:
+            package = _text(match["package"][0])
+            continue
+        module = _module(match["module"][0])
         if "name" not in match:
             wildcards.append(module)
             continue
@@ -34,4 +49,4 @@ def bound_names(root: tree_sitter.Node, source: SourceFile) -> tuple[dict[int, I
         if "dotted" in match:
             module = module.partition(".")[0]
         bound[match["name"][-1].id] = ImportTarget(module, symbol)
-    return bound, wildcards
+    return Imports(bound, wildcards, package)

@@ -23,10 +23,25 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+# Grammars of dialects, by the name of the dialect: module's function. Their queries are the language's own.
+DIALECTS = {"tsx": "language_tsx"}
+
+
 @cache
 def _load(name: str) -> tree_sitter.Language:
     entry = language_named(name)
-    return tree_sitter.Language(getattr(import_module(entry.grammar), entry.grammar_function)())
+    function = DIALECTS.get(name, entry.grammar_function)
+    return tree_sitter.Language(getattr(import_module(entry.grammar), function)())
+
+
+def dialect_named(language: str) -> str:
+    """The name of a language, or of a dialect with a grammar of its own (``tsx``), by name or alias.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    name = language.strip().lower()
+    return name if name in DIALECTS else language_named(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:
@@ -35,7 +50,7 @@ def grammar(language: str) -> tree_sitter.Language:
     Raises:
         KeyError: the table has no such language.
     """
-    name = language_named(language).name
+    name = dialect_named(language)
     with _loading:
         return _load(name)
 

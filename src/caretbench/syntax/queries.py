@@ -9,7 +9,7 @@ from importlib import resources
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.syntax.parser import grammar
+from caretbench.syntax.parser import dialect_named, grammar
 
 Captures = dict[str, list[tree_sitter.Node]]
 
@@ -18,13 +18,14 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    file = resources.files("caretbench.syntax").joinpath("queries", language, f"{name}.scm")
+    folder = language_named(language).name
+    file = resources.files("caretbench.syntax").joinpath("queries", folder, f"{name}.scm")
     return tree_sitter.Query(grammar(language), file.read_text("utf-8")) if file.is_file() else None
 
 
 def _query(language: str, name: str) -> tree_sitter.Query | None:
     with _compiling:
-        return _compiled(language_named(language).name, name)
+        return _compiled(dialect_named(language), name)
 
 
 def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:

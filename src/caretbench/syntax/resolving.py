@@ -33,7 +33,7 @@ def _declaring_scope(walk: Walk, site: Site, scope: Names, part: str) -> Names |
         if site.name in home.nonlocals or (
             traits.writing_declares != "function" and part != "target.hoisted"
         ):
-            found = lookup(walk, site.name, home.parent or home if site.name in home.nonlocals else scope)
+            found = lookup(walk, site.key, home.parent or home if site.name in home.nonlocals else scope)
             if found is not None:
                 return found.scope
             return walk.file if traits.writing_declares == "file" else None
@@ -59,9 +59,9 @@ def lookup(walk: Walk, name: str, scope: Names) -> Variable | None:
 
 
 def _declare(scope: Names, site: Site, target: ImportTarget | None, types: tuple[str, ...]) -> Variable:
-    variable = scope.symbols.get(site.name)
+    variable = scope.symbols.get(site.key)
     if variable is None:
-        variable = scope.symbols[site.name] = Variable(site.name, site.binding, scope)
+        variable = scope.symbols[site.key] = Variable(site.name, site.binding, scope)
         variable.flow = site.flow
     elif variable.binding == "field" and site.binding == "method":
         variable.binding = "method"
@@ -92,11 +92,15 @@ def resolve(walk: Walk) -> None:
             _declare(around, site, None, types).flow = None
     for use in walk.uses:
         if not use.path:
-            use.variable = lookup(walk, use.name, use.scope)
+            use.variable = lookup(walk, use.key, use.scope)
     for kill in walk.kills:
         kill.variable = kill.use.variable
     for flow in walk.flows:
         flow.solve()
+    for use in walk.uses:
+        if use.reaching and use.variable is not None:
+            elsewhere = [site for site in use.variable.sites if site.flow is not use.flow]
+            use.reaching += tuple(elsewhere)  # written by a function inside, at a time unknown
 
 
 def _land(

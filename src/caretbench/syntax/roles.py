@@ -14,7 +14,7 @@ from caretbench.syntax.queries import captures
 
 IS: Final = frozenset(
     {
-        "identifier", "self", "pattern", "member", "import",
+        "identifier", "self", "super", "pattern", "member", "import",
         "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
         "global", "nonlocal", "skip",
         "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
@@ -27,14 +27,17 @@ AS: Final = (
     "value", "condition", "body", "elif", "else", "handler", "finally", "subject", "init", "update",
     "object", "member", "import",
     "target.write", "target.update", "target.local", "target.hoisted", "target.loop", "target.loop_write",
-    "target.comprehension", "target.parameter", "target.field", "target.delete",
+    "target.comprehension", "target.parameter", "target.field", "target.type", "target.delete",
     "declare.function", "declare.method", "declare.class", "declare.interface", "declare.namespace",
     "ignore",
 )  # fmt: skip
 
 MARKS: Final = frozenset(
-    {"outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base"}
-)
+    {
+        "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner",
+        "property",
+    }
+)  # fmt: skip
 
 
 class Roles:

@@ -61,6 +61,11 @@ class SourceFile:
                 f"{path}: byte {error.start} is not UTF-8; convert the file or leave it out"
             ) from None
 
+    @property
+    def grammar(self) -> str:
+        """The name of the grammar: the language's, or that of its dialect (``tsx``)."""
+        return "tsx" if self.path.lower().endswith(".tsx") else self.language
+
     @classmethod
     def read(cls, root: Path, path: str, language: str | None = None) -> SourceFile:
         """The file at ``root / path``.

@@ -21,12 +21,16 @@ class ImportTarget:
 
 
 class Site:
-    """A place that defines a name. ``index`` counts within its flow, for the solver."""
+    """A place that defines a name.
 
-    __slots__ = ("binding", "end", "flow", "index", "name", "row", "start", "variable")
+    ``key`` is the name under which a scope keeps it, ``index`` counts within its flow, for the solver.
+    """
+
+    __slots__ = ("binding", "end", "flow", "index", "key", "name", "row", "start", "variable")
 
     def __init__(self, name: str, start: int, end: int, row: int, binding: Binding, flow: Flow) -> None:
         self.name = name
+        self.key = name
         self.start = start
         self.end = end
         self.row = row
@@ -39,12 +43,25 @@ class Site:
 class Use:
     """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
 
-    __slots__ = ("end", "flow", "is_call", "name", "path", "reaching", "row", "scope", "start", "variable")
+    __slots__ = (
+        "end",
+        "flow",
+        "is_call",
+        "key",
+        "name",
+        "path",
+        "reaching",
+        "row",
+        "scope",
+        "start",
+        "variable",
+    )
 
     def __init__(
         self, name: str, start: int, end: int, row: int, scope: Names, flow: Flow, path: tuple[Use | str, ...]
     ) -> None:
         self.name = name
+        self.key = name
         self.start = start
         self.end = end
         self.row = row
@@ -77,10 +94,14 @@ class Variable:
 
 
 class Names:
-    """A scope with its names. ``bases`` are the names of what a class is derived from."""
+    """A scope with its names.
+
+    ``bases`` are the names of what a class is derived from, ``owner`` the class of a method that stands
+    outside of it, ``wildcards`` the modules imported whole.
+    """
 
     __slots__ = (
-        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "parent", "start", "symbols", "wildcards",
+        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols", "wildcards",
     )  # fmt: skip
 
     def __init__(self, kind: ScopeKind, name: str, start: int, end: int, parent: Names | None) -> None:
@@ -93,6 +114,7 @@ class Names:
         self.symbols: dict[str, Variable] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
+        self.owner: str | None = None
         self.bases: list[str] = []
         self.wildcards: list[str] = []
 
@@ -116,3 +138,12 @@ class Names:
         while scope is not None and scope.kind not in kinds:
             scope = scope.parent
         return scope
+
+    def outside_class(self) -> bool:
+        """Whether this is inside a method that stands outside of its class."""
+        scope: Names | None = self
+        while scope is not None:
+            if scope.owner is not None:
+                return True
+            scope = scope.parent
+        return False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, cached_property
 from importlib import resources
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from caretbench.languages import language as language_named
 
@@ -19,7 +20,8 @@ class Traits(BaseModel):
     without a dot; ``writing_declares``: where writing to an unknown name creates it; ``through_*``: scopes
     that a written name (``write``), a plain declaration (``local``) or a hoisted one passes outwards;
     ``stdlib`` are the first parts of the standard library's module names; ``modules``: how a module's name
-    leads to a file.
+    leads to a file; ``block_scopes``: loops and blocks have names of their own; ``separate_methods``: a
+    method may have the name of a variable; ``known``: names of the standard library by their modules.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -33,6 +35,14 @@ class Traits(BaseModel):
     builtins: frozenset[str] = frozenset()
     stdlib: frozenset[str] = frozenset()
     modules: Literal["dotted", "relative", "include", "namespace", "package"] = "dotted"
+    block_scopes: bool = True
+    separate_methods: bool = False
+    known: dict[str, frozenset[str]] = Field(default_factory=dict)
+
+    @cached_property
+    def known_names(self) -> Mapping[str, str]:
+        """The module of every name that is known without an import."""
+        return {name: module for module, names in self.known.items() for name in names}
 
 
 @cache

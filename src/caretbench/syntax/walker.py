@@ -27,8 +27,9 @@ _TYPE_NAME: Final = re.compile(
     r"^[\s:\"']*(?:(?:const|static|final)\s+)*(?:[\w$.]+(?:\.|::))?([\w$]+)(?:<.*>)?[\s&*?!\"']*$", re.DOTALL
 )
 _OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s*(?:None|null|undefined)$")
-_BODY_FIRST: Final = frozenset({"loop", "try", "switch", "branch"})
+_OWN_NAMES: Final = frozenset({"loop", "try", "switch"})
 _SCOPE_KINDS: Final = {f"scope.{kind}": kind for kind in get_args(ScopeKind)}
+_FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _CLASSES: Final = frozenset({"class", "interface"})
 _DECLARED: Final[dict[str, Binding]] = {
     "declare.function": "function",
@@ -47,6 +48,7 @@ _TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on th
     "target.comprehension": "comprehension",
     "target.parameter": "parameter",
     "target.field": "field",
+    "target.type": "class",
     "target.delete": None,
 }
 
@@ -67,11 +69,13 @@ class Walk:
         self.source = source
         self.data = source.data
         self.traits: Traits = traits_of(source.language)
-        roles = Roles(root, source.language)
+        roles = Roles(root, source.grammar)
         self.structure = roles.structure
         self.parts = roles.parts
         self.marks = roles.marks
-        self.imported, self.wildcards = bound_names(root, source)
+        imports = bound_names(root, source)
+        self.imported = imports.bound
+        self.package = imports.package
         self.file = Names("file", "", 0, len(source.data), None)
         self.scopes: list[Names] = [self.file]
         self.uses: list[Use] = []
@@ -86,10 +90,11 @@ class Walk:
         self._types: tuple[str, ...] = ()
         self._outer_done: set[int] = set()
         self._switches: list[tuple[int, int, list[int]]] = []
-        self.file.wildcards += self.wildcards
+        self.file.wildcards += imports.wildcards
         self._handlers: dict[str, Callable[[tree_sitter.Node], None]] = {
             "identifier": self._identifier,
             "self": self._skip,
+            "super": self._skip,
             "skip": self._skip,
             "member": self._member,
             "import": self._import,
@@ -110,9 +115,16 @@ class Walk:
         for child in root.children:
             self._visit(child)
 
+    @property
+    def namespaces(self) -> list[Names]:
+        """The scopes of namespaces."""
+        return [scope for scope in self.scopes if scope.kind == "namespace"]
+
     # what is visited, and in which order
 
     def _visit(self, node: tree_sitter.Node) -> None:
+        if node.id in self._outer_done:
+            return
         part = self.parts.get(node.id)
         if part is not None:
             if part in _TARGETS:
@@ -123,15 +135,16 @@ class Walk:
                 return
             if part == "ignore":
                 return
-        if node.id in self._outer_done:
-            return
         word = self.structure.get(node.id)
         if word is not None:
             if self._depth > MOST_DEPTH:
                 self._flat(node)
                 return
             self._depth += 1
-            self._handlers[word](node)
+            if self.traits.block_scopes and word in _OWN_NAMES:
+                self._in_block(node, self._handlers[word])
+            else:
+                self._handlers[word](node)
             self._depth -= 1
         elif node.child_count:
             if self._depth > MOST_DEPTH:
@@ -205,6 +218,8 @@ class Walk:
             path,
         )
         use.is_call = node.id in self.marks["called"]
+        if use.is_call and self.traits.separate_methods:
+            use.key = f"{use.name}()"
         self.uses.append(use)
         return use
 
@@ -216,31 +231,48 @@ class Walk:
     def _member(self, node: tree_sitter.Node) -> None:
         self._read_member(node)
 
-    def _read_member(self, node: tree_sitter.Node, *, written: str | None = None) -> tuple[Use | str, ...]:
-        """The names of ``a.b.c``; the first is a use of its own where it is a name."""
-        path: tuple[Use | str, ...] = ("",)
+    def _read_member(
+        self,
+        node: tree_sitter.Node,
+        *,
+        written: str | None = None,
+        before: tuple[Use | str, ...] | None = None,
+    ) -> tuple[Use | str, ...]:
+        """The names of ``a.b.c``; the first is a use of its own where it is a name.
+
+        ``before`` is what stands before a member that holds the rest of a path, as ``b::c`` in ``a::b::c``.
+        """
+        path: tuple[Use | str, ...] = before or ("",)
         for part, child in self._parts(node):
             if part == "object":
-                path = self._object(child)
-            elif part == "member":
-                if written is not None and path[0] == "self" and len(path) == 1:
-                    if written == "target.update":
-                        self._use(child, path)
-                    site = self._site(child, "field")
-                    self.members.append((site, self.scope, self._types))
-                else:
+                path = self._object(child) if before is None else (*before, self._member_name(child, before))
+            elif part != "member":
+                self._visit(child)
+            elif self.structure.get(child.id) == "member" and self._depth < MOST_DEPTH:
+                self._depth += 1
+                path = self._read_member(child, written=written, before=path)
+                self._depth -= 1
+            elif written is not None and path == ("self",):
+                if written == "target.update":
                     self._use(child, path)
+                self.members.append((self._site(child, "field"), self.scope, self._types))
                 path = (*path, self._text(child))
             else:
-                self._visit(child)
+                path = (*path, self._member_name(child, path))
         return path
+
+    def _member_name(self, node: tree_sitter.Node, path: tuple[Use | str, ...]) -> str:
+        """The use of a member; of ``b<T>`` the first name is the member, the rest is read."""
+        name = node
+        while name.named_child_count:
+            for child in name.named_children[1:]:
+                self._visit(child)
+            name = name.named_children[0]
+        return self._use(name, path).key
 
     def _object(self, node: tree_sitter.Node) -> tuple[Use | str, ...]:
         word = self.structure.get(node.id)
-        if word == "member":
-            if self._depth > MOST_DEPTH:
-                self._flat(node)
-                return ("",)
+        if word == "member" and self._depth < MOST_DEPTH:
             self._depth += 1
             path = self._read_member(node)
             self._depth -= 1
@@ -248,8 +280,8 @@ class Walk:
         if word == "identifier" and node.id not in self._outer_done:
             self._identifier(node)
             return ("self",) if self._is_self(node) else (self.uses[-1],)
-        if word == "self":
-            return ("self",)
+        if word in {"self", "super"}:
+            return (word,)
         self._visit(node)
         return ("",)
 
@@ -269,6 +301,9 @@ class Walk:
         self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
     ) -> None:
         site = self._site(node, binding)
+        if self.traits.separate_methods and binding in {"function", "method"}:
+            site.key = f"{site.name}()"
+        target = target or self.imported.get(node.id)
         self.written.append((site, self.scope, part, self._types, target))
         self.flow.add(site)
 
@@ -283,6 +318,8 @@ class Walk:
                 self.flow.add(kill)
                 return
             self._define(node, part, _TARGETS[part] or "local")
+            if node.id in self.marks["property"]:
+                self.members.append((self._site(node, "field"), self.scope, self._types))
         elif word == "pattern" and self._depth <= MOST_DEPTH:
             self._depth += 1
             types, self._types = self._types, ()
@@ -318,50 +355,63 @@ class Walk:
 
     def _scope(self, node: tree_sitter.Node) -> None:
         kind = self._kind(node)
-        is_function = kind in {"function", "method", "lambda"}
-        name = ""
-        for part, child in self._parts(node):
-            if part in _DECLARED:
-                name = self._text(child)
-        inner = Names(kind, name, node.start_byte, node.end_byte, self.scope)
-        self._header(node, inner)
-        outer = self.scope
-        flow = self.flow
+        inner = Names(kind, "", node.start_byte, node.end_byte, self.scope)
+        names = self._header(node, inner) if kind not in {"block", "comprehension"} else []
+        outer, flow, types = self.scope, self.flow, self._types
         inner.index = len(self.scopes)
         self.scopes.append(inner)
-        types, self._types = self._types, ()
-        if is_function:
+        self._types = ()
+        if kind in _FUNCTIONS:
             self.flows.append(Flow())
             self.flow = self.flows[-1]
         self.scope = inner
-        self._children_but_names(node)
+        self._children(node)
+        self.scope, self.flow, self._types = outer, flow, types
+        for child in names:
+            self._outer_done.discard(child.id)
+            self.opened[child.start_byte] = inner
+            self._visit(child)
+
+    def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], None]) -> None:
+        """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
+        outer = self.scope
+        self.scope = Names("block", "", node.start_byte, node.end_byte, outer)
+        self.scope.index = len(self.scopes)
+        self.scopes.append(self.scope)
+        handler(node)
         self.scope = outer
-        self.flow = flow
-        self._types = types
-        for part, child in self._parts(node):
-            if part in _DECLARED:
-                self.opened[child.start_byte] = inner
-                self._visit(child)
 
     def _kind(self, node: tree_sitter.Node) -> ScopeKind:
         kind = _SCOPE_KINDS[self.structure[node.id]]
         return "method" if kind == "function" and self.scope.kind in _CLASSES else kind
 
-    def _header(self, node: tree_sitter.Node, inner: Names) -> None:
-        """What a scope's header says is read outside of it: defaults, annotations, bases."""
+    def _header(self, node: tree_sitter.Node, inner: Names) -> list[tree_sitter.Node]:
+        """Names, bases and owner of a scope; what its header says (defaults, annotations) is read outside.
+
+        Returns:
+            The nodes with the scope's own name, which are not visited inside of it.
+        """
+        names: list[tree_sitter.Node] = []
         waiting = list(reversed(node.children))
         while waiting:
             child = waiting.pop()
+            part = self.parts.get(child.id, "")
             if child.id in self.marks["base"]:
                 inner.bases.append(self._text(child).rpartition(".")[2])
+            if child.id in self.marks["owner"]:
+                inner.owner = type_name(self._text(child))
+                inner.kind = "method" if inner.kind == "function" else inner.kind
             if child.id in self.marks["outer"]:
                 self._bases_in(child, inner)
                 self._visit(child)
                 self._outer_done.add(child.id)
-            elif child.start_byte < node.end_byte and self.structure.get(child.id, "").startswith("scope."):
-                continue
-            elif self.parts.get(child.id) != "body":
+            elif part in _DECLARED and inner.kind != "lambda":
+                inner.name = inner.name or self._text(child)
+                names.append(child)
+                self._outer_done.add(child.id)
+            elif part != "body" and not self.structure.get(child.id, "").startswith("scope."):
                 waiting.extend(reversed(child.children))
+        return names
 
     def _bases_in(self, node: tree_sitter.Node, inner: Names) -> None:
         waiting = list(node.children)
@@ -370,16 +420,6 @@ class Walk:
             if child.id in self.marks["base"]:
                 inner.bases.append(self._text(child).rpartition(".")[2])
             waiting.extend(child.children)
-
-    def _children_but_names(self, node: tree_sitter.Node) -> None:
-        deferred = []
-        for part, child in self._parts(node):
-            if child.id in self.marks["deferred"]:
-                deferred.append(child)
-            elif part not in _DECLARED:
-                self._visit(child)
-        for child in deferred:
-            self._visit(child)
 
     # the flow
 
