@@ -18,6 +18,8 @@ const ts = require(path.join(typescript, "lib", "typescript.js"));
 const MODULE_NOT_FOUND = new Set([2307, 2792, 7016]);
 const TYPE_LIBRARY_NOT_FOUND = 2688; // a package of @types that holds no types: no fault of the program
 
+const COLLECT_ABOVE_BYTES = 330e6;
+
 const options = {
     target: ts.ScriptTarget.ES2020,
     module: ts.ModuleKind.CommonJS,
@@ -58,42 +60,78 @@ const memo = (compute) => {
     };
 };
 
-const shared = ts.createCompilerHost(options, true);
-const libraryFile = memo((name) => shared.getSourceFile(name, options.target));
-const fileExists = memo((name) => ts.sys.fileExists(name));
-const directoryExists = memo((name) => ts.sys.directoryExists(name));
-const realpath = memo((name) => (ts.sys.realpath ? ts.sys.realpath(name) : name));
-const directories = memo((name) => ts.sys.getDirectories(name));
-const readFile = memo((name) => ts.sys.readFile(name));
 const programPath = path.join(modules, "program.ts");
 const isProgram = (name) => path.resolve(name) === programPath;
+let programText = "";
+let program = null; // its source file
+
+// Libraries do not change: what is read of them, and where their imports lead, is the same for every program.
+const shared = ts.createCompilerHost(options);
+const libraryParsing = { languageVersion: options.target, jsDocParsingMode: ts.JSDocParsingMode.ParseForTypeErrors };
+const libraryFile = memo((name) => shared.getSourceFile(name, libraryParsing));
+const fileExists = memo((name) => ts.sys.fileExists(name));
+const readFile = memo((name) => ts.sys.readFile(name));
+const host = {
+    ...shared,
+    getCurrentDirectory: () => modules,
+    getSourceFile: (name) => (isProgram(name) ? program : libraryFile(name)),
+    fileExists: (name) => isProgram(name) || fileExists(name),
+    readFile: (name) => (isProgram(name) ? programText : readFile(name)),
+    directoryExists: memo((name) => ts.sys.directoryExists(name)),
+    realpath: memo((name) => (ts.sys.realpath ? ts.sys.realpath(name) : name)),
+    getDirectories: memo((name) => ts.sys.getDirectories(name)),
+    writeFile: () => {},
+};
+options.types = ts.getAutomaticTypeDirectiveNames(options, host);
+
+const imports = ts.createModuleResolutionCache(modules, shared.getCanonicalFileName, options);
+const types = ts.createTypeReferenceDirectiveResolutionCache(
+    modules,
+    shared.getCanonicalFileName,
+    options,
+    imports.getPackageJsonInfoCache(),
+);
+const importsKnown = new Map();
+const typesKnown = new Map();
+
+function recall(known, file, name, mode, resolve) {
+    const key = `${file}\n${mode}\n${name}`;
+    if (!known.has(key)) known.set(key, resolve());
+    return known.get(key);
+}
+
+host.resolveModuleNameLiterals = (literals, file, redirected, given, source) =>
+    literals.map(({ text }, index) => {
+        const mode = ts.getModeForUsageLocation(source, literals[index], given);
+        return recall(importsKnown, file, text, mode, () =>
+            ts.resolveModuleName(text, file, given, host, imports, redirected, mode),
+        );
+    });
+host.resolveTypeReferenceDirectiveReferences = (references, file, redirected, given) =>
+    references.map((reference) => {
+        const name = typeof reference === "string" ? reference : reference.fileName;
+        const mode = ts.getModeForFileReference(reference, undefined);
+        return recall(typesKnown, file, name, mode, () =>
+            ts.resolveTypeReferenceDirective(name, file, given, host, redirected, types, mode),
+        );
+    });
 
 function compile(text) {
-    const parsed = ts.createSourceFile(programPath, text, options.target, true);
-    const host = {
-        ...shared,
-        getCurrentDirectory: () => modules,
-        getSourceFile: (name) => (isProgram(name) ? parsed : libraryFile(name)),
-        fileExists: (name) => isProgram(name) || fileExists(name),
-        readFile: (name) => (isProgram(name) ? text : readFile(name)),
-        directoryExists,
-        realpath,
-        getDirectories: directories,
-        writeFile: () => {},
-    };
-    const program = ts.createProgram({ rootNames: [programPath], options, host });
+    programText = text;
+    const parsed = (program = ts.createSourceFile(programPath, text, options.target));
+    const whole = ts.createProgram({ rootNames: [programPath], options, host });
     const files = {};
     const keep = (name, content) => (files[path.basename(name)] = Buffer.from(content).toString("base64"));
     const render = (list) => ts.formatDiagnostics(list, formatHost);
 
-    const syntax = program.getSyntacticDiagnostics(parsed);
+    const syntax = whole.getSyntacticDiagnostics(parsed);
     if (syntax.length > 0) return { kind: "syntax", diagnostics: render(syntax) };
     const found = [
-        ...program.getOptionsDiagnostics(),
-        ...program.getGlobalDiagnostics(),
-        ...program.getSemanticDiagnostics(parsed),
+        ...whole.getOptionsDiagnostics(),
+        ...whole.getGlobalDiagnostics(),
+        ...whole.getSemanticDiagnostics(parsed),
     ].filter((one) => one.category === ts.DiagnosticCategory.Error && one.code !== TYPE_LIBRARY_NOT_FOUND);
-    program.emit(parsed, keep);
+    whole.emit(parsed, keep);
     const unresolved = found.filter((one) => MODULE_NOT_FOUND.has(one.code));
     const missing = unresolved.length > 0 ? moduleName(unresolved[0]) : null;
     const kind = found.length === 0 ? "ok" : unresolved.length === found.length ? "module" : "type";
@@ -147,6 +185,7 @@ while (true) {
     clock[1] = 0;
     const after = process.cpuUsage(before);
     const diagnostics = words(result.diagnostics);
+    if (process.memoryUsage.rss() > COLLECT_ABOVE_BYTES) gc(); // V8 itself lets garbage grow towards its limit
     const memory = process.memoryUsage.rss() / 1e6;
     say({ ...result, id, diagnostics, seconds: (after.user + after.system) / 1e6, memory_mb: memory });
 }

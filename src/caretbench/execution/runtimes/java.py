@@ -26,6 +26,7 @@ from caretbench.execution.runtimes.serving import (
     plain_verdict,
 )
 from caretbench.execution.runtimes.tools import outside_usr, tool_folder
+from caretbench.execution.sandbox import HOME
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
 
 OLDEST_JDK = 17
@@ -38,8 +39,12 @@ _COMPILER_HEAP_MB = 1400
 _COMPILER_MB = 400.0
 _DESCRIPTORS = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED"
 
+# The JVM looks neither at TMPDIR nor at HOME.
+_FOLDERS = ("-Djava.io.tmpdir=/tmp", f"-Duser.home={HOME}")
 # In some containers the JVM's own reading of control groups throws; our limits hold anyway.
-_JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
+_JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto", *_FOLDERS)
+# Most programs end before what the JIT compiler makes of them pays; what computes for longer gets both its stages.
+_PROGRAM_JVM = (*_JVM, "-XX:CompileThresholdScaling=10")
 # The first stage of the JIT compiler is the best for a process that lives for seconds.
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
 
@@ -78,7 +83,7 @@ class JavaRuntime(Runtime):
                 remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
             )
         texts = [harness_file(name) for name in _SOURCES]
-        mark = fingerprint(version, str(home), *texts, flags=(*_JVM, *_COMPILER_JVM))
+        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_COMPILER_JVM))
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     @cached_property
@@ -145,7 +150,7 @@ class JavaRuntime(Runtime):
             )
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
         return RunPlan(
-            argv=(str(self._home / "bin" / "java"), "-ea", *_JVM, heap, *run),
+            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, heap, *run),
             environment=bundle.environment if bundle else {},
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,

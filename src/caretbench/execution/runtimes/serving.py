@@ -162,7 +162,7 @@ class Server:
                 stdin=self._source,
                 dialogue=self,
             )
-        except Exception as error:  # noqa: BLE001 - whoever asks is told
+        except Exception as error:
             self.outcome = SandboxResult(error=f"no process: {error}")
         finally:
             with self._lock:
