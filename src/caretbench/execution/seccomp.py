@@ -2,7 +2,8 @@
 
 The numbers are data, one table per machine. A refused call gives EPERM; ``clone3`` gives ENOSYS, so that the
 C library falls back to ``clone``, whose flags a filter can read; a socket of a family outside the allow-list
-gives EAFNOSUPPORT (AF_VSOCK would reach a hypervisor even from an empty network namespace).
+gives EAFNOSUPPORT (AF_VSOCK would reach a hypervisor even from an empty network namespace). What holds memory that no
+mapping shows (nameless files, System V segments and queues) is refused too: the watchdog could not see it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ _X86_64 = Machine(
         "unshare": 272, "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300,
         "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
+        "shmget": 29, "msgget": 68, "memfd_create": 319, "memfd_secret": 447,
         "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
@@ -83,6 +85,7 @@ _AARCH64 = Machine(
         "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "fanotify_init": 262,
         "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
+        "shmget": 194, "msgget": 186, "memfd_create": 279, "memfd_secret": 447,
         "userfaultfd": 282, "kexec_file_load": 294, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,

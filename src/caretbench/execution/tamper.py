@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SCAN_VERSION = 1
+SCAN_VERSION = 2
 """Stands beside every row's flags: raise it when a pattern changes."""
 
 

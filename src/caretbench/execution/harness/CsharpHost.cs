@@ -66,6 +66,8 @@ static class CsharpHost
 
     static bool DefaultListenerStands()
     {
-        return Trace.Listeners.OfType<DefaultTraceListener>().Any(listener => listener.AssertUiEnabled);
+        // A class derived from it may do nothing.
+        return Trace.Listeners.OfType<DefaultTraceListener>()
+            .Any(listener => listener.GetType() == typeof(DefaultTraceListener) && listener.AssertUiEnabled);
     }
 }

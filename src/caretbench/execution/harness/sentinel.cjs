@@ -29,17 +29,51 @@ if (ends) {
       return original.apply(this, values);
     };
   }
+  // Node.js itself announces the end with nothing below it; a program that says `exit` stands below its own word. A
+  // program that has put its own `emit` around this one does both.
+  const announced = () => {
+    const { prepareStackTrace, stackTraceLimit } = Error;
+    Error.stackTraceLimit = Infinity;
+    Error.prepareStackTrace = (error, frames) => frames.map((frame) => String(frame.getFileName()));
+    const below = new Error().stack.slice(2);
+    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+    return process.emit === ours ? below.length === 0 : !below.some((name) => name.startsWith('node:'));
+  };
+  // A CommonJS program may return before its end; then what is written behind its text is not reached.
+  const Module = require('module');
+  const compile = Module.prototype._compile;
+  Module.prototype._compile = function (text, ...others) {
+    Module.prototype._compile = compile;
+    try {
+      new (require('vm').Script)(Module.wrap(text.replace(/^#!.*/, '')));
+    } catch {
+      return compile.call(this, text, ...others); // not JavaScript, or an ECMAScript module, which cannot return
+    }
+    const last = `end_${require('crypto').randomBytes(12).toString('hex')}`;
+    let ended = false;
+    const value = () => {
+      ended = true;
+      delete globalThis[last];
+    };
+    Object.defineProperty(globalThis, last, { value, configurable: true });
+    try {
+      return compile.call(this, `${text}\n;${last}();`, ...others);
+    } finally {
+      explicit = explicit || !ended;
+    }
+  };
   const emit = process.emit;
-  process.emit = function (event, ...values) {
+  const ours = function (event, ...values) {
     // A handler that swallows a failed assertion does not make the program come to its own end.
     const uncaught = event === 'uncaughtExceptionMonitor' || event === 'unhandledRejection';
     if (uncaught && values[0] && values[0].name === 'AssertionError') {
       explicit = true;
     }
     const heard = emit.call(this, event, ...values);
-    if (event === 'exit' && !explicit && values[0] === 0 && !process.exitCode) {
+    if (event === 'exit' && !explicit && values[0] === 0 && !process.exitCode && announced()) {
       answer();
     }
     return heard;
   };
+  process.emit = ours;
 }

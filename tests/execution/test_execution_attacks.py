@@ -1,0 +1,125 @@
+"""Attacks in every language: contained, classified, flagged; and the run goes on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from attack_table import GOOD, NO_VERDICT, Attack, run, tables
+from compiled_programs import need_toolchain
+
+from caretbench.execution import walls
+from caretbench.execution.tamper import tamper_flags
+from caretbench.execution.types import ExecutionResult, Status
+from caretbench.files import cache_folder
+
+pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+TABLES = tables()
+ROWS = [(language, attack) for language, table in TABLES.items() for attack in table.attacks]
+PAPER_ROWS = [(language, attack) for language, attack in ROWS if attack.paper]
+
+
+def _identity(value: object) -> str:
+    return value.name if isinstance(value, Attack) else str(value)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What the attacks look for is really there: a listening server, a file that all may read, a variable."""
+    secret = tmp_path_factory.mktemp("secret") / "secret"
+    secret.write_text("planted")
+    abstract = f"caretbench-{secrets.token_hex(8)}"
+    planted = f"planted-{secrets.token_hex(8)}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as nameless,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        nameless.bind(f"\0{abstract}")
+        nameless.listen()
+        patch.setenv("PLANTED_API_KEY", planted)
+        yield {
+            "@PLANTED@": planted,
+            "@SECRET_FILE@": str(secret),
+            "@HOST_HOME@": str(Path.home()),
+            "@CACHE@": str(cache_folder()),
+            "@PORT@": str(server.getsockname()[1]),
+            "@ABSTRACT@": abstract,
+            "@PID@": str(os.getpid()),
+            "@MARKER@": f"daemon-{secrets.token_hex(8)}",
+            "@UNIQUE@": secrets.token_hex(8),
+            "@NESTED@": "(" * 50_000 + ")" * 50_000,
+            "@NESTED_LESS@": "(" * 2_000 + ")" * 2_000,
+            "@GIANT@": "x" * 4_100_000,
+        }
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody came
+            server.accept()
+
+
+_known: dict[tuple[str, str], Mapping[str, ExecutionResult]] = {}
+
+
+def _results(
+    language: str, places: Mapping[str, str], profile: Literal["default", "paper"] = "default"
+) -> Mapping[str, ExecutionResult]:
+    need_toolchain(language)
+    if (language, profile) not in _known:
+        _known[language, profile] = run(TABLES[language], places, profile)
+    return _known[language, profile]
+
+
+def _contained(attack: Attack, result: ExecutionResult) -> None:
+    assert result.status not in NO_VERDICT, result.reason
+    assert "REACHED" not in result.stdout.text
+    if attack.searches and Status.PASSED in attack.statuses:
+        assert "held" in result.stdout.text, (result.status, result.stderr.text)
+
+
+@pytest.mark.parametrize(("language", "attack"), ROWS, ids=_identity)
+def test_an_attack_is_contained_and_classified(language: str, attack: Attack, places: dict[str, str]) -> None:
+    result = _results(language, places)[attack.name]
+    _contained(attack, result)
+    said = (result.diagnostics, result.reason, result.stderr.text[-2000:])
+    assert result.status in attack.statuses, said
+
+
+@pytest.mark.parametrize(("language", "attack"), PAPER_ROWS, ids=_identity)
+def test_an_attack_under_paper(language: str, attack: Attack, places: dict[str, str]) -> None:
+    result = _results(language, places, "paper")[attack.name]
+    _contained(attack, result)
+    assert result.status in attack.paper, (result.diagnostics, result.stderr.text[-2000:])
+
+
+@pytest.mark.parametrize(("language", "attack"), ROWS, ids=_identity)
+def test_what_may_pass_is_flagged(language: str, attack: Attack) -> None:
+    found = set(tamper_flags(attack.answer, "", language))
+    assert {f"tamper:{flag}" for flag in attack.flags} <= found
+    if Status.PASSED in (*attack.statuses, *attack.paper) and not attack.searches:
+        assert found, "a forged pass without a flag"
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_good_programs_beside_attacks_pass(language: str, places: dict[str, str]) -> None:
+    results = _results(language, places)
+    assert [results[f"{GOOD}-{number}"].status for number in range(2)] == [Status.PASSED] * 2
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_nothing_that_was_started_is_left(language: str, places: dict[str, str]) -> None:
+    _results(language, places)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        listing = subprocess.run(["/bin/ps", "-eo", "args"], capture_output=True, text=True, check=True)
+        if places["@MARKER@"] not in listing.stdout:
+            return
+        time.sleep(0.2)
+    pytest.fail("a daemon outlived its program")

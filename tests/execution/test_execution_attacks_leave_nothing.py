@@ -1,0 +1,99 @@
+"""Hundreds of attacks in one run leave nothing behind. ``CARETBENCH_ATTACKS=1000`` runs as many as it says."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+from attack_table import GOOD, NO_VERDICT, Attack, requests, tables
+
+from caretbench.execution import walls
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.runtimes import load_runtime
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.execution.watchdog import descendants
+
+ATTACKS = int(os.environ.get("CARETBENCH_ATTACKS", "200"))
+SLOW = {Status.TIMEOUT, Status.OUT_OF_MEMORY}
+PLACES = {
+    "@PLANTED@": "planted-word", "@SECRET_FILE@": "/absent/secret", "@HOST_HOME@": "/absent",
+    "@CACHE@": "/absent/cache", "@PORT@": "9", "@ABSTRACT@": "absent", "@PID@": str(os.getpid()),
+    "@MARKER@": "left-behind", "@UNIQUE@": "left",
+    "@NESTED@": "(" * 5_000 + ")" * 5_000, "@NESTED_LESS@": "()", "@GIANT@": "x" * 4_100_000,
+}  # fmt: skip
+
+
+def _fast(attack: Attack) -> bool:
+    return not SLOW & set(attack.statuses)
+
+
+def _attacks() -> Iterator[ExecutionRequest]:
+    chosen = [table for table in tables().values() if load_runtime(table.language).toolchain().available]
+    for repeat in count():
+        for table in chosen:
+            fast = [attack for attack in table.attacks if _fast(attack)]
+            for request in requests(table, PLACES, attacks=fast, repeat=repeat):
+                yield request.model_copy(update={"id": f"{table.language}/{request.id}/{repeat}"})
+
+
+def _here(temporary: Path) -> dict[str, set[str]]:
+    """What a program could leave where this process would see it."""
+    own = (walls.UNPRIVILEGED_USER,)
+    shared = [path for path in Path("/dev/shm").iterdir() if path.lstat().st_uid in own]
+    groups = Path("/sys/fs/cgroup")
+    return {
+        "processes": {str(pid) for pid in descendants(os.getpid())},
+        "descriptors": {str(path) for path in Path("/proc/self/fd").iterdir() if os.path.lexists(path)},
+        "mounts": set(Path("/proc/self/mountinfo").read_text().splitlines()),
+        "shared": {str(path) for path in shared},
+        "temporary": {str(path) for path in temporary.rglob("*")},
+        "groups": {str(path) for path in groups.glob("**/*caretbench*")} if groups.is_dir() else set(),
+        "segments": set(Path("/proc/sysvipc/shm").read_text().splitlines()[1:]),
+        "threads": {thread.name for thread in threading.enumerate()},
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_many_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    sandbox = Sandbox()
+    try:
+        sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    wanted = list(islice(_attacks(), ATTACKS))
+    before = _here(temporary)
+    begin = time.monotonic()
+    executor = LocalExecutor(workers=8, cache=ResultCache(tmp_path / "cache"), sandbox=sandbox)
+    results = list(executor.submit(wanted))
+    seconds = time.monotonic() - begin
+    sandbox.close()
+    del executor
+    deadline = time.monotonic() + 10
+    left = _left(before, temporary)
+    while any(left.values()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+        left = _left(before, temporary)
+    statuses = Counter(str(result.status) for result in results)
+    sys.stdout.write(f"\n{len(results)} attacks in {seconds:.1f} s: {dict(statuses)}\n")
+    assert sorted(result.id for result in results) == sorted(request.id for request in wanted)
+    assert not [result.id for result in results if result.status in NO_VERDICT]
+    assert {result.status for result in results if GOOD in result.id} == {Status.PASSED}
+    assert not any(left.values()), left
+    assert not list((tmp_path / "cache").rglob("*building*/*"))
+
+
+def _left(before: dict[str, set[str]], temporary: Path) -> dict[str, set[str]]:
+    return {kind: found - before[kind] for kind, found in _here(temporary).items()}

@@ -1,0 +1,115 @@
+"""The same attacks, started by an ordinary user: a child process of a user who owns nothing but a folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attack_table import FOLDER, GOOD, NO_VERDICT, tables
+
+import caretbench
+from caretbench.execution import walls
+from caretbench.execution.types import Status
+from caretbench.files import cache_folder
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
+    pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed"),
+]
+
+USER = 64_123
+PYTHON = "/usr/bin/python3"
+PACKAGES = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
+"""What the executor imports."""
+CHILD = """
+import json, sys
+from attack_table import run, tables
+places = json.loads(sys.argv[2])
+results = run(tables()[sys.argv[1]], places, workers=4)
+said = {
+    name: (result.status, result.stdout.text[:4000],
+           result.reason + result.stderr.text[-500:] + result.diagnostics[:500],
+           result.isolation and result.isolation.user)
+    for name, result in results.items()
+}
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A folder for everybody to read: the interpreter's own packages may lie in a closed home."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=False)
+    if done.stdout.strip() != here:
+        pytest.skip(f"{PYTHON} is not Python {here}: compiled packages do not fit")
+    with tempfile.TemporaryDirectory(prefix="attacks-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(Path(caretbench.__file__).parent, folder / "caretbench")
+        shutil.copytree(FOLDER, folder / "attacks")
+        shutil.copy(FOLDER.with_name("attack_table.py"), folder)
+        for package in PACKAGES:
+            found = importlib.util.find_spec(package)
+            assert found is not None
+            assert found.origin is not None
+            place = Path(found.origin)
+            if place.name == "__init__.py":
+                shutil.copytree(place.parent, folder / package)
+            else:
+                shutil.copy(place, folder)
+        cache = folder / "cache"
+        cache.mkdir()
+        for tools in ("dotnet", "bundles"):
+            if walls.reachable_by_others(cache_folder()) and (cache_folder() / tools).is_dir():
+                (cache / tools).symlink_to(cache_folder() / tools)
+        for path in folder.rglob("*"):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() else 0o644)
+        os.chown(cache, USER, USER)
+        yield folder
+
+
+@pytest.mark.parametrize("language", tables())
+def test_attacks_of_an_ordinary_user(language: str, home: Path, tmp_path: Path) -> None:
+    secret = home / "cache" / "secret"
+    secret.write_text("planted")
+    places = {
+        "@PLANTED@": "planted-word", "@SECRET_FILE@": str(secret), "@HOST_HOME@": str(home),
+        "@CACHE@": str(home / "cache"), "@PORT@": "9", "@ABSTRACT@": "absent", "@PID@": "999999",
+        "@MARKER@": "left", "@UNIQUE@": "left",
+        "@NESTED@": "(" * 20_000 + ")" * 20_000, "@NESTED_LESS@": "((()))",
+        "@GIANT@": "x",  # an argument is bounded: this row is of no use here
+    }  # fmt: skip
+    done = subprocess.run(
+        [PYTHON, "-I", "-c", f"import sys; sys.path.insert(0, {str(home)!r})\n{CHILD}", language, json.dumps(places)],
+        env={
+            "PATH": os.environ["PATH"], "HOME": str(home / "cache"), "CARETBENCH_CACHE": str(home / "cache"),
+            "TMPDIR": tempfile.gettempdir(), "PLANTED_API_KEY": "planted-word",
+        },
+        cwd="/", user=USER, group=USER, extra_groups=[], capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    results = json.loads(done.stdout)
+    if {row[0] for row in results.values()} == {Status.SKIPPED}:
+        pytest.skip(results[f"{GOOD}-0"][2])
+    wrong = {}
+    for attack in tables()[language].attacks:
+        status, printed, said, _ = results[attack.name]
+        if "@GIANT@" in attack.answer:
+            continue
+        if status not in attack.statuses or status in NO_VERDICT or "REACHED" in printed:
+            wrong[attack.name] = (status, printed[:200], said)
+    assert not wrong
+    assert {results[f"{GOOD}-{number}"][0] for number in range(2)} == {Status.PASSED}
+    assert {row[3] for row in results.values() if row[3]} == {"unprivileged"}
