@@ -50,6 +50,9 @@ COMMON_HEADERS = "common_headers"
 _COMMON = "common_headers.hpp"
 _PRECOMPILED = "/precompiled"
 _ASSERTIONS = f"{HARNESS}/assert.h"
+_SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
+"""Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
+such a program is compiled again without."""
 _EXECUTABLE = "program"
 _LARGEST_BYTES = 64 << 20
 _READ_OUT = ProjectTree(results=(_EXECUTABLE,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES)
@@ -118,13 +121,12 @@ class CppRuntime(Runtime):
             return _compiled(self._build(plain, files, folder, request.limits), folder)
         place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
         result = self._build((*flags, "-include", place, PROGRAM, *linking), files, folder, request.limits)
-        # Whatever fails is compiled as it is: precompiled headers never decide a verdict, nor what is said of it.
         failed = result.error is None and result.killed is None and result.exit_code != 0
-        if failed and not (common and self.headers.intact(entry)):
+        if failed and ((not common and _of_headers(result)) or not self.headers.intact(entry)):
             first_s = result.wall_s
             result = self._build(plain, files, folder, request.limits)
             if result.ok:
-                self.headers.intact(entry)
+                self.headers.intact(entry)  # else it goes
             result = result.model_copy(update={"wall_s": first_s + result.wall_s})
         return _compiled(result, folder)
 
@@ -202,6 +204,12 @@ class CppRuntime(Runtime):
             read_only={ARTEFACT: str(artefact)},
             environment={"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"},
         )
+
+
+def _of_headers(result: SandboxResult) -> bool:
+    """Whether the words of a compiler that failed may be others without precompiled headers."""
+    words = result.stderr
+    return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
 
 
 def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flags:
