@@ -47,6 +47,16 @@ DAMAGED = {
     "first_line": {
         "c_sharp": 167, "cpp": 189, "java": 188, "javascript": 221, "python": 189, "typescript": 216,
     },
+    "block": {"java": 1, "javascript": 5, "python": 6, "typescript": 1},
+    "simcopilot/clean": {
+        "c_sharp": 283, "cpp": 251, "java": 228, "javascript": 219, "python": 242, "typescript": 243,
+    },
+    "simcopilot/trim": {
+        "c_sharp": 283, "cpp": 254, "java": 232, "javascript": 235, "python": 246, "typescript": 251,
+    },
+    "simcopilot/repair": {
+        "c_sharp": 283, "cpp": 254, "java": 232, "javascript": 235, "python": 249, "typescript": 251,
+    },
 }  # fmt: skip
 
 

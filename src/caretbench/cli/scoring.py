@@ -97,6 +97,7 @@ class Subject(NamedTuple):
         from caretbench.extraction.policies import policy as find_policy
         from caretbench.runs import RunFolder
         from caretbench.suites import suite
+        from caretbench.suites.base import policy_of
 
         if profile not in BY_PROFILE:
             raise ValueError(f"--profile {profile!r}: expected paper or default")
@@ -104,7 +105,7 @@ class Subject(NamedTuple):
         house = suite(suite_name)
         loaded = house.load(data)
         problems = select(house, loaded.problems, chosen, limit)
-        truncation = find_policy(policy or BY_PROFILE[named])
+        truncation = find_policy(policy or policy_of(house, named))
         folder = RunFolder(output or root / f"{suite_name}-{loaded.name}-{named}")
         return cls(
             house, loaded, problems, truncation, named, execute, _variants(variants), folder

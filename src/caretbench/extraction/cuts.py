@@ -29,17 +29,18 @@ def _ends(text: str) -> list[int]:
     return ends
 
 
-def _closed(text: str, around: Surroundings) -> str:
+def closed(text: str, around: Surroundings) -> str:
+    """A cut text with the end of its last line, where the suffix needs one."""
     return text + "\n" if text and around.needs_newline and not text.endswith("\n") else text
 
 
 def first_line(text: str, around: Surroundings) -> str:
     """The text up to the end of its first line that is not blank; a blank text stays."""
     ends = _ends(text)
-    return _closed(text[: ends[0]], around) if ends else text
+    return closed(text[: ends[0]], around) if ends else text
 
 
-def _leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
+def leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
     """The tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
     open_nodes = [tree.root_node]
     while open_nodes:
@@ -53,7 +54,7 @@ def _leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitte
             open_nodes.extend(reversed(node.children))
 
 
-def _dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
+def dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
     """The character at which a text leaves the indented block of its first statement, or None."""
     caret_line = around.before.rpartition("\n")[2]
     head = text.split("\n", 1)[0]
@@ -94,12 +95,12 @@ def same_block(text: str, around: Surroundings) -> str:
     """The text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
     offset = len(encode(around.before))
     tree = parse(around.program(text), around.language)
-    tokens = list(_leaves(tree, offset, offset + len(encode(text))))
+    tokens = list(leaves(tree, offset, offset + len(encode(text))))
     is_python = around.language == "python"
-    position = _dedent(text, around, tokens, offset) if is_python else _unopened(text, tokens, offset)
+    position = dedent(text, around, tokens, offset) if is_python else _unopened(text, tokens, offset)
     if position is None:
         return text
-    return _closed(text[:position], around)
+    return closed(text[:position], around)
 
 
 def _candidates(ends: list[int], size: int) -> list[int]:
@@ -140,7 +141,7 @@ def longest_fit(text: str, around: Surroundings) -> str:
     if is_well_formed(tree, around.language):
         return text
     for end in _candidates(_ends(text), len(program)):
-        cut = _closed(text[:end], around)
+        cut = closed(text[:end], around)
         shorter = before + encode(cut) + after
         _edit(
             tree,
@@ -167,5 +168,5 @@ def without_overlap(text: str, around: Surroundings) -> str:
     for count in range(min(len(filled) - 1, len(following)), 0, -1):
         tail = [lines[number].strip() for number in filled[-count:]]
         if tail == following[:count] and any(character.isalnum() for line in tail for character in line):
-            return _closed("\n".join(lines[: filled[-count - 1] + 1]), around)
+            return closed("\n".join(lines[: filled[-count - 1] + 1]), around)
     return text

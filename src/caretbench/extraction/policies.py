@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from caretbench.extraction import cuts
+from caretbench.extraction import blocks, cuts, released_steps
 from caretbench.extraction.clean import clean, released_clean
 from caretbench.extraction.surroundings import Surroundings
 from caretbench.plugins import Plugin, Version, installed, load, one_line
@@ -83,6 +83,12 @@ def _released(text: str, around: Surroundings) -> str:  # noqa: ARG001  the rele
 
 _SYNTAX: tuple[str, _Step] = ("cut where the program parses", cuts.longest_fit)
 
+_RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
+    ("cleaned as released", released_steps.cleaned),
+    ("trimmed as released", released_steps.trimmed),
+    ("repaired as released", released_steps.repaired),
+)
+
 _POLICIES = (
     Policy("raw", 1, "The text as it came.", cleans=False),
     Policy(
@@ -120,6 +126,41 @@ _POLICIES = (
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
         steps=(("repetition of the suffix removed", cuts.without_overlap), _SYNTAX),
+    ),
+    Policy(
+        "block",
+        1,
+        "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
+        cleans=True,
+        steps=(
+            ("repetition of the prefix removed", blocks.without_prefix_repetition),
+            ("moved to the caret's indentation", blocks.indented),
+            ("repetition of the suffix removed", blocks.without_suffix_repetition),
+            ("cut at the end of the block", blocks.within_block),
+            ("brackets closed", blocks.bracketed),
+            ("cut where the program parses", blocks.shown_fit),
+        ),
+    ),
+    Policy(
+        "simcopilot/clean",
+        1,
+        "SimCopilot's released first step: the fenced block, else what looks like code, without comments.",
+        cleans=False,
+        steps=_RELEASED_STEPS[:1],
+    ),
+    Policy(
+        "simcopilot/trim",
+        1,
+        "SimCopilot's released first two steps: then without lines that stand in prefix or suffix.",
+        cleans=False,
+        steps=_RELEASED_STEPS[:2],
+    ),
+    Policy(
+        "simcopilot/repair",
+        1,
+        "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
+        cleans=False,
+        steps=_RELEASED_STEPS,
     ),
 )
 

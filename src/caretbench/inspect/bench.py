@@ -18,7 +18,7 @@ from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.gathering import Gatherer
 from caretbench.problem import Problem, Profile
 from caretbench.suites import suite as find_suite
-from caretbench.suites.base import ProblemSet, Suite
+from caretbench.suites.base import ProblemSet, Suite, policy_of
 
 LEFT_OUT = "left_out"
 NO_ANSWER = "no_answer"
@@ -213,5 +213,10 @@ def bench(
     house = find_suite(suite)
     gatherer = Gatherer(lambda: local_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
-        house, house.load(data), find_policy(policy or BY_PROFILE[named]), named, dict(variants), gatherer
+        house,
+        house.load(data),
+        find_policy(policy or policy_of(house, named)),
+        named,
+        dict(variants),
+        gatherer,
     )

@@ -63,7 +63,7 @@ def render_html(
         ],
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
-        flagged=flag_tables(summary),
+        flagged=_flagged(summary),
         usage=usage_tables(summary),
         judged=[_judged(number, judged, specs) for number, judged in enumerate(summary.judged)],
         published=_published(summary) if published else [],
@@ -155,6 +155,12 @@ def _group(
             if table is not None
         ],
     }
+
+
+def _flagged(summary: Summary) -> list[tables.Table]:
+    """What is to be read with suspicion."""
+    best = tables.best_of_table(summary)
+    return [*flag_tables(summary), *([best] if best is not None else [])]
 
 
 def _published(summary: Summary) -> list[tables.Table]:

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
 from caretbench.report.asked import differences, settings_of
+from caretbench.report.best_of import BestOf, best_of_steps
 from caretbench.report.discordant import DiscordantCase, discordant_cases
 from caretbench.report.errors import ErrorColumn
 from caretbench.report.estimates import (
@@ -102,6 +103,8 @@ class Summary(Reported):
     """What the answers took, of the models that were asked here."""
     judged: tuple[Judged, ...] = ()
     """What the judges said, by criterion."""
+    best_of: tuple[BestOf, ...] = ()
+    """The paper's best of three, of models that were scored under its three steps."""
     errors: tuple[ErrorColumn, ...] = ()
     """How answers went wrong, by model; empty where nobody looked."""
     flagged: tuple[Flagged, ...] = ()
@@ -171,6 +174,7 @@ def summarise(
         discordant_totals=cases.totals,
         usage=tuple(usage),
         judged=tuple(judged),
+        best_of=tuple(best_of_steps(frame, left_out, seed)),
         errors=tuple(errors),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
         warnings=tuple(_warnings(columns)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caretbench.languages import language
+from caretbench.report.best_of import STEPS, TITLE
 from caretbench.report.discordant import KIND_TITLES
 from caretbench.report.estimates import Estimate, Reported
 from caretbench.report.published import Beside
@@ -228,6 +229,23 @@ def status_table(columns: Sequence[Column]) -> Table | None:
     return Table(
         title="Completions by status", heads=heads, numeric=(False, *[True] * len(statuses)), rows=rows
     )
+
+
+def best_of_table(summary: Summary) -> Table | None:
+    """The paper's post-processing step by step, and its best of three; None where no model has all three."""
+    if not summary.best_of:
+        return None
+    rows = tuple(
+        (
+            text_field(entry.model),
+            *(rate_field(entry.by_step.get(step)) for step in STEPS),
+            rate_field(entry.best),
+            number_field(entry.best.problems),
+        )
+        for entry in summary.best_of
+    )
+    heads = ("Model", *STEPS, "Best of three", "Problems")
+    return Table(title=TITLE, heads=heads, numeric=(False, *[True] * (len(heads) - 1)), rows=rows)
 
 
 def left_out_table(summary: Summary) -> Table | None:

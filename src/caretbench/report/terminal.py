@@ -38,6 +38,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
             for table in (*part, *rest)
             if table is not None
         ]
+    found.append(tables.best_of_table(summary))
     found += flag_tables(summary)
     found.append(tables.left_out_table(summary))
     for section in summary.judged:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from caretbench.execution.types import ExecutionRequest
+from caretbench.extraction.policies import BY_PROFILE
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Completion, Problem, Profile
 
@@ -77,6 +78,12 @@ def stratification_of(suite: object) -> Stratification:
     """A suite's own stratification (its attribute ``stratification``), or the ordinary one."""
     found = getattr(suite, "stratification", ORDINARY)
     return found if isinstance(found, Stratification) else ORDINARY
+
+
+def policy_of(suite: object, profile: Profile) -> str:
+    """The truncation policy where none is named: a suite's own (its attribute ``policies``), or the house's."""
+    own: Mapping[Profile, str] = getattr(suite, "policies", {})
+    return own.get(profile, BY_PROFILE[profile])
 
 
 @runtime_checkable

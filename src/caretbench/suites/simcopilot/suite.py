@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from caretbench.execution.types import ExecutionRequest
 from caretbench.files import DataError, read_rows
@@ -41,6 +42,8 @@ class SimCopilot:
             "comment_distance": {"*": (paper().comments.bound,)},
         },
     )
+
+    policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
 
     def load(self, source: str) -> ProblemSet:
         """The folder that ``caretbench build simcopilot`` wrote."""

@@ -1,0 +1,187 @@
+"""SimCopilot's released post-processing, in its three steps: cleaning, trimming repetitions, repairing.
+
+Reimplemented from a description of what the released code does, with its faults: it changes right answers, and is
+kept so that the paper's ablation can be repeated. The released code ran the tests after each step and reported the
+first text that passed; here each step is a policy of its own, and a best of three is for a summary to compute.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from caretbench.extraction.surroundings import Surroundings
+from caretbench.languages import language as language_named
+from caretbench.syntax.comments import comments
+from caretbench.syntax.parser import encode
+
+# --- the first step: cleaning -----------------------------------------------------------------------------------
+
+_MARKED = re.compile(r"--BEGIN MISSING CODE--[^\n]*\n(.*?)(?:\n[^\n]*--END MISSING CODE--|\Z)", re.DOTALL)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_CODE_LINE = re.compile(
+    r"[=(){}\[\];:@.,+*/<>%&|!\"']"
+    r"|^\s*(?:pass|break|continue|return|else|try|finally|do|yield|raise|default)\b"
+)
+_ENGLISH_START = re.compile(r"^\s*[A-Z][a-z']*\b|^\s*(?:the|this|that|it|we|you|i|note|here|in|to|and|so)\b")
+_SYMBOLS = re.compile(r"[^\w\s]")
+_MOST_WORDS, _FEWEST_SYMBOLS = 4, 2
+
+
+def cleaned(text: str, around: Surroundings) -> str:
+    """The first fenced block that names the language, or what stands between the markers, as it is.
+
+    Without either, reasoning, fence lines, blank lines, comments and whatever does not look like code go.
+    """
+    entry = language_named(around.language)
+    words = "|".join(re.escape(word) for word in (entry.name, entry.fence, *entry.aliases))
+    fenced = re.search(rf"```(?:{words})[ \t]*\n(.*?)```", text, re.DOTALL | re.IGNORECASE)
+    if fenced is not None:
+        return fenced[1].removesuffix("\n")
+    marked = _MARKED.search(text)
+    if marked is not None:
+        return marked[1]
+    rest = _without_comments(_THOUGHT.sub("", text), around.language)
+    lines = [line for line in rest.split("\n") if line.strip() and not line.strip().startswith("```")]
+    return "\n".join(line for line in lines if _CODE_LINE.search(line) and not _is_prose(line))
+
+
+def _without_comments(text: str, language: str) -> str:
+    data = encode(text)
+    for comment in reversed(comments(text, language)):
+        data = data[: comment.start] + data[comment.end :]
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _is_prose(line: str) -> bool:
+    few_symbols = len(_SYMBOLS.findall(line)) < _FEWEST_SYMBOLS
+    return len(line.split()) > _MOST_WORDS and few_symbols and bool(_ENGLISH_START.match(line))
+
+
+# --- the second step: trimming ----------------------------------------------------------------------------------
+
+_LONE_BRACKETS = re.compile(r"^[(){}\[\];,]*$")
+_ALIKE = 0.98
+_COMPARED_LINES = 2
+
+
+def _collapsed(line: str) -> str:
+    return " ".join(line.split())
+
+
+def trimmed(text: str, around: Surroundings) -> str:
+    """The text between a line that stands anywhere in the prefix and one that stands anywhere in the suffix.
+
+    One equal line is enough; then lines that are nearly equal to the last two of the prefix or the first two of the
+    suffix. Where the beginning would lie behind the end, only the end is cut; where nothing would be left, all stays.
+    """
+    lines = text.split("\n")
+    ours = [_collapsed(line) for line in lines]
+    before = [line for line in map(_collapsed, around.before.split("\n")) if not _LONE_BRACKETS.match(line)]
+    after = [line for line in map(_collapsed, around.after.split("\n")) if not _LONE_BRACKETS.match(line)]
+    start = next((ours.index(line) + 1 for line in reversed(before) if line in ours), 0)
+    end = next((ours.index(line) for line in after if line in ours), len(ours))
+    start, end = _nearly(ours, before, after, start, end)
+    if start > end:
+        start = 0
+    kept = lines[start:end]
+    return "\n".join(kept) if any(line.strip() for line in kept) else text
+
+
+def _nearly(
+    ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int
+) -> tuple[int, int]:
+    for place in range(start, end):
+        if any(_alike(ours[place], line) for line in before[-_COMPARED_LINES:]):
+            start = place + 1
+    for place in range(start, end):
+        if any(_alike(ours[place], line) for line in after[:_COMPARED_LINES]):
+            return start, place
+    return start, end
+
+
+def _alike(first: str, second: str) -> bool:
+    one, other = first.replace(" ", ""), second.replace(" ", "")
+    if not one or _LONE_BRACKETS.match(one):
+        return False
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() > _ALIKE
+
+
+# --- the third step: indentation and brackets -------------------------------------------------------------------
+
+_PAIRS = (("{", "}"), ("[", "]"), ("(", ")"))
+_LOOKED_BACK = 10
+_USUAL_UNIT = 4
+_LEAVES = ("return", "break", "continue", "pass", "raise", "yield")
+_COUNTERPARTS = {
+    "elif": ("if", "elif"), "else": ("if", "elif", "for", "while", "try", "except"), "except": ("try", "except"),
+    "finally": ("try", "except", "else"),
+}  # fmt: skip
+
+
+def repaired(text: str, around: Surroundings) -> str:
+    """Python: the text moved to the indentation that the last line of the prefix suggests. Else: brackets counted."""
+    return _reindented(text, around) if around.language == "python" else _balanced(text, around)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _first_word(line: str) -> str:
+    found = re.match(r"\s*(\w+)", line)
+    return found[1] if found else ""
+
+
+def _target(first: str, whole: Sequence[str]) -> int:
+    """The column that the first line should have."""
+    filled = [line for line in whole if line.strip()]
+    if not filled:
+        return 0
+    for line in reversed(filled if _first_word(first) in _COUNTERPARTS else ()):
+        if _first_word(line) in _COUNTERPARTS[_first_word(first)]:
+            return _indent(line)
+    recent = [_indent(line) for line in filled[-_LOOKED_BACK:]]
+    steps = Counter(abs(b - a) for a, b in pairwise(recent) if a != b)
+    unit = steps.most_common(1)[0][0] if steps else _USUAL_UNIT
+    last = filled[-1]
+    if last.rstrip().endswith(":"):
+        return _indent(last) + unit
+    return max(0, _indent(last) - unit) if _first_word(last) in _LEAVES else _indent(last)
+
+
+def _reindented(text: str, around: Surroundings) -> str:
+    *whole, caret_line = around.before.split("\n")
+    if caret_line.strip():
+        return text  # the released spans are whole lines
+    lines = (caret_line + text).split("\n")
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        return text
+    by = _target(first, whole) - _indent(first)
+    moved = [" " * max(0, _indent(line) + by) + line.lstrip() if line.strip() else line for line in lines]
+    return "\n".join(moved).removeprefix(caret_line)
+
+
+def _balanced(text: str, around: Surroundings) -> str:
+    program = around.program(text)
+    for opening, closing in _PAIRS:
+        missing = program.count(opening) - program.count(closing)
+        if missing > 0:
+            text = text + "\n" + closing * missing
+        elif missing < 0:
+            text = _stripped(text, closing, -missing)
+    return text
+
+
+def _stripped(text: str, closing: str, surplus: int) -> str:
+    """The text without so many closing brackets at the ends of its lines, the last line first."""
+    lines = text.split("\n")
+    for number in range(len(lines) - 1, -1, -1):
+        while surplus and lines[number].rstrip().endswith(closing):
+            lines[number] = lines[number].rstrip()[:-1]
+            surplus -= 1
+    return "\n".join(lines)

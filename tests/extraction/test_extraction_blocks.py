@@ -1,0 +1,141 @@
+"""The end of the caret's block: what goes, and that right answers stay as they are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import tree_sitter
+
+from caretbench.extraction import policy
+from caretbench.problem import Caret
+from caretbench.syntax.parser import parse
+
+PYTHON = "def f(items):\n    total = 0\n    for item in items:\n        "
+PYTHON_AFTER = "\n    average = total / len(items)\n    return average, total\n"
+JAVA = "class A {\n  int f(int x) {\n    for (;;) {\n      "
+JAVA_AFTER = "\n    }\n    System.out.println(x);\n    return x * factor(x);\n  }\n}\n"
+
+
+def apply(prefix: str, suffix: str, text: str, language: str = "python") -> str:
+    return policy("block").apply(text, Caret(language=language, prefix=prefix, suffix=suffix)).text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "kept"),
+    [
+        (PYTHON_AFTER, "total += item", "total += item"),
+        (PYTHON_AFTER, "total += item\n    return total\n\ndef g():\n    pass\n", "total += item"),
+        (PYTHON_AFTER, "total += item" + PYTHON_AFTER + "\nprint(f([1]))\n", "total += item"),
+        (PYTHON_AFTER, "    for item in items:\n        total += item", "total += item"),
+        (PYTHON_AFTER, "        total += item", "        total += item"),  # deeper than needed, and right
+        (PYTHON_AFTER, "        x = item\n        total += x", "x = item\n        total += x"),
+        (PYTHON_AFTER, "if item:\n    total += item\nelse:\n    total -= 1",
+         "if item:\n            total += item\n        else:\n            total -= 1"),
+        ("", "total += item\n        seen = 1\n    return total\n", "total += item\n        seen = 1"),
+        ("", "total += item", "total += item"),
+        (PYTHON_AFTER, "```python\ntotal += item\n```", "total += item"),
+        ("", "", ""),
+    ],
+)  # fmt: skip
+def test_python_blocks_end_with_their_indentation(suffix: str, text: str, kept: str) -> None:
+    assert apply(PYTHON, suffix, text) == kept
+
+
+def test_a_header_of_python_ends_with_its_clauses() -> None:
+    text = "x > 1:\n        a()\n    else:\n        b()\n    c()\n"
+    assert apply("def f(x):\n    if ", "", text) == "x > 1:\n        a()\n    else:\n        b()"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "kept"),
+    [
+        (JAVA_AFTER, "x++;", "x++;"),
+        (JAVA_AFTER, "x++;\n    }\n", "x++;"),
+        (JAVA_AFTER, "x++;" + JAVA_AFTER, "x++;"),
+        (JAVA_AFTER, "if (x > 1) {\n        x++;", "if (x > 1) {\n        x++;\n}"),
+        (JAVA_AFTER, 'String s = "}";', 'String s = "}";'),
+        ("", "x++;\n    }\n    return x;\n  }\n}\n", "x++;\n    }"),
+        ("", "if (x > 1) { x--; }\n      x++;\n    }", "if (x > 1) { x--; }\n      x++;\n    }"),
+        ("", "x++;", "x++;"),
+    ],
+)
+def test_java_blocks_end_with_their_bracket(suffix: str, text: str, kept: str) -> None:
+    assert apply(JAVA, suffix, text, "java") == kept
+
+
+def test_a_header_of_java_ends_with_its_construct() -> None:
+    prefix = "class A {\n  int f(int x) {\n    if ("
+    text = "x > 1) { x--; } else { x++; }\n    return x;\n  }\n}\n"
+    assert apply(prefix, "", text, "java") == "x > 1) { x--; } else { x++; }"
+    assert apply(prefix, "", "x > 1)\n      x--;\n    return x;\n  }", "java") == "x > 1)\n      x--;"
+
+
+# --- right answers ----------------------------------------------------------------------------------------------
+
+_BLOCKS = {
+    "python": ("block",),
+    "java": ("block", "constructor_body"),
+    "go": ("block",),
+    "csharp": ("block",),
+}
+_CPP = """#include <vector>
+int sum(const std::vector<int>& v, int most) {
+  int total = 0;
+  for (int x : v) {
+    if (x > most) {
+      continue;
+    } else if (x < 0) { total -= x; }
+    auto twice = [&](int y) { total += y; return 2 * y; };
+    total += twice(x);
+  }
+  do { total--; } while (total > most);
+  return total;
+}
+"""
+
+
+def _answers(text: str, language: str, kinds: tuple[str, ...]) -> Iterator[tuple[int, int, bool]]:
+    """Runs of statements up to the end of their block: bytes, and whether the suffix is hidden."""
+    open_nodes: list[tree_sitter.Node] = [parse(text, language).root_node]
+    while open_nodes:
+        node = open_nodes.pop()
+        open_nodes.extend(node.children)
+        condition = node.child_by_field_name("condition")
+        if condition is not None:
+            yield condition.start_byte, condition.end_byte, False
+        if node.type not in kinds:
+            continue
+        statements = [child for child in node.named_children if "comment" not in child.type]
+        for statement in statements:
+            yield statement.start_byte, statements[-1].end_byte, False
+            yield statement.start_byte, statement.end_byte, False
+            yield (
+                statement.start_byte,
+                statements[-1].end_byte if language == "python" else node.end_byte,
+                True,
+            )
+
+
+def _sources() -> list[tuple[str, str]]:
+    package = Path(str(resources.files("caretbench")))
+    names = ["execution/workspace.py", "report/charts.py", "extraction/cuts.py"]
+    found = [("python", (package / name).read_text()) for name in names]
+    harness = package / "execution" / "harness"
+    for language, pattern in (("java", "*.java"), ("csharp", "*.cs"), ("go", "*.go")):
+        found += [(language, path.read_text()) for path in sorted(harness.glob(pattern))[:3]]
+    return [*found, ("cpp", _CPP)]
+
+
+@pytest.mark.parametrize(("language", "text"), _sources())
+def test_right_answers_stay_as_they_are(language: str, text: str) -> None:
+    data = text.encode()
+    answers = list(_answers(text, language, _BLOCKS.get(language, ("compound_statement",))))
+    assert answers
+    random.Random(0).shuffle(answers)  # noqa: S311  a sample of a test
+    for start, end, hidden in answers[:60]:
+        prefix, golden = data[:start].decode(), data[start:end].decode()
+        assert apply(prefix, "" if hidden else data[end:].decode(), golden, language) == golden
