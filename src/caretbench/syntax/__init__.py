@@ -1,12 +1,15 @@
 """Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in ``queries/``."""
 
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
+from caretbench.syntax.comment_distance import CommentDistance, comment_distance, split_by_distance
 from caretbench.syntax.comments import Comment, comments
 from caretbench.syntax.documentation import Documentation, documentation_of
 from caretbench.syntax.faults import fault_count, fits, is_well_formed
+from caretbench.syntax.measures import BlockSize
 from caretbench.syntax.parser import Offsets, error_count, grammar, has_error, parse
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile, language_of
+from caretbench.syntax.testing import is_test_path
 from caretbench.syntax.types import (
     Binding,
     Block,
@@ -25,7 +28,9 @@ __all__ = [
     "Binding",
     "Block",
     "BlockKind",
+    "BlockSize",
     "Comment",
+    "CommentDistance",
     "Definition",
     "Documentation",
     "FileAnalysis",
@@ -39,6 +44,7 @@ __all__ = [
     "Span",
     "analyse",
     "captures",
+    "comment_distance",
     "comments",
     "documentation_of",
     "error_count",
@@ -46,8 +52,10 @@ __all__ = [
     "fits",
     "grammar",
     "has_error",
+    "is_test_path",
     "is_well_formed",
     "language_of",
     "matches",
     "parse",
+    "split_by_distance",
 ]

@@ -5,17 +5,21 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Literal
 
 import tree_sitter
 
 from caretbench.syntax.blocks import blocks_of
+from caretbench.syntax.comment_distance import CommentDistance, comment_distance
 from caretbench.syntax.comments import Comment, comments_in
+from caretbench.syntax.masking import parse_file
+from caretbench.syntax.measures import BlockSize, block_size
 from caretbench.syntax.nesting import Nesting
-from caretbench.syntax.parser import parse
 from caretbench.syntax.project import Project
 from caretbench.syntax.references import Definitions, references_of
 from caretbench.syntax.resolving import resolve
 from caretbench.syntax.source import SourceFile
+from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
 from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span
 from caretbench.syntax.walker import Walk
 
@@ -43,6 +47,8 @@ class FileAnalysis:
         comments: tuple[Comment, ...],
         references: tuple[Reference, ...],
         faults: tuple[ParseFault, ...],
+        tests: tuple[Span, ...],
+        tree: tree_sitter.Tree,
     ) -> None:
         self.source = source
         self.scopes = scopes
@@ -50,6 +56,8 @@ class FileAnalysis:
         self.comments = comments
         self.references = references
         self.faults = faults
+        self.tests = tests
+        self._tree = tree
 
     @cached_property
     def _reference_starts(self) -> list[int]:
@@ -79,8 +87,18 @@ class FileAnalysis:
         return tuple(self.scopes[index] for index in self._scope_nesting.around(*span))[::-1]
 
     def is_test(self, span: tuple[int, int]) -> bool:
-        """Whether a span lies in test code."""
-        return any(scope.is_test for scope in self.scopes_around(span))
+        """Whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
+        return any(test.holds(span) for test in self.tests)
+
+    def comment_distance(
+        self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
+    ) -> CommentDistance | None:
+        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.comment_distance`."""
+        return comment_distance(self.source, self.comments, position, counting=counting)
+
+    def size(self, span: tuple[int, int]) -> BlockSize:
+        """Lines, tokens and cyclomatic complexity of a span."""
+        return block_size(self.source, self._tree, span)
 
 
 class Analysis:
@@ -102,7 +120,7 @@ def analyse(sources: Iterable[SourceFile]) -> Analysis:
     trees: dict[str, tree_sitter.Tree] = {}
     walks: list[Walk] = []
     for source in sources:
-        tree = trees[source.path] = parse(source.data, source.grammar)
+        tree = trees[source.path] = parse_file(source)
         walk = Walk(source, tree.root_node)
         resolve(walk)
         walks.append(walk)
@@ -110,12 +128,34 @@ def analyse(sources: Iterable[SourceFile]) -> Analysis:
     definitions = Definitions(project.walks)
     files = {}
     for walk in walks:
-        source, root = walk.source, trees[walk.source.path].root_node
-        scopes = tuple(Scope(names.kind, names.name, Span(names.start, names.end)) for names in walk.scopes)
-        blocks = blocks_of(root, source, Nesting([scope.span for scope in scopes]))
-        references = references_of(walk, project, definitions, blocks)
-        comments = tuple(comments_in(trees[source.path], source.language))
-        files[source.path] = FileAnalysis(
-            source, scopes, blocks, comments, references, parse_faults(root, source)
-        )
+        tree = trees[walk.source.path]
+        files[walk.source.path] = _file_analysis(walk, tree, project, definitions)
     return Analysis(files)
+
+
+def _file_analysis(
+    walk: Walk, tree: tree_sitter.Tree, project: Project, definitions: Definitions
+) -> FileAnalysis:
+    source, root = walk.source, tree.root_node
+    is_test = is_test_path(source.path, source.language)
+    scopes = tuple(
+        Scope(
+            names.kind,
+            names.name,
+            Span(names.start, names.end),
+            is_test if names.kind == "file" else is_test_scope(names, source),
+        )
+        for names in walk.scopes
+    )
+    blocks = blocks_of(root, source, Nesting([scope.span for scope in scopes]))
+    tests = [scope.span for scope in scopes if scope.is_test] + test_calls(source, blocks)
+    return FileAnalysis(
+        source,
+        scopes,
+        blocks,
+        tuple(comments_in(tree, source.grammar)),
+        references_of(walk, project, definitions, blocks),
+        parse_faults(root, source),
+        tuple(sorted(tests)),
+        tree,
+    )

@@ -28,6 +28,7 @@ class ModuleIndex:
         self._folders: set[str] = set()
         self._tails: dict[str, Walk] = {}
         self._packages: dict[str, dict[str, tuple[Walk, Variable]]] = {}
+        self._parts: dict[tuple[str, str], list[tuple[Walk, Variable]]] = {}
         self._exports: dict[str, dict[str, Variable]] = {}
         self._reachable: dict[str, tuple[Walk, ...]] = {}
         for walk in sorted(walks, key=lambda walk: (len(walk.source.path), walk.source.path)):
@@ -58,6 +59,7 @@ class ModuleIndex:
         for name, variable in self.exports(walk).items():
             if variable.target is None:
                 known.setdefault(name, (walk, variable))
+                self._parts.setdefault((package, name), []).append((walk, variable))
 
     def exports(self, walk: Walk) -> dict[str, Variable]:
         """What other files can see of a file: its own names and those of its namespaces."""
@@ -100,6 +102,10 @@ class ModuleIndex:
             if (found := self._packages.get(package, {}).get(name)) is not None:
                 return found
         return None
+
+    def parts(self, walk: Walk, name: str) -> list[tuple[Walk, Variable]]:
+        """All declarations of a partial class (C#), by its simple name."""
+        return self._parts.get((f"\0{_family(walk)}", name), [])
 
     def qualified(self, walk: Walk, name: str) -> tuple[Walk, Variable, list[str]] | None:
         """A type by its full name, with the names behind it (``a.b.Type.member``)."""

@@ -72,7 +72,8 @@ class Project:
             if found is None:
                 return Place(None, None, name, files)
             other, first, rest = found
-            return self._through(Place(other, first, None, files + (other is not walk)), rest)
+            start = Place(other, first, None, files + (other is not walk))
+            return self._through(start, rest) or self._through(start, [*rest[:-1], f"{rest[-1]}()"])
         if target.symbol is not None:
             inner = self.modules.find(walk, self.modules.joined(walk, target.module, target.symbol))
             if inner is not None and inner is not walk:
@@ -208,7 +209,12 @@ class Project:
             return Place(walk, found, None, files)
         if hops > _MOST_HOPS:
             return None
-        for base in scope.bases:
+        pieces = self.modules.parts(walk, scope.name) if own and scope.name else []
+        for other, piece in pieces:
+            if piece.inside is not None and (found := piece.inside.symbols.get(name)) is not None:
+                return Place(other, found, None, files + int(other is not walk))
+        bases = [base for _, piece in pieces if piece.inside is not None for base in piece.inside.bases]
+        for base in bases or scope.bases:
             home = self._type(walk, scope.parent or scope, base)
             if home is None or home.variable is None or home.walk is None or home.variable.inside is None:
                 continue

@@ -50,9 +50,10 @@ def lookup(walk: Walk, name: str, scope: Names) -> Variable | None:
     current: Names | None = scope
     crossed = False
     while current is not None:
+        found = current.symbols.get(name)
         is_hidden = crossed and current.kind in _CLASSES and not walk.traits.class_scope_visible
-        if not is_hidden and (found := current.symbols.get(name)) is not None:
-            return found
+        if found is not None and (not is_hidden or (found.binding == "class" and walk.traits.block_scopes)):
+            return found  # the parameters of a generic class are visible everywhere in it
         crossed = crossed or current.kind in _FUNCTIONS
         current = current.parent
     return None
@@ -93,6 +94,9 @@ def resolve(walk: Walk) -> None:
     for use in walk.uses:
         if not use.path:
             use.variable = lookup(walk, use.key, use.scope)
+            if use.variable is None and use.key != use.name:  # a method that was imported by its name
+                imported = lookup(walk, use.name, use.scope)
+                use.variable = imported if imported is not None and imported.target is not None else None
     for kill in walk.kills:
         kill.variable = kill.use.variable
     for flow in walk.flows:

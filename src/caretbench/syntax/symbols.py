@@ -101,7 +101,8 @@ class Names:
     """
 
     __slots__ = (
-        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols", "wildcards",
+        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols",
+        "wildcards",
     )  # fmt: skip
 
     def __init__(self, kind: ScopeKind, name: str, start: int, end: int, parent: Names | None) -> None:

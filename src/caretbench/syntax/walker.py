@@ -27,6 +27,7 @@ _TYPE_NAME: Final = re.compile(
     r"^[\s:\"']*(?:(?:const|static|final)\s+)*(?:[\w$.]+(?:\.|::))?([\w$]+)(?:<.*>)?[\s&*?!\"']*$", re.DOTALL
 )
 _OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s*(?:None|null|undefined)$")
+_OPENED: Final = frozenset({"class", "interface", "namespace"})
 _OWN_NAMES: Final = frozenset({"loop", "try", "switch"})
 _SCOPE_KINDS: Final = {f"scope.{kind}": kind for kind in get_args(ScopeKind)}
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
@@ -342,7 +343,7 @@ class Walk:
         while waiting:
             current = waiting.pop()
             if (target := self.imported.get(current.id)) is not None:
-                self._define(current, "target.write", "module", target)
+                self._define(current, "declare.import", "module", target)
             waiting.extend(reversed(current.children))
 
     def _global(self, node: tree_sitter.Node) -> None:
@@ -369,7 +370,10 @@ class Walk:
         self.scope, self.flow, self._types = outer, flow, types
         for child in names:
             self._outer_done.discard(child.id)
-            self.opened[child.start_byte] = inner
+            if inner.owner == inner.name:  # a constructor outside of its class, which has the name already
+                continue
+            if kind in _OPENED:
+                self.opened[child.start_byte] = inner
             self._visit(child)
 
     def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], None]) -> None:

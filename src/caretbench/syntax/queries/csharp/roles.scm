@@ -111,6 +111,9 @@
 (predefined_type) @is.skip
 (discard) @is.skip
 (using_directive) @is.import
+(preproc_if condition: (_) @as.ignore)
+(preproc_elif condition: (_) @as.ignore)
+[(preproc_region) (preproc_endregion) (preproc_define) (preproc_pragma) (preproc_nullable)] @is.skip
 (explicit_interface_specifier) @is.skip
 
 ; the flow

@@ -1,0 +1,103 @@
+"""Test code by convention: files, classes, functions and calls, as ``queries/test_code.toml`` knows them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.languages import language as language_named
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.symbols import Names
+from caretbench.syntax.types import Block, Span
+
+
+class TestConventions(BaseModel):
+    """The patterns of one language."""
+
+    __test__ = False  # pytest takes every class called Test… for one of its own
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paths: tuple[re.Pattern[str], ...]
+    functions: tuple[re.Pattern[str], ...]
+    classes: tuple[re.Pattern[str], ...]
+    bases: tuple[re.Pattern[str], ...]
+    headers: tuple[re.Pattern[str], ...]
+    calls: tuple[re.Pattern[str], ...]
+
+
+@cache
+def _table() -> dict[str, TestConventions]:
+    file = resources.files("caretbench.syntax").joinpath("queries", "test_code.toml")
+    return {
+        name: TestConventions.model_validate(entry) for name, entry in tomllib.loads(file.read_text()).items()
+    }
+
+
+def test_conventions(language: str) -> TestConventions:
+    """The conventions of a language, by name or alias.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    return _table()[language_named(language).name]
+
+
+test_conventions.__test__ = False  # type: ignore[attr-defined]
+
+
+def is_test_path(path: str, language: str) -> bool:
+    """Whether a file's path says that it holds tests."""
+    return any(pattern.search(path) for pattern in test_conventions(language).paths)
+
+
+def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def is_test_scope(names: Names, source: SourceFile) -> bool:
+    """Whether a class or function is test code by its name, its bases or what stands above it."""
+    conventions = test_conventions(source.language)
+    if names.kind in {"class", "interface"} and (
+        _whole(conventions.classes, names.name)
+        or any(_whole(conventions.bases, base) for base in names.bases)
+    ):
+        return True
+    is_function = names.kind in {"function", "method"}
+    if is_function and _whole(conventions.functions, names.name):
+        return True
+    if not conventions.headers or not (is_function or names.kind == "class"):
+        return False
+    line = source.line_at(names.start)
+    header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]
+    while line > 1:  # decorators stand above a function
+        line -= 1
+        text = source.text(source.lines_of(line, line)).strip()
+        if not text.startswith(("@", "[")):
+            break
+        header.append(text)
+    return any(pattern.search(part) for pattern in conventions.headers for part in header)
+
+
+def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
+    """The calls whose arguments are tests (``describe(…)``, ``it(…)``)."""
+    patterns = test_conventions(source.language).calls
+    if not patterns:
+        return []
+    found = []
+    for block in blocks:
+        if block.kind == "call_expression":
+            name = (
+                source.data[block.span.start : block.span.start + 80]
+                .partition(b"(")[0]
+                .decode("utf-8", "replace")
+            )
+            if _whole(patterns, name.strip()):
+                found.append(block.span)
+    return found
+
+
+test_calls.__test__ = False  # type: ignore[attr-defined]
