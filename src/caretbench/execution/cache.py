@@ -123,6 +123,7 @@ class ResultCache:
         try:
             self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
             self._file = VerdictFile(self.folder, _TABLES)
+            self._checked = False
             sweep(self._artefacts)
         except OSError as error:
             raise MachineError(
@@ -156,6 +157,9 @@ class ResultCache:
         stored, used = found[0]
         mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
         if mark != _mark(key, data):
+            if not self._checked:
+                self._checked = True
+                self._file.check()
             return None
         if not isinstance(used, float) or abs(time.time() - used) > _NOTED_S:
             self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))

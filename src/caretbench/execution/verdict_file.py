@@ -18,7 +18,10 @@ from typing import Any
 from caretbench.errors import MachineError
 
 _BUSY_S = 60.0
+_LOOKED_THROUGH_BYTES = 16 << 20
+"""A file of this size is looked through in a few dozen milliseconds; a larger one where a row of it is damaged."""
 _FILE = re.compile(r"verdicts(?:-(\d+))?\.sqlite")
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # messages quote a damaged file's words
 _LOST = frozenset(
     {
         sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH,
@@ -57,11 +60,25 @@ class VerdictFile:
         with self._lock, self._in_words():
             try:
                 return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
+            except _FAULTS as error:
                 if not _lost(error):
                     raise
                 self._replace()
                 return self._connection.execute(statement, values).fetchall()
+
+    def check(self) -> None:
+        """Replace the file where it is damaged: keys out of order hide rows, and nothing else would tell of them."""
+        with self._lock, self._in_words():
+            if not self._sound():
+                self._replace()
+
+    def _sound(self) -> bool:
+        try:
+            return bool(self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except _FAULTS as error:
+            if not _lost(error):
+                raise
+            return False
 
     def close(self) -> None:
         """Close the file."""
@@ -79,11 +96,17 @@ class VerdictFile:
     def _open(self) -> None:
         self._opened = self._number()
         self._file = self._place(self._opened)
+        small = self._file.exists() and self._file.stat().st_size <= _LOOKED_THROUGH_BYTES
         try:
             self._connect()
-        except sqlite3.Error as error:
+            sound = not small or self._sound()
+        except _FAULTS as error:
             if not _lost(error):
                 raise
+            sound = False
+        if not sound:
+            with contextlib.suppress(*_FAULTS):
+                self._connection.close()
             self._next()
             self._connect()
 
@@ -98,7 +121,7 @@ class VerdictFile:
             self._connection.execute(table)
 
     def _replace(self) -> None:
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(*_FAULTS):
             self._connection.close()
         with self._opening():
             if self._number() > self._opened:  # another process was faster
@@ -129,14 +152,16 @@ class VerdictFile:
         """A full disk or a file that cannot be used is said in one line."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (*_FAULTS, OSError) as error:
             raise MachineError(
                 f"{getattr(self, '_file', self._folder)}: {error}; free space, or remove the file (it holds nothing "
                 "that cannot be computed again), or go without it: --no-cache"
             ) from error
 
 
-def _lost(error: sqlite3.Error) -> bool:
+def _lost(error: Exception) -> bool:
     """Whether the file is damaged; else the disk is full, say, or the file locked."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
     code = getattr(error, "sqlite_errorcode", 0)
     return bool({code, code & 0xFF} & _LOST) or any(word in str(error) for word in _LOST_WORDS)
