@@ -85,7 +85,14 @@ class TypeScriptRuntime(JavaScriptRuntime):
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
-        begin = (NODE, f"--max-old-space-size={_COMPILER_HEAP_MB}", "--expose-gc", "-e", harness_file(_COMPILER), "--")
+        begin = (
+            NODE,
+            f"--max-old-space-size={_COMPILER_HEAP_MB}",
+            "--expose-gc",
+            "-e",
+            harness_file(_COMPILER),
+            "--",
+        )
         settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
         return Compiler(
             arguments=(*begin, *settings),
