@@ -309,8 +309,8 @@ def test_connections_are_bounded_and_their_complaints_too() -> None:
         for connection in held:
             connection.close()
     with Open(policy(most_connections=3)) as opened:
-        answers = [opened.ask("GET http://evil.test/ HTTP/1.1").partition("\r\n")[0] for _ in range(4)]
-        assert answers == ["HTTP/1.1 403 Forbidden"] * 3 + ["HTTP/1.1 503 Busy"]
+        said = [opened.ask("GET http://evil.test/ HTTP/1.1").partition("\r\n")[0] for _ in range(4)]
+        assert said == ["HTTP/1.1 403 Forbidden"] * 3 + ["HTTP/1.1 503 Busy"]
         with pytest.raises(ConnectionRefusedError):
             opened.connect()
     with Open(policy()) as opened:

@@ -300,7 +300,7 @@ def test_nothing_remains() -> None:
 def writes_and_runs() -> Solver:
     """Runs the program that the sample brings, and answers with what it prints."""
 
-    async def solve(state: TaskState, _: Generate) -> TaskState:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
         assert (await sandbox().exec(["sh", "prepared.sh"])).stdout == "prepared\n"
         await sandbox().write_file("answer.py", "import data.words\nprint(data.words.WORD * 2)")
         ran = await sandbox().exec([PYTHON, "answer.py"], timeout=60)

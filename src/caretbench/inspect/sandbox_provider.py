@@ -47,6 +47,7 @@ _WHY = {
     "cpu": "more than {0.cpu_s:g} s of CPU time (cpu_s)",
     "memory": "more than {0.memory_mb} MB of memory (memory_mb)",
     "processes": "more than {0.pids} processes (pids)",
+    "disk": "more files than it may write",
 }
 
 _T = TypeVar("_T")
