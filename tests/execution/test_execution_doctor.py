@@ -126,3 +126,27 @@ def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPat
     machine.setattr(doctor.bundles, "status", lambda: [absent, partly])
     assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
     assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
+
+
+def test_weaker_walls_are_a_fault_with_its_reason_and_chosen_ones_are_not(
+    machine: pytest.MonkeyPatch,
+) -> None:
+    assert row("isolation level").ok
+    weaker = WALLS.model_copy(
+        update={"backend": "landlock", "level": "landlock", "network": "none, no loopback", "user": "caller"}
+    )
+    machine.setattr(Sandbox, "probe", lambda _self: weaker)
+    chosen = row("isolation level")
+    assert chosen.ok
+    assert "CARETBENCH_SANDBOX" in chosen.detail
+
+    def fall_back(self: Sandbox) -> Isolation:
+        self.fallback = "user namespaces are forbidden: sysctl"
+        return weaker
+
+    machine.setattr(Sandbox, "probe", fall_back)
+    check = row("isolation level")
+    assert not check.ok
+    assert check.detail.startswith("landlock: the weaker")
+    assert check.detail.endswith("user namespaces are forbidden: sysctl")
+    assert "no loopback" in row("sandbox").detail

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from caretbench.execution import landlock, walls
+from caretbench.execution import landlock, levels, walls
+from caretbench.execution import sandbox as sandbox_module
 from caretbench.execution.confined_calls import NUMBERS, confined_filter
+from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
+from caretbench.execution.runtimes import RUNTIMES
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.supervisor import SandboxResult
-from caretbench.execution.types import Limits, ProjectTree
+from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 
 pytestmark = pytest.mark.skipif(landlock.landlock_abi() < landlock.OLDEST_ABI, reason="no Landlock here")
 
@@ -28,18 +33,74 @@ SMALL = Limits(wall_s=30, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8
 
 
 PREFIX = f"caretbench-box-of-{os.getpid()}-"
+ORDINARY_USER = 65_300
+BESIDE = """
+import pickle, sys
+from caretbench.execution import landlock
+from caretbench.execution.sandbox import Sandbox
+landlock._PREFIX, abi, argv, options = pickle.load(sys.stdin.buffer)
+box = Sandbox(level="landlock")
+box._confined = landlock.LandlockWalls(abi)
+print(box.run(argv, **options).model_dump_json())
+"""
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[Sandbox]:
+class OrdinaryBox(Sandbox):
+    """Programs run by a process of an ordinary user, on a kernel whose Landlock is of a certain version."""
+
+    def __init__(self, abi: int | None) -> None:
+        super().__init__(level="landlock")
+        self.abi = abi
+
+    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
+        places = [place for place in sys.path if place.endswith(("site-packages", "src"))]
+        done = subprocess.run(
+            [PYTHON, "-c", BESIDE], input=pickle.dumps((PREFIX, self.abi, argv, options)), capture_output=True,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(places), "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
+            user=ORDINARY_USER, group=ORDINARY_USER, extra_groups=(), cwd="/",
+        )  # fmt: skip
+        if done.returncode:
+            raise SandboxUnavailable(done.stderr.decode())
+        return SandboxResult.model_validate_json(done.stdout)
+
+
+def boxes() -> list[Any]:
+    """As we are; and if we are root, as an ordinary user with this kernel's Landlock and with an older one."""
+    return ["own", None, pytest.param(4, marks=pytest.mark.slow)] if os.geteuid() == 0 else ["own"]
+
+
+def open_to_all(folder: Path) -> None:
+    """Let other users through pytest's own folders."""
+    for parent in (folder, *folder.parents):
+        if parent == Path(tempfile.gettempdir()):
+            break
+        parent.chmod(0o755)
+
+
+def give(box: Sandbox, *places: Path) -> None:
+    """Let these be the user's who runs the box."""
+    open_to_all(places[0].parent)
+    for place in places if isinstance(box, OrdinaryBox) else ():
+        os.chown(place, ORDINARY_USER, ORDINARY_USER)
+
+
+@pytest.fixture(
+    scope="module", params=boxes(), ids=lambda abi: {"own": "own-user", None: "caller"}.get(abi, f"abi-{abi}")
+)
+def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landlock, "_PREFIX", PREFIX)
-        sandbox = Sandbox(level="landlock")
+        sandbox = Sandbox(level="landlock") if request.param == "own" else OrdinaryBox(request.param)
         try:
             sandbox.probe()
         except SandboxUnavailable as error:
             pytest.skip(str(error))
         yield sandbox
+
+
+def only_itself(box: Sandbox) -> bool:
+    """Whether programs may signal nothing but themselves."""
+    return isinstance(box, OrdinaryBox) and box.abi is not None
 
 
 def run(box: Sandbox, program: str, limits: Limits = SMALL) -> SandboxResult:
@@ -169,7 +230,9 @@ def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
 
 
 def test_others_can_be_neither_signalled_nor_bounded(box: Sandbox) -> None:
-    with subprocess.Popen(["/bin/sleep", "60"]) as bystander:
+    with subprocess.Popen(
+        ["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None
+    ) as bystander:
         result = run(
             box,
             "import os, resource, signal\n"
@@ -180,13 +243,16 @@ def test_others_can_be_neither_signalled_nor_bounded(box: Sandbox) -> None:
             "        except OSError: pass\n"
             "child = os.fork()\n"
             "if child == 0:\n"
-            "    import time; time.sleep(60)\n"
+            "    import time; time.sleep(20)\n"
             "os.kill(child, 9); print(os.wait()[1])",
         )
         alive = bystander.poll() is None
         bystander.kill()
-    assert result.stdout.text == "9\n", result.stderr.text
-    assert result.sentinel is False
+    if only_itself(box):
+        assert result.stdout.text == ""
+        assert "PermissionError" in result.stderr.text
+    else:
+        assert result.stdout.text == "9\n", result.stderr.text
     assert alive
 
 
@@ -249,6 +315,8 @@ def test_files_are_bounded(box: Sandbox) -> None:
 def test_files_are_bounded_where_nothing_can_be_mounted(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    box = Sandbox(level="landlock")
+    monkeypatch.setattr(landlock, "_PREFIX", PREFIX)
     original = LandlockWalls._walls
     monkeypatch.setattr(LandlockWalls, "_walls", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
@@ -315,10 +383,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
         "Sandbox(level='landlock').run([{!r}, '-c', {!r}], limits=Limits())"
     ).format(PYTHON, daemons(marker, "time.sleep(60)"))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    for parent in (tmp_path, *tmp_path.parents):
-        if parent == Path(tempfile.gettempdir()):
-            break
-        parent.chmod(0o755)
+    open_to_all(tmp_path)
     with subprocess.Popen([sys.executable, "-c", supervisor], env=environment) as killed:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -354,9 +419,15 @@ def test_the_launcher_can_be_neither_killed_nor_written_to(box: Sandbox) -> None
 
 
 def test_a_program_may_signal_all_it_reaches(box: Sandbox) -> None:
-    result = run(box, "import os\nos.kill(-1, 9)\nos._exit(3)")
+    with subprocess.Popen(
+        ["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None
+    ) as bystander:
+        result = run(box, "import os\ntry: os.kill(-1, 9)\nexcept OSError: pass\nos._exit(3)", SMALL)
+        alive = bystander.poll() is None
+        bystander.kill()
     assert result.error is None
     assert result.exit_code in (3, None)
+    assert alive
 
 
 def test_the_sentinel_needs_the_word(box: Sandbox) -> None:
@@ -375,6 +446,7 @@ def test_paths_inside_lie_in_the_private_folder(box: Sandbox, tmp_path: Path) ->
     (packages / "name").write_text("bound")
     folder = tmp_path / "out"
     folder.mkdir()
+    give(box, packages, folder)
     result = box.run(
         [
             "/bin/sh",
@@ -432,3 +504,153 @@ def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.Mo
         monkeypatch.setattr(landlock, "landlock_abi", lambda offered=offered: offered)
         with pytest.raises(LandlockUnavailable, match=r"Linux 6\.2"):
             LandlockWalls()
+
+
+def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    give(box, kept)
+    kept.chmod(0o600)
+    before = kept.stat()
+    result = run(
+        box,
+        "import os\n"
+        f"kept = {str(kept)!r}\n"
+        "for change in (lambda: os.chmod(kept, 0o777), lambda: os.utime(kept, (1, 1)), \n"
+        "               lambda: os.setxattr(kept, 'user.a', b''), lambda: os.chown(kept, -1, os.getgid())):\n"
+        "    try: change()\n"
+        "    except OSError: pass\n"
+        "open('mine', 'w').close(); os.chmod('mine', 0o755); os.chmod('mine', 0o600)\n"
+        "import shutil; shutil.copy('mine', 'copy')",
+    )
+    assert result.ok, result.stderr.text
+    after = kept.stat()
+    assert (after.st_mode, after.st_mtime, after.st_ctime) == (
+        before.st_mode,
+        before.st_mtime,
+        before.st_ctime,
+    )
+
+
+LOOK = """
+import sys
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.types import Limits
+try: Sandbox(level="namespaces").probe()
+except SandboxUnavailable as error: print("refused:", error)
+box = Sandbox()
+walls = box.probe()
+print(walls.level, box.level, walls.network)
+print(box.fallback != "", box.run(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits()).exit_code)
+"""
+FORBID = """
+import ctypes, os, struct, sys
+def step(code, value, yes=0, no=0): return struct.pack("=HBBI", code, yes, no, value)
+numbers = {"x86_64": (272, 165, 435, 56), "aarch64": (97, 40, 435, 220)}[os.uname().machine]
+no = step(6, 0x50000 | 1)
+program = step(32, 0) + b"".join(step(21, number, 0, 1) + no for number in numbers[:2])
+program += step(21, numbers[2], 0, 1) + step(6, 0x50000 | 38)
+program += step(21, numbers[3], 0, 3) + step(32, 16) + step(0x45, 0x7E020000, 0, 1) + no + step(6, 0x7FFF0000)
+code = ctypes.create_string_buffer(program, len(program))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("way", ["setting", "filter"])
+@pytest.mark.parametrize("ordinary", [False, True], ids=["caller", "ordinary"])
+def test_where_namespaces_are_forbidden_programs_run_behind_landlock(way: str, ordinary: bool) -> None:
+    """A setting of the kernel, and a filter like that of containers, really forbid them."""
+    if ordinary and os.geteuid() != 0:
+        pytest.skip("not started by root")
+    places = [place for place in sys.path if place.endswith(("site-packages", "src"))]
+    command = [PYTHON, "-c", LOOK]
+    if way == "filter":
+        command = [PYTHON, "-c", FORBID, *command]
+    else:
+        script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+        command = ["/usr/bin/unshare", "-Ur", "/bin/sh", "-c", script, "sh", *command]
+    user = ORDINARY_USER if ordinary else None
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd="/", check=False, user=user, group=user,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(places), "PYTHONDONTWRITEBYTECODE": "1"},
+        extra_groups=() if ordinary else None,
+    )  # fmt: skip
+    if way == "setting" and "unshare failed" in done.stderr:
+        pytest.skip("namespaces are forbidden here already")
+    said = done.stdout.splitlines()
+    assert said[0].startswith("refused: no sandbox can be built here"), done.stderr
+    assert "max_user_namespaces" in said[0]
+    assert said[1:] == ["landlock landlock none, no loopback", "True 3"], done.stderr
+    assert done.stderr.count("weaker level landlock") == 1
+
+
+def test_without_bubblewrap_programs_run_behind_landlock(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    levels.say_weaker.cache_clear()
+    monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
+    monkeypatch.setenv("CARETBENCH_SANDBOX", "auto")
+    assert Sandbox().probe().level == "landlock"
+    assert "apt-get install bubblewrap" in capfd.readouterr().err
+    monkeypatch.setenv("CARETBENCH_SANDBOX", "namespaces")
+    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+        Sandbox().probe()
+    monkeypatch.setenv("CARETBENCH_SANDBOX", "none")
+    with pytest.raises(ValueError, match="expected auto"):
+        Sandbox()
+    monkeypatch.delenv("CARETBENCH_SANDBOX")
+    monkeypatch.setattr(landlock, "landlock_abi", lambda: 0)
+    with pytest.raises(SandboxUnavailable, match="offers no Landlock"):
+        Sandbox(level="landlock").probe()
+    with pytest.raises(SandboxUnavailable, match=r"apt-get install bubblewrap.*Landlock cannot stand in"):
+        Sandbox().probe()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(RUNTIMES))
+def test_every_language_compiles_and_runs(name: str) -> None:
+    good, bad = PROGRAMS[name]
+    requests = [
+        ExecutionRequest(id=f"{profile}-{kind}", language=name, source=text, profile=profile)
+        for profile in ("default", "paper")
+        for kind, text in (("good", good), ("bad", bad))
+    ]
+    executor = LocalExecutor(workers=2, use_cache=False, sandbox=Sandbox(level="landlock"))
+    results = {result.id: result for result in executor.submit(requests)}
+    if any(result.status is Status.SKIPPED for result in results.values()):
+        pytest.skip(results["default-good"].reason)
+    for profile in ("default", "paper"):
+        assert results[f"{profile}-good"].status is Status.PASSED, results[f"{profile}-good"]
+        assert results[f"{profile}-bad"].status is Status.FAILED, results[f"{profile}-bad"]
+        isolation = results[f"{profile}-good"].isolation
+        assert isolation is not None
+        assert isolation.level == "landlock"
+
+
+PROGRAMS = {
+    "python": ("import tempfile\ntempfile.mkdtemp()\nassert 1 + 1 == 2", "assert 1 == 2"),
+    "javascript": (
+        "const f = require('fs'); f.mkdtempSync(require('os').tmpdir() + '/a'); require('assert').equal(1, 1)",
+        "require('assert').equal(1, 2)",
+    ),
+    "typescript": ("const x: number = 1; if (x !== 1) throw new Error('a');",
+                   "import * as assert from 'assert'; assert.equal(1, 2);"),
+    "java": (
+        "public class T { public static void main(String[] a) throws Exception {"
+        " java.io.File.createTempFile(\"abc\", \"b\"); assert 1 == 1; } }",
+        "public class T { public static void main(String[] a) { assert 1 == 2; } }",
+    ),
+    "cpp": ("#include <cassert>\nint main() { assert(1 == 1); }", "#include <cassert>\nint main() { assert(1 == 2); }"),
+    "csharp": (
+        "using System.Diagnostics; class P { static void Main() {"
+        " System.IO.Path.GetTempFileName(); Debug.Assert(1 == 1); } }",
+        "using System.Diagnostics; class P { static void Main() { Debug.Assert(1 == 2); } }",
+    ),
+    "go": (
+        'package main\nimport "os"\nfunc main() { if _, e := os.MkdirTemp("", "a"); e != nil { panic(e) } }',
+        'package main\nfunc main() { panic("assertion failed") }',
+    ),
+}  # fmt: skip

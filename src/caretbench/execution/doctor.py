@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_uv
 from caretbench.execution.bundles.system import apt_line
+from caretbench.execution.levels import SETTING
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
@@ -36,22 +37,37 @@ def checks() -> list[Check]:
 
 def _sandbox() -> Iterator[Check]:
     try:
-        isolation = Sandbox().probe()
+        sandbox = Sandbox()
+        isolation = sandbox.probe()
     except SandboxUnavailable as error:
         fix = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
         yield Check(name="sandbox", ok=False, detail=str(error), fix=fix)
         return
     yield Check(name="sandbox", ok=True, detail=_walls(isolation))
+    yield _level(isolation, sandbox.fallback)
     yield _workspaces()
     yield Check(
         name="memory limit",
         ok=isolation.memory != "none",
         detail={
-            "cgroup": "kept by the kernel, by control group",
+            "cgroup-v2": "kept by the kernel, by control group",
+            "cgroup-v1": "kept by the kernel, by control group of the first version",
             "watchdog": "kept by a watchdog that reads the process tree's use, and by rlimits behind it",
             "rlimit": "kept per process only, by rlimits",
         }.get(isolation.memory, "none is in force"),
     )
+
+
+def _level(isolation: Isolation, fallback: str) -> Check:
+    """Whether the better walls stand, and why not."""
+    if isolation.level == "namespaces":
+        return Check(name="isolation level", ok=True, detail="namespaces: the stronger of the two levels")
+    chosen = f"{SETTING} asks for it; the other one was not tried"
+    detail = (
+        f"{isolation.level}: the weaker of the two levels, no loopback and no display; {fallback or chosen}"
+    )
+    absent = apt_line(["bubblewrap"]) if fallback and not shutil.which("bwrap") else ""
+    return Check(name="isolation level", ok=not fallback, detail=detail, fix=absent)
 
 
 def _workspaces() -> Check:
@@ -71,9 +87,12 @@ def _workspaces() -> Check:
 
 def _walls(isolation: Isolation) -> str:
     seccomp = "system call filter" if isolation.seccomp else "no system call filter"
-    user = {"unprivileged": "unprivileged user", "mapped-root": "root mapped to a user inside"}[
-        isolation.user
-    ]
+    user = {
+        "unprivileged": "unprivileged user",
+        "mapped-root": "root mapped to a user inside",
+        "unprivileged-reader": "unprivileged user who may read what is bound whatever its mode",
+        "caller": "the user who starts CaretBench",
+    }[isolation.user]
     return f"{isolation.backend}: {isolation.level}, network {isolation.network}, {seccomp}, {user}"
 
 

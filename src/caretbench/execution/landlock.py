@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import MachineError
+from caretbench.execution.cgroups import MemoryGroup
 from caretbench.execution.confined_calls import confined_filter
 from caretbench.execution.places import Places
 from caretbench.execution.supervisor import Dialogue, SandboxResult, Supervisor
@@ -127,7 +128,7 @@ class LandlockWalls:
             )
         if confined_filter(own_files=True, scoped=False) is None:
             raise LandlockUnavailable("the system call numbers of this processor are not known")
-        self._root = os.geteuid() == 0
+        self._root = os.geteuid() == 0 and _are_users()
         self._threads = (0.0, 0)
         remove_leftovers()
 
@@ -143,11 +144,17 @@ class LandlockWalls:
         file_bytes: int,
         dialogue: Dialogue | None = None,
         stdin: int = subprocess.DEVNULL,
+        group: MemoryGroup | None = None,
+        memory: str = "watchdog",
     ) -> SandboxResult:
         """Run one program; the arguments are those of :meth:`caretbench.execution.sandbox.Sandbox.run`, looked up."""
         with ExitStack() as stack:
-            user = stack.enter_context(_own_user()) if self._root else None
-            root, held = stack.enter_context(_private_folder())
+            user, name = stack.enter_context(_own_user()) if self._root else (None, None)
+            root, folder_held = stack.enter_context(_private_folder())
+            held = [
+                folder_held,
+                *([name] if name is not None else []),
+            ]  # the keeper holds them until its own end
             try:
                 places = Places(root, {**binds, **writable})
             except ValueError as error:
@@ -183,7 +190,7 @@ class LandlockWalls:
                     subprocess.Popen(
                         command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0,
-                        pass_fds=[theirs.fileno(), control, held],
+                        pass_fds=[theirs.fileno(), control, *held],
                     ),
                     let_go,
                 )  # fmt: skip
@@ -192,22 +199,21 @@ class LandlockWalls:
                 raise
             theirs.close()
             supervisor = Supervisor(
-                process, ours, limits, wall_s, interrupted, file_bytes=file_bytes, dialogue=dialogue,
+                process, ours, limits, wall_s, interrupted, file_bytes=file_bytes, dialogue=dialogue, group=group,
                 look=lambda: "disk" if _is_full(root, limits.tmp_mb << 20) else None,
             )  # fmt: skip
             data = marshal.dumps(told, 2)
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             for folder in writable.values() if user is not None else ():
                 _give_away(folder)
-            return supervisor.result(begin, self.isolation(reads_all=reads_all))
+            return supervisor.result(begin, self._isolation(reads_all, memory))
 
-    def isolation(self, *, reads_all: bool = False) -> Isolation:
-        """What stands around a program."""
+    def _isolation(self, reads_all: bool, memory: str) -> Isolation:
         user = "unprivileged-reader" if reads_all else "unprivileged"
         return Isolation(
             backend="landlock",
             level="landlock",
-            memory="watchdog",
+            memory=memory,
             network="none, no loopback",
             seccomp=True,
             user=user if self._root else "caller",
@@ -221,7 +227,7 @@ class LandlockWalls:
         limits: Limits,
         user: int | None,
         reads_all: bool,
-        held: int,
+        held: list[int],
     ) -> dict[str, object]:
         rights = _RIGHTS_OF_ABI[max(abi for abi in _RIGHTS_OF_ABI if abi <= self.abi)]
         reading, running = _READ_FILE | _READ_FOLDER, _READ_FILE | _READ_FOLDER | _EXECUTE
@@ -250,7 +256,7 @@ class LandlockWalls:
             "writing": writing,
             "rules": rules,
             "filter": confined_filter(own_files=own_files, scoped=scoped or user is not None),
-            "held": [held],
+            "held": held,
         }
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
@@ -296,15 +302,15 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _own_user() -> Iterator[int]:
-    """A user that no other program of this machine has now: its name is taken in the kernel, and free at our death."""
+def _own_user() -> Iterator[tuple[int, int]]:
+    """A user that no other program of this machine has now, and the descriptor that keeps its name taken."""
     with socket.socket(socket.AF_UNIX) as name:
         for user in USERS:
             try:
                 name.bind(f"\0caretbench-user-{user}")
             except OSError:
                 continue
-            yield user
+            yield user, name.fileno()
             return
     raise OSError("all users for programs are taken")
 
@@ -366,6 +372,12 @@ def _give_away(folder: str) -> None:
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
             os.lchown(Path(place, name), UNPRIVILEGED_USER, UNPRIVILEGED_USER)
+
+
+def _are_users() -> bool:
+    """Whether this user namespace, a container's for instance, has the users that programs are given."""
+    ranges = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    return any(first <= USERS[0] and USERS[-1] < first + count for first, _, count in ranges)
 
 
 def _may_read_all() -> bool:

@@ -75,11 +75,15 @@ def become(user: int, reads_all: bool) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
+    keep_capabilities(1 << READ_SEARCH if reads_all else 0)
     if reads_all:
-        header = struct.pack("Ii", CAPABILITY_VERSION, 0)
-        bit = 1 << READ_SEARCH
-        check(libc.capset(header, struct.pack("6I", bit, bit, bit, 0, 0, 0)), "capset")
         check(libc.prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, READ_SEARCH, 0, 0), "prctl")
+
+
+def keep_capabilities(kept: int) -> None:
+    """Give up all capabilities but these."""
+    header = struct.pack("Ii", CAPABILITY_VERSION, 0)
+    check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
 
 
 def lay_links(walls: dict[str, Any]) -> None:
@@ -133,6 +137,8 @@ def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> Non
     try:
         if walls["user"] is not None:
             become(walls["user"], walls["reads_all"])
+        else:
+            keep_capabilities(0)  # the caller may be root of a container that has no other user
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")

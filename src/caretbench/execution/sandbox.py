@@ -21,13 +21,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.errors import MachineError
+from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
 from caretbench.execution.index_policy import PROXY_PORT
-from caretbench.execution.landlock import LandlockWalls
+from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
 from caretbench.execution.levels import Level, accepted_levels, say_weaker
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, Dialogue, SandboxResult, Supervisor
@@ -103,15 +104,23 @@ class Sandbox:
     elsewhere root is mapped to an ordinary user inside, and :class:`Isolation` says so.
     """
 
-    def __init__(self, binary: str | None = None, *, level: str | None = None) -> None:
-        """``level``: which walls are accepted (``auto``, ``namespaces``, ``landlock``); ``CARETBENCH_SANDBOX`` else."""
+    def __init__(
+        self, binary: str | None = None, *, level: str | None = None, groups: MemoryGroups | None = None
+    ) -> None:
+        """``level``: which walls are accepted (``auto``, ``namespaces``, ``landlock``); ``CARETBENCH_SANDBOX`` else.
+
+        ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
+        """
+        self._groups = groups or find_groups()
         self._binary = binary or find_bubblewrap()
         self._levels = accepted_levels(level)
-        self._confined = LandlockWalls() if self._levels == ("landlock",) else None
+        self._confined: LandlockWalls | None = None
         self.fallback = ""
         """Why programs do not run in namespaces; known after :meth:`probe`."""
         self._filter = seccomp_filter()
         self._isolation: Isolation | None = None
+        self._looking = threading.RLock()
+        self._looks = False
         self._interrupted = threading.Event()
         self._workers = Workers()
         self._closing: list[Callable[[], None]] = []
@@ -125,22 +134,33 @@ class Sandbox:
         Raises:
             SandboxUnavailable: with what to install or to set.
         """
-        if self._isolation is None:
-            self._isolation = self._find_walls()
-        return self._isolation
+        with self._looking:
+            if self._isolation is None:
+                self._looks = True
+                try:
+                    self._isolation = self._find_walls()
+                finally:
+                    self._looks = False
+            return self._isolation
+
+    def _settle(self) -> None:
+        """Which walls stand must be known before the first program."""
+        with self._looking:
+            if self._confined is None and self._levels == ("landlock",):
+                self._confined = _confined()
+            elif self._isolation is None and len(self._levels) > 1 and not (self._looks or self.interrupted):
+                self.probe()
 
     def _find_walls(self) -> Isolation:
-        if self._confined is not None:
-            return self._really_run()
         try:
             return self._really_run()
         except SandboxUnavailable as obstacle:
-            if "landlock" not in self._levels or self.interrupted:
+            if len(self._levels) == 1 or self.interrupted:
                 raise
             try:
-                self._confined = LandlockWalls()
+                self._confined = _confined()
                 isolation = self._really_run()
-            except MachineError as error:
+            except SandboxUnavailable as error:
                 self._confined = None
                 raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
             self.fallback = str(obstacle)
@@ -148,9 +168,12 @@ class Sandbox:
             return isolation
 
     def _really_run(self) -> Isolation:
-        if self._binary is None and self._confined is None:
+        if self._binary is None and self._levels[0] == "namespaces" and self._confined is None:
             raise SandboxUnavailable(_NO_BUBBLEWRAP)
-        result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
+        try:
+            result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
+        except OSError as error:  # not even a process, or not as another user
+            result = SandboxResult(error=str(error))
         if not result.ok or result.isolation is None:
             said = result.error or result.stderr.text or f"killed: {result.killed}"
             raise SandboxUnavailable(
@@ -159,8 +182,19 @@ class Sandbox:
         return result.isolation
 
     @property
+    def _memory(self) -> str:
+        return self._groups.version if self._groups is not None else "watchdog"
+
+    def _group(self, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
+        """A control group for one program; files in memory count there, too."""
+        if self._groups is None:
+            return nullcontext()
+        return self._groups.group((limits.memory_mb + 2 * limits.tmp_mb + ROOM_MB) << 20)
+
+    @property
     def level(self) -> Level:
-        """Which kind of walls programs get; sure after :meth:`probe`."""
+        """Which kind of walls programs get."""
+        self._settle()
         return "namespaces" if self._confined is None else "landlock"
 
     @property
@@ -229,6 +263,7 @@ class Sandbox:
         Raises:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
         """
+        self._settle()
         if self._confined is not None and (display or index is not None):
             wanted = "a display" if display else "a package index"
             raise SandboxUnavailable(
@@ -274,11 +309,12 @@ class Sandbox:
         if self._confined is not None:
             if tree is not None and tree.snapshot is not None:
                 return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
-            return self._confined.run(
-                job, binds=binds, writable=folders, limits=limits, wall_s=wall_s or limits.wall_s,
-                interrupted=self._interrupted, file_bytes=file_bytes, dialogue=dialogue,
-                stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
-            )  # fmt: skip
+            with self._group(limits) as group:
+                return self._confined.run(
+                    job, binds=binds, writable=folders, limits=limits, wall_s=wall_s or limits.wall_s,
+                    interrupted=self._interrupted, file_bytes=file_bytes, dialogue=dialogue, group=group,
+                    memory=self._memory, stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
+                )  # fmt: skip
         assert self._binary is not None  # noqa: S101  looked at above
         if warm is not None and not folders:
             result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes, index)
@@ -332,9 +368,10 @@ class Sandbox:
                 process_group=0,  # an interrupt typed at the terminal is ours to pass on, not the program's end
             )
             theirs.close()
+            group = stack.enter_context(self._group(limits))
             supervisor = Supervisor(
                 process, ours, limits, wall_s or limits.wall_s, self._interrupted,
-                file_bytes=file_bytes, dialogue=dialogue,
+                file_bytes=file_bytes, dialogue=dialogue, group=group,
             )  # fmt: skip
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             return supervisor.result(begin, self._walls(dropped, index))
@@ -362,12 +399,13 @@ class Sandbox:
                 return None
             begin = time.monotonic()
             data = marshal.dumps(ready.job, 2)
-            supervisor = Supervisor(
-                program, program.channel, limits, wall_s or limits.wall_s, self._interrupted,
-                helpers=0, file_bytes=file_bytes,
-            )  # fmt: skip
             try:
-                supervisor.supervise(len(data).to_bytes(8, "big") + data)
+                with self._group(limits) as group:
+                    supervisor = Supervisor(
+                        program, program.channel, limits, wall_s or limits.wall_s, self._interrupted,
+                        helpers=0, file_bytes=file_bytes, group=group,
+                    )  # fmt: skip
+                    supervisor.supervise(len(data).to_bytes(8, "big") + data)
                 result = supervisor.result(begin, self._walls(dropped, index))
             finally:
                 program.close()
@@ -397,7 +435,7 @@ class Sandbox:
         return Isolation(
             backend="bubblewrap",
             level="namespaces",
-            memory="watchdog",
+            memory=self._memory,
             network="none" if index is None else "index",
             seccomp=self._filter is not None,
             user="unprivileged" if dropped or os.geteuid() != 0 else "mapped-root",
@@ -429,6 +467,13 @@ def _random_descriptors(nofile: int) -> list[int]:
     low = min(40, nofile - 40)
     first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
     return [first, second]
+
+
+def _confined() -> LandlockWalls:
+    try:
+        return LandlockWalls()
+    except LandlockUnavailable as error:
+        raise SandboxUnavailable(str(error)) from None
 
 
 _NO_BUBBLEWRAP = (

@@ -15,6 +15,7 @@ from typing import IO, Any, Literal, Protocol
 
 from pydantic import Field
 
+from caretbench.execution.cgroups import MemoryGroup
 from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile
 from caretbench.execution.watchdog import tree_usage
 
@@ -132,13 +133,16 @@ class Supervisor:
         file_bytes: int = 0,
         dialogue: Dialogue | None = None,
         look: Callable[[], Killed | None] | None = None,
+        group: MemoryGroup | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started.
 
         ``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out.
         ``dialogue``: who hears its standard output, which is not kept then.
         ``look``: asked several times a second whether the program has too much of something else.
+        ``group``: the control group whose bound of memory the kernel keeps.
         """
+        self._group = group
         self._look_further = look
         self._dialogue = dialogue
         self._helpers = helpers
@@ -165,6 +169,8 @@ class Supervisor:
         assert process.stdout is not None  # noqa: S101 - opened as pipes above
         assert process.stderr is not None  # noqa: S101
         try:
+            if self._group is not None:
+                self._group.take(process.pid)  # it waits for its job: the program is not there yet
             self._channel.settimeout(START_S)
             with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
                 self._channel.sendall(job)
@@ -178,6 +184,8 @@ class Supervisor:
         finally:
             process.kill()
             process.wait()
+            if self._group is not None and self._group.exceeded() and self._killed in (None, "wall"):
+                self._killed = "memory"
             process.stdout.close()
             process.stderr.close()
 

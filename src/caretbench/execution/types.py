@@ -84,11 +84,11 @@ class Isolation(Frozen):
     """Which walls stood around the program."""
 
     backend: str
-    level: str  # "namespaces", "none"
-    memory: str  # "cgroup", "watchdog", "rlimit", "none"
+    level: str  # "namespaces", "landlock"
+    memory: str  # "cgroup-v2", "cgroup-v1", "watchdog"
     network: str  # "none" (an own namespace with loopback), "index" (and a proxy to package indexes), "host"
     seccomp: bool
-    user: str  # "unprivileged", "mapped-root"
+    user: str  # "unprivileged", "unprivileged-reader", "caller", "mapped-root"
 
 
 class ExecutionResult(Frozen):
