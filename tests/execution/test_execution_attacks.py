@@ -59,6 +59,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
             "@NESTED@": "(" * 50_000 + ")" * 50_000,
             "@NESTED_LESS@": "(" * 2_000 + ")" * 2_000,
             "@GIANT@": "x" * 4_100_000,
+            "@WIDE@": "\U0001f600" * 1_100_000,
         }
         server.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody came

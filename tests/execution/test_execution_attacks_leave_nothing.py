@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -29,6 +30,7 @@ PLACES = {
     "@CACHE@": "/absent/cache", "@PORT@": "9", "@ABSTRACT@": "absent", "@PID@": str(os.getpid()),
     "@MARKER@": "left-behind", "@UNIQUE@": "left",
     "@NESTED@": "(" * 5_000 + ")" * 5_000, "@NESTED_LESS@": "()", "@GIANT@": "x" * 4_100_000,
+    "@WIDE@": "\U0001f600" * 1_100_000,
 }  # fmt: skip
 
 
@@ -52,14 +54,29 @@ def _here(temporary: Path) -> dict[str, set[str]]:
     groups = Path("/sys/fs/cgroup")
     return {
         "processes": {str(pid) for pid in descendants(os.getpid())},
-        "descriptors": {str(path) for path in Path("/proc/self/fd").iterdir() if os.path.lexists(path)},
+        "descriptors": _descriptors(),
         "mounts": set(Path("/proc/self/mountinfo").read_text().splitlines()),
         "shared": {str(path) for path in shared},
         "temporary": {str(path) for path in temporary.rglob("*")},
-        "groups": {str(path) for path in groups.glob("**/*caretbench*")} if groups.is_dir() else set(),
+        "groups": {
+            f"{path} {pid}"
+            for path in groups.glob(f"**/caretbench-{os.getpid()}-*/**/cgroup.procs")
+            for pid in path.read_text().split()
+        },
         "segments": set(Path("/proc/sysvipc/shm").read_text().splitlines()[1:]),
         "threads": {thread.name for thread in threading.enumerate()},
     }  # fmt: skip
+
+
+def _descriptors() -> set[str]:
+    """Number and target of every open file; a process keeps its one folder of control groups until it ends."""
+    found = set()
+    for path in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(f"{path.name} {path.readlink()}")
+    return {
+        name for name in found if "/sys/fs/cgroup/" not in name and not name.endswith(f"/{os.getpid()}/fd")
+    }
 
 
 @pytest.mark.slow
@@ -76,11 +93,12 @@ def test_nothing_is_left_of_many_attacks(tmp_path: Path, monkeypatch: pytest.Mon
     wanted = list(islice(_attacks(), ATTACKS))
     before = _here(temporary)
     begin = time.monotonic()
-    executor = LocalExecutor(workers=8, cache=ResultCache(tmp_path / "cache"), sandbox=sandbox)
+    cache = ResultCache(tmp_path / "cache")
+    executor = LocalExecutor(workers=8, cache=cache, sandbox=sandbox)
     results = list(executor.submit(wanted))
     seconds = time.monotonic() - begin
+    cache.close()
     sandbox.close()
-    del executor
     deadline = time.monotonic() + 10
     left = _left(before, temporary)
     while any(left.values()) and time.monotonic() < deadline:

@@ -24,7 +24,7 @@ _WINDOW_PER_WORKER = 16
 _QUIET_WAITING = 32
 _REMEMBERED = 256
 _LONGEST_PROGRAM = 4_000_000
-"""Characters. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
+"""Bytes. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
 _STARVED_CPU_S = 2.0
 """A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
@@ -147,8 +147,8 @@ class _Submission:
         if obstacle is not None:
             yield ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
             return
-        if len(request.source) > _LONGEST_PROGRAM:
-            reason = f"its text is longer than {_LONGEST_PROGRAM} characters"
+        if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
+            reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
             return
         key = verdict_key(
