@@ -18,7 +18,8 @@ const ts = require(path.join(typescript, "lib", "typescript.js"));
 const MODULE_NOT_FOUND = new Set([2307, 2792, 7016]);
 const TYPE_LIBRARY_NOT_FOUND = 2688; // a package of @types that holds no types: no fault of the program
 
-const COLLECT_ABOVE_BYTES = 330e6;
+const GROWTH_BYTES = 60e6; // of garbage at most, about; V8 itself lets it grow towards the limit
+let collectAbove = 330e6;
 
 const options = {
     target: ts.ScriptTarget.ES2020,
@@ -185,7 +186,10 @@ while (true) {
     clock[1] = 0;
     const after = process.cpuUsage(before);
     const diagnostics = words(result.diagnostics);
-    if (process.memoryUsage.rss() > COLLECT_ABOVE_BYTES) gc(); // V8 itself lets garbage grow towards its limit
+    if (process.memoryUsage.rss() > collectAbove) {
+        gc();
+        collectAbove = Math.max(collectAbove, process.memoryUsage.rss() + GROWTH_BYTES);
+    }
     const memory = process.memoryUsage.rss() / 1e6;
     say({ ...result, id, diagnostics, seconds: (after.user + after.system) / 1e6, memory_mb: memory });
 }
