@@ -22,6 +22,7 @@ _ENDS: Final = (".first", ".last", ".open", ".close")
 _NO_STATEMENT: Final = frozenset(
     {"comment", "line_comment", "block_comment", "ERROR", "case", "default", "preproc_call", "switch_label"}
 )
+_BARE: Final = frozenset({"if_body", "elif_body", "else_body", "loop_body"})
 _ELIF: Final[dict[str, BlockKind]] = {"if_condition": "elif_condition", "if_body": "elif_body"}
 
 
@@ -151,6 +152,8 @@ class _Maker:
     def make(self, found: Found) -> Block:
         content, count = self.content(found.span)
         run = self.run_of(found.span)
+        if count == 0 and run is None and found.kind in _BARE:  # a body of one statement without braces
+            return self._block(found.kind, found.span, content, found.node_type, 1, True)
         return self._block(found.kind, found.span, content, found.node_type, count, run is not None)
 
     def _block(

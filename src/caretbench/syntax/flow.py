@@ -89,61 +89,65 @@ class Flow:
 
     def solve(self) -> None:
         """Give every use of a variable of this flow the definitions that reach it."""
-        masks, sites = self._number()
-        if not sites:
-            return
-        if len(sites) * len(self.blocks) > MOST_BITS:
+        own = self._number()
+        count = sum(len(sites) for _, sites in own.values())
+        if count * len(self.blocks) > MOST_BITS:
             for event in (event for block in self.blocks for event in block):
-                if isinstance(event, Use) and event.variable in masks:
-                    event.reaching = tuple(event.variable.sites) if event.variable else ()
+                if isinstance(event, Use) and event.variable in own:
+                    event.reaching = tuple(own[event.variable][1])
             return
-        entries = self._entries(masks)
-        for block, entry in zip(self.blocks, entries, strict=True):
+        entries = self._entries(own) if count else []
+        for block, entry in zip(self.blocks, entries, strict=False):
             state: dict[Variable, int] = {}
             for event in block:
                 variable = event.variable
-                if variable is None or (mask := masks.get(variable)) is None:
+                if variable is None or (found := own.get(variable)) is None:
                     continue
-                if isinstance(event, Site):
-                    state[variable] = 1 << event.index
-                elif isinstance(event, Kill):
-                    state[variable] = 0
-                else:
-                    arriving = state.get(variable)
-                    event.reaching = tuple(_members(entry & mask if arriving is None else arriving, sites))
+                if not isinstance(event, Use):
+                    state[variable] = 1 << event.index if isinstance(event, Site) else 0
+                    continue
+                first, sites = found
+                arriving = state.get(variable)
+                if arriving is None:
+                    arriving = entry >> first & (1 << len(sites)) - 1 if entry else 0
+                event.reaching = tuple(_members(arriving, sites))
 
-    def _number(self) -> tuple[dict[Variable, int], list[Site]]:
-        """A bit for every definition; the bits of each variable that is defined in this flow alone."""
-        sites: list[Site] = []
-        masks: dict[Variable, int] = {}
+    def _number(self) -> dict[Variable, tuple[int, list[Site]]]:
+        """The first bit of every variable of this flow, with its definitions; each knows its place in them."""
+        sites: dict[Variable, list[Site]] = {}
         for block in self.blocks:
             for event in block:
                 if isinstance(event, Site) and event.variable is not None and event.variable.flow is self:
-                    event.index = len(sites)
-                    sites.append(event)
-                    masks[event.variable] = masks.get(event.variable, 0) | 1 << event.index
-        return masks, sites
+                    known = sites.setdefault(event.variable, [])
+                    event.index = len(known)
+                    known.append(event)
+        numbered: dict[Variable, tuple[int, list[Site]]] = {}
+        first = 0
+        for variable, known in sites.items():
+            numbered[variable] = (first, known)
+            first += len(known)
+        return numbered
 
-    def _entries(self, masks: dict[Variable, int]) -> list[int]:
+    def _entries(self, own: dict[Variable, tuple[int, list[Site]]]) -> list[int]:
         """The state in front of every block."""
         born = [0] * len(self.blocks)
-        kept = [-1] * len(self.blocks)
+        killed = [0] * len(self.blocks)
         for number, block in enumerate(self.blocks):
+            last: dict[Variable, int] = {}
             for event in block:
-                if isinstance(event, Use) or event.variable is None or event.variable not in masks:
-                    continue
-                others = ~masks[event.variable]
-                born[number] &= others
-                kept[number] &= others
-                if isinstance(event, Site):
-                    born[number] |= 1 << event.index
+                if not isinstance(event, Use) and event.variable in own:
+                    last[event.variable] = 1 << event.index if isinstance(event, Site) else 0
+            for variable, bits in last.items():
+                first, sites = own[variable]
+                born[number] |= bits << first
+                killed[number] |= (1 << len(sites)) - 1 << first
         entries = [0] * len(self.blocks)
         waiting = deque(range(len(self.blocks)))
         queued = [True] * len(self.blocks)
         while waiting:
             number = waiting.popleft()
             queued[number] = False
-            leaving = born[number] | entries[number] & kept[number]
+            leaving = born[number] | entries[number] & ~killed[number]
             for follower in self.followers[number]:
                 if leaving & ~entries[follower]:
                     entries[follower] |= leaving

@@ -126,7 +126,8 @@ def _reference(
             files_crossed=max(place.files, 1),
         )
     sites = list(use.reaching) or place.variable.sites
-    nearest = min(sites, key=lambda site: (abs(site.row - use.row), site.start))
+    others = [site for site in sites if site.start != use.start] or sites  # `r += 1` defines what it uses
+    nearest = min(others, key=lambda site: (abs(site.row - use.row), site.start))
     return bare._replace(
         binding=nearest.binding if use.reaching else place.variable.binding,
         origin=_origin(use, nearest, bodies, body_spans),

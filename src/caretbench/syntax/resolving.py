@@ -111,8 +111,8 @@ def _land(
     walk: Walk, site: Site, scope: Names, part: str, types: tuple[str, ...], target: ImportTarget | None
 ) -> None:
     home = _declaring_scope(walk, site, scope, part)
-    if home is None:
-        return
+    if home is None or (home.kind in _CLASSES and site.key == home.name):
+        return  # a constructor has the name of its class, which is found around it
     if part.startswith("target.") and target is None and site.binding == "local":
         site.binding = _LANDED.get(home.kind, "local")
     elif site.binding == "function" and home.kind in _CLASSES:

@@ -150,7 +150,9 @@ class Reference(NamedTuple):
         """Lines between the use and the nearest definition that reaches it; None as for the declaration."""
         if self.library:
             return None
-        return min((abs(self.line - d.line) for d in self.reaching if d.path == self.path), default=None)
+        own = [found for found in self.reaching if found.path == self.path]
+        others = [found for found in own if found.span != self.span] or own  # `r += 1` defines what it uses
+        return min((abs(self.line - found.line) for found in others), default=None)
 
 
 class ParseFault(NamedTuple):
