@@ -184,12 +184,13 @@ class LandlockWalls:
                 launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
                 str(theirs.fileno()), str(control), str(here.with_name("launcher.py")),
             ]  # fmt: skip
+            # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
             begin = time.monotonic()
             try:
                 process = ConfinedProcess(
                     subprocess.Popen(
                         command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
-                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0,
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                         pass_fds=[theirs.fileno(), control, *held],
                     ),
                     let_go,

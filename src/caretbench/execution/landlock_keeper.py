@@ -35,6 +35,7 @@ OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
 """Stand in the system call filter for the program's process number, and its negative."""
 DEEPEST = 64
+DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -134,6 +135,8 @@ def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> Non
     """In the launcher's process: give root up, and do the job."""
     walls = job["walls"]
     os.setsid()
+    for number in DEAF_TO:
+        signal.signal(number, signal.SIG_DFL)
     try:
         if walls["user"] is not None:
             become(walls["user"], walls["reads_all"])
@@ -256,6 +259,8 @@ def main() -> None:
     channel, control = int(sys.argv[1]), int(sys.argv[2])
     for name in (PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER):
         libc.prctl(name, int(name == PR_SET_CHILD_SUBREAPER), 0, 0, 0)
+    for number in DEAF_TO:
+        signal.signal(number, signal.SIG_IGN)  # it goes last
     launcher = types.ModuleType("launcher")
     with open(sys.argv[3], "rb") as stream:
         exec(compile(stream.read(), sys.argv[3], "exec", dont_inherit=True), launcher.__dict__)
