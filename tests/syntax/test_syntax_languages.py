@@ -260,6 +260,14 @@ def test_methods_outside_of_their_class_see_its_members() -> None:
     assert {one.binding for one in references(files, "Shape", 4)} == {"class"}
 
 
+@pytest.mark.parametrize("path", ["a.js", "a.ts"])
+def test_fields_are_declared_by_the_class(path: str) -> None:
+    text = "class S {\n #open = true;\n closed = false;\n f() { this.closed = !this.#open;\n return this.closed; }\n}\n"
+    found = references({path: text}, "closed", 5)[0]
+    assert ([d.line for d in found.reaching], found.binding) == ([3, 4], "field")
+    assert [d.line for d in references({path: text}, "#open", 4)[0].reaching] == [2]
+
+
 def test_partial_classes_are_one() -> None:
     files = {
         "A.cs": "partial class A { int F() { return _x + G(); } }\n",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -81,6 +81,26 @@ class FileAnalysis:
     def blocks_around(self, span: tuple[int, int]) -> tuple[Block, ...]:
         """The blocks that hold a span, outermost first."""
         return tuple(block for block in self.blocks if block.span.holds(span))
+
+    def statement_runs(self, block: Block, longest: int = 20) -> Iterator[Block]:
+        """Every run of two to ``longest`` statements of a block's list of statements, as blocks."""
+        inner: list[Block] = []
+        for one in self.blocks_in(block.content):  # larger ones first
+            if one.kind == "statement" and (not inner or inner[-1].span.end <= one.span.start):
+                inner.append(one)
+        for first, start in enumerate(inner):
+            for count, last in enumerate(inner[first + 1 : first + longest], 2):
+                span = Span(start.span.start, last.span.end)
+                yield block._replace(
+                    kind="statement_run",
+                    span=span,
+                    content=span,
+                    node_type="",
+                    lines=(start.lines[0], last.lines[1]),
+                    aligned=True,
+                    statements=count,
+                    enclosing=start.enclosing,
+                )
 
     def scopes_around(self, span: tuple[int, int]) -> tuple[Scope, ...]:
         """The scopes that hold a span, the file's own first."""

@@ -311,7 +311,8 @@ class Walk:
     def _target(self, node: tree_sitter.Node, part: str) -> None:
         """What is written to: names in patterns; of ``a[i]`` and ``a.b`` only parts are read."""
         word = self.structure.get(node.id)
-        if word == "identifier":
+        is_name = word is None and node.is_named and not node.child_count  # `#size`, `size` of a field
+        if word == "identifier" or (part == "target.field" and is_name):
             if part in {"target.update", "target.delete"}:
                 self._identifier(node)
             if part == "target.delete":

@@ -1,0 +1,65 @@
+"""The query files say the words that the code knows, for every language that suites mine."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import get_args
+
+import pytest
+
+from caretbench.syntax import BlockKind
+from caretbench.syntax.roles import AS, IS, MARKS
+from caretbench.syntax.testing import test_conventions as conventions_of
+from caretbench.syntax.traits import traits_of
+
+MINED = ("python", "java", "javascript", "typescript", "cpp", "csharp")
+_CAPTURE = re.compile(r"(?<![\w\"])@([\w.]+)")
+
+
+def captured(language: str, name: str) -> set[str]:
+    text = (
+        resources.files("caretbench.syntax").joinpath("queries", language, f"{name}.scm").read_text("utf-8")
+    )
+    text = "\n".join(line for line in text.split("\n") if not line.startswith(";"))
+    return set(_CAPTURE.findall(text))
+
+
+@pytest.mark.parametrize("language", MINED)
+def test_roles(language: str) -> None:
+    words = captured(language, "roles")
+    assert words <= {f"is.{word}" for word in IS} | {f"as.{word}" for word in AS} | {
+        f"mark.{word}" for word in MARKS
+    }
+    assert words >= {
+        "is.identifier",
+        "is.branch",
+        "is.loop",
+        "is.try",
+        "is.switch",
+        "is.case",
+        "is.return",
+        "is.member",
+    }
+
+
+@pytest.mark.parametrize("language", MINED)
+def test_blocks(language: str) -> None:
+    kinds = set(get_args(BlockKind))
+    words = captured(language, "blocks")
+    ends = {f"{kind}.{end}" for kind in kinds for end in ("first", "last", "open", "close")}
+    assert words <= kinds | ends | {"statements", "not_statement", "elif", "_name"}
+
+
+@pytest.mark.parametrize("language", MINED)
+def test_imports_and_decisions(language: str) -> None:
+    assert captured(language, "imports") <= {
+        "name", "module", "symbol", "wildcard", "dotted", "package", "default", "_require",
+    }  # fmt: skip
+    assert captured(language, "decisions") == {"decision"}
+
+
+@pytest.mark.parametrize("language", MINED)
+def test_traits_and_conventions(language: str) -> None:
+    assert traits_of(language).stdlib
+    assert conventions_of(language).paths
