@@ -287,3 +287,16 @@ def test_switches_fall_through_only_where_the_language_does() -> None:
     } == {1, 3}
     found = references({"A.java": f"class A {{ int f(int n) {body} }}"}, "r", 9)[0]
     assert {d.line for d in found.reaching} == {6, 8}
+
+
+def test_a_declaration_comes_before_what_writes() -> None:
+    files = {"a.cpp": "struct A {\n void f() { m = 1; }\n int g() { return m; }\n int m;\n};\n"}
+    found = references(files, "m", 3)[0]
+    assert found.declaration is not None
+    assert (found.declaration.line, [d.line for d in found.reaching]) == (4, [2, 4])
+
+
+def test_an_object_is_not_taken_for_a_function() -> None:
+    files = {"a.cpp": "struct N { int size; };\nint f(int k) {\n N node(k);\n return node.size;\n}\n"}
+    assert references(files, "node", 4)[0].binding == "local"
+    assert references(files, "size", 4)[0].binding == "field"

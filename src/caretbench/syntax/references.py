@@ -121,7 +121,7 @@ def _reference(
         return bare._replace(
             binding=place.variable.binding,
             origin="same_project",
-            declaration=everything[0],
+            declaration=definitions.of(place.walk, place.variable.sites[0]),
             reaching=everything,
             files_crossed=max(place.files, 1),
         )
@@ -131,7 +131,7 @@ def _reference(
     return bare._replace(
         binding=nearest.binding if use.reaching else place.variable.binding,
         origin=_origin(use, nearest, bodies, body_spans),
-        declaration=everything[0],
+        declaration=definitions.of(place.walk, place.variable.sites[0]),
         reaching=tuple(definitions.of(walk, site) for site in sorted(sites, key=lambda site: site.start)),
     )
 

@@ -74,7 +74,10 @@ def _declare(scope: Names, site: Site, target: ImportTarget | None, types: tuple
 
 
 def resolve(walk: Walk) -> None:
-    """Give every site and use of the file its variable, and every use what reaches it."""
+    """Give every site and use of the file its variable, and every use what reaches it.
+
+    Declarations come before what merely writes, so that a variable's first site is its declaration.
+    """
     late = []
     for site, scope, part, types, target in walk.written:
         if (

@@ -29,7 +29,7 @@ AS: Final = (
     "target.write", "target.update", "target.local", "target.hoisted", "target.loop", "target.loop_write",
     "target.comprehension", "target.parameter", "target.field", "target.type", "target.delete",
     "declare.function", "declare.method", "declare.class", "declare.interface", "declare.namespace",
-    "ignore",
+    "target.object", "ignore",
 )  # fmt: skip
 
 MARKS: Final = frozenset(

@@ -51,6 +51,7 @@ _TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on th
     "target.field": "field",
     "target.type": "class",
     "target.delete": None,
+    "target.object": None,
 }
 
 

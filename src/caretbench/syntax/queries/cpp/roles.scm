@@ -32,6 +32,8 @@
 (function_declarator declarator: (qualified_identifier name: (qualified_identifier
   name: (qualified_identifier scope: (_) @mark.owner name: (identifier) @as.declare.method))))
 (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (identifier) @as.target.local)))
+; inside a function, `Shape shape(a);` makes an object, though the grammar takes it for a function
+(compound_statement (declaration type: (_) declarator: (function_declarator declarator: (identifier) @as.target.object)))
 (destructor_name) @is.skip
 (operator_name) @is.skip
 (declaration declarator: (function_declarator parameters: (_) @as.ignore))
