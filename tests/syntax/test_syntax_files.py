@@ -59,6 +59,11 @@ def test_binary_files_are_refused(data: bytes) -> None:
         SourceFile("a.py", data)
 
 
+def test_a_path_is_given_once() -> None:
+    with pytest.raises(DataError, match="given twice"):
+        analyse([SourceFile("a.py", "x"), SourceFile("a.py", "y")])
+
+
 def test_unknown_suffixes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no language has the suffix '\.txt'"):
         SourceFile("a.txt", "x")

@@ -9,6 +9,7 @@ from typing import Literal
 
 import tree_sitter
 
+from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
 from caretbench.syntax.comment_distance import CommentDistance, comment_distance
 from caretbench.syntax.comments import Comment, comments_in
@@ -134,12 +135,16 @@ class Analysis:
 def analyse(sources: Iterable[SourceFile]) -> Analysis:
     """Analyse the files of one project together; files that do not parse report their faults and stay in.
 
-    Two files may not have the same path; files of several languages do not see each other's names, but for
-    JavaScript and TypeScript.
+    Files of several languages do not see each other's names, but for JavaScript and TypeScript.
+
+    Raises:
+        DataError: two files have the same path.
     """
     trees: dict[str, tree_sitter.Tree] = {}
     walks: list[Walk] = []
     for source in sources:
+        if source.path in trees:
+            raise DataError(f"{source.path}: given twice")
         tree = trees[source.path] = parse_file(source)
         walk = Walk(source, tree.root_node)
         resolve(walk)
