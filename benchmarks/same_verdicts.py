@@ -19,13 +19,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.runtimes import serving
 from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.suites import suite
 
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp")
+
+
+_PROGRAMS_PER_SERVER = serving.PROGRAMS_PER_SERVER
+
+
+class ColdSandbox(Sandbox):
+    """Walls of its own for every program."""
+
+    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
+        """As ever, but never in walls that stand already."""
+        return super().run(argv, **{**options, "warm": None})
 
 
 def samples(data: str, count: int, seed: int, languages: Sequence[str]) -> list[ExecutionRequest]:
@@ -69,7 +83,8 @@ def _spin() -> None:
 def run(name: str, requests: Sequence[ExecutionRequest], *, warm: bool) -> dict[str, ExecutionResult]:
     """All of them, one language at a time."""
     results: dict[str, ExecutionResult] = {}
-    executor = LocalExecutor(use_cache=False, sandbox=Sandbox(warm=warm))
+    serving.PROGRAMS_PER_SERVER = _PROGRAMS_PER_SERVER if warm else 1
+    executor = LocalExecutor(use_cache=False, sandbox=Sandbox() if warm else ColdSandbox())
     for language in dict.fromkeys(request.language for request in requests):
         begin = time.monotonic()
         chosen = [request for request in requests if request.language == language]
