@@ -2,9 +2,9 @@
 
 Recorded samples of DevBench's models, the same number of distinct ones from each language, are run three times, nothing
 from a cache: by warm workers and compile servers; with every compiler and every sandbox of its own; and by warm ones
-again while busy loops run, one for every process that ``--busy`` says. Every difference is printed.
+again while busy loops run (``--busy 0``: not so). Every difference is printed.
 
-Usage: python benchmarks/same_verdicts.py DATA [--samples 2000] [--busy 8] [--seed 0] [--only LANGUAGE]
+Usage: python benchmarks/same_verdicts.py DATA [--samples 2000] [--busy 8] [--no-cold] [--seed 0] [--only LANGUAGE]
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--busy", type=int, default=8)
+    parser.add_argument("--no-cold", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=LANGUAGES)
     wanted = parser.parse_args()
@@ -128,11 +129,13 @@ def main() -> None:
     sys.stdout.write(f"{len(requests)} distinct programs, load {os.getloadavg()[0]:.1f}\n")
     warm = run("warm", requests, warm=True)
     sys.stdout.write(f"{dict(Counter(str(result.status) for result in warm.values()))}\n")
-    with busy(wanted.busy):
-        loaded = run(f"warm, {wanted.busy} busy loops", requests, warm=True)
-    compare("warm beside busy", warm, loaded)
-    cold = run("cold", requests, warm=False)
-    compare("warm beside cold", warm, cold)
+    if wanted.busy:
+        with busy(wanted.busy):
+            loaded = run(f"warm, {wanted.busy} busy loops", requests, warm=True)
+        compare("warm beside busy", warm, loaded)
+    if not wanted.no_cold:
+        cold = run("cold", requests, warm=False)
+        compare("warm beside cold", warm, cold)
 
 
 if __name__ == "__main__":
