@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from caretbench import verdicts
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.execution.dispatch import AnyExecutor, AnyRequest
+from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
@@ -34,7 +35,7 @@ class Scoring:
     folder: RunFolder
     policy: Policy
     profile: Profile
-    executor: Executor | None
+    executor: AnyExecutor | None
     variants: dict[str, str] = field(default_factory=dict)
     report: Report = lambda _step, _added, _total: None
 
@@ -209,7 +210,7 @@ class Scoring:
         under_way: dict[str, tuple[Completion, str | None]] = {}
         finished: list[tuple[Completion, str | None, ExecutionResult]] = []
 
-        def requests() -> Iterator[ExecutionRequest]:
+        def requests() -> Iterator[AnyRequest]:
             for completion, text in texts:
                 problem = self._problems[completion.problem_id]
                 request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)

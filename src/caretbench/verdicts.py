@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import Policy
@@ -35,13 +36,13 @@ def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
 
 def program_of(
     suite: Suite, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
-) -> ExecutionRequest | None:
-    """The program that decides; None where the answer fails without a run."""
+) -> AnyRequest | None:
+    """The program, or the tests, that decide; None where the answer fails without a run."""
     # A null answer is the empty text where the suite has no other rule for it.
     answer = text if text is not None or profile == "paper" else ""
     request = suite.request(problem, answer, profile)
-    if request is None:
-        return None
+    if not isinstance(request, ExecutionRequest):
+        return request
     return request.model_copy(update={"variant": request.variant or variants.get(request.language)})
 
 
@@ -93,6 +94,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
+        "tests": result.tests.model_dump(mode="json") if result.tests else None,
         "flags": list(found),
         "scan": SCAN_VERSION if found else None,
     }

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.files import DataError, write_rows
+from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.runs import Validity
 from caretbench.suites import suite
 from caretbench.suites.base import stratification_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
 
+SNAPSHOT = sha256_json(["snapshot 1", []])
+"""The name of a project that holds nothing."""
 ROW = {"kind": "tests", "command": ("python3", "-m", "pytest")}
 
 
@@ -19,7 +21,7 @@ def task(number: int) -> Problem:
         {
             "id": f"p/a.py#00000000:{number}-{number + 1}:infill", "suite": "simcopilot",
             "shown": Caret(language="python", prefix="def f(x):\n    ", suffix="\n", path="a.py"),
-            "splice": FileSplice(snapshot="abc", path="a.py", start=number, end=number + 1),
+            "splice": FileSplice(snapshot=SNAPSHOT, path="a.py", start=number, end=number + 1),
             "reference": "return x", "checks": [ROW], "cluster": "p", "provenance": Provenance(source="p"),
             "labels": {"language": "python", "mode": "infill", "constructs": ["if_body", "loop_body"]},
         }
@@ -30,7 +32,7 @@ def made(root: Path) -> TaskFolder:
     folder = TaskFolder(root)
     folder.write_manifest(
         BuildManifest(
-            project="p", snapshot="abc", provenance=Provenance(source="p"), languages=("python",), command=("pytest",)
+            project="p", snapshot=SNAPSHOT, provenance=Provenance(source="p"), languages=("python",), command=("pytest",)
         )
     )  # fmt: skip
     write_rows(folder.candidates_path, [task(number) for number in range(4)])
@@ -48,9 +50,9 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
         folder.problems()
     assert folder.finish() == 1
     assert folder.finish(unverified=True) == 2
-    with pytest.raises(DataError, match="project abc is missing"):
+    with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
-    folder.snapshot_path("abc").mkdir(parents=True)
+    folder.snapshot_path(SNAPSHOT).mkdir(parents=True)
     loaded = suite("simcopilot").load(str(tmp_path))
     assert [problem.id for problem in loaded.problems] == [task(0).id, task(1).id]
     assert folder.manifest().project == "p"

@@ -28,8 +28,8 @@ def reproduce(
     Without the cache. Exit status 1 if the verdict is not the stored one.
     """
     from caretbench import verdicts
-    from caretbench.execution.engine import LocalExecutor
-    from caretbench.execution.types import ExecutionResult, Status
+    from caretbench.cli.scoring import executor
+    from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import RunFolder
@@ -47,14 +47,12 @@ def reproduce(
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     answer = text if text is not None or manifest.profile == "paper" else ""
-    request = suite(manifest.suite).request(problem, answer, manifest.profile)
+    request = verdicts.program_of(suite(manifest.suite), problem, answer, manifest.profile, manifest.variants)
     if request is None:
         reason = "a null completion fails without a run"
         result = ExecutionResult(id=problem_id, status=Status.RUNTIME_ERROR, reason=reason)
     else:
-        variant = request.variant or manifest.variants.get(request.language)
-        executor = LocalExecutor(workers=1, use_cache=False)
-        [result] = list(executor.submit([request.model_copy(update={"variant": variant})]))
+        [result] = list(executor(1, use_cache=False).submit([request]))
     if completion.model == GOLDEN and result.status is Status.UNRESOLVED_IMPORT:
         result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})  # as scoring has it
     stored = _stored(folder, completion, EXECUTION)
@@ -67,13 +65,23 @@ def reproduce(
         if text != completion.text:
             say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
         if program and request is not None:
-            say("--- program ---")
-            for number, line in enumerate(request.source.splitlines(), start=1):
-                say(f"{number:4}  {line}")
+            sources = (
+                {"program": request.source}
+                if isinstance(request, ExecutionRequest)
+                else {path: _text(content) for path, content in request.patch.items()}
+            )
+            for name, source in sources.items():
+                say(f"--- {name} ---")
+                for number, line in enumerate(source.splitlines(), start=1):
+                    say(f"{number:4}  {line}")
         _print_result(result.model_dump() | {"flags": ", ".join(found)})
     if stored is not None and stored.outcome != result.status.value:
         note(f"the run says {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
+
+
+def _text(content: str | bytes | None) -> str:
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else content or ""
 
 
 def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:

@@ -12,7 +12,7 @@ import typer
 from caretbench.cli.common import Steps, note, say, select
 
 if TYPE_CHECKING:
-    from caretbench.execution.types import Executor
+    from caretbench.execution.dispatch import AnyExecutor, Dispatcher
     from caretbench.extraction.policies import Policy
     from caretbench.problem import Problem
     from caretbench.report.summary import Summary
@@ -139,7 +139,7 @@ class Sitting:
         ValueError: it holds a run of something else.
     """
 
-    def __init__(self, subject: Subject, executor: Executor | None, steps: Steps) -> None:
+    def __init__(self, subject: Subject, executor: AnyExecutor | None, steps: Steps) -> None:
         self.subject = subject
         self.folder = subject.folder
         self._executor = executor
@@ -202,11 +202,11 @@ def baseline_names(option: str) -> list[str]:
     return names
 
 
-def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> Executor:
-    """What runs programs: on this machine, or on a Ray cluster.
+def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> Dispatcher:
+    """What runs programs, on this machine or on a Ray cluster, and commands in projects, which run here.
 
     Args:
-        workers: Programs in flight; on a cluster, for each processor.
+        workers: Programs, or commands, in flight; on a cluster, programs for each processor.
         use_cache: Whether known verdicts are taken.
         engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
 
@@ -214,15 +214,21 @@ def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> 
         ValueError: no such engine.
         MachineError: Ray is not installed, or the cluster does not answer.
     """
+    from caretbench.execution.dispatch import Dispatcher
+    from caretbench.execution.workspace_engine import WorkspaceExecutor
+
+    def projects() -> WorkspaceExecutor:
+        return WorkspaceExecutor(workers, use_cache=use_cache)
+
     if engine == "local":
         from caretbench.execution.engine import LocalExecutor
 
-        return LocalExecutor(workers=workers, use_cache=use_cache)
+        return Dispatcher(LocalExecutor(workers=workers, use_cache=use_cache), projects)
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.ray_engine import RayExecutor
 
         address = None if engine == "ray" else engine
-        return RayExecutor(address, programs=workers, use_cache=use_cache)
+        return Dispatcher(RayExecutor(address, programs=workers, use_cache=use_cache), projects)
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 
@@ -243,25 +249,34 @@ def _variants(options: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def toolchains(problems: Sequence[Problem], runs: Executor) -> dict[str, ToolchainInfo]:
+def toolchains(problems: Sequence[Problem], runs: AnyExecutor) -> dict[str, ToolchainInfo]:
     """The toolchains of the problems' languages where programs run; what is not there is said."""
+    from caretbench.execution.dispatch import Dispatcher
     from caretbench.execution.runtimes import RUNTIMES, load_runtime
     from caretbench.execution.spreading import SpreadingExecutor
     from caretbench.runs import ToolchainInfo
 
     found: dict[str, ToolchainInfo] = {}
-    for name in dict.fromkeys(problem.caret.language for problem in problems):
+    programs = runs.programs if isinstance(runs, Dispatcher) else runs
+    for name in dict.fromkeys(problem.caret.language for problem in problems if _is_program(problem)):
         if name not in RUNTIMES:
             note(f"{name} is skipped: programs in this language are not run")
             continue
         toolchain = (
-            runs.toolchain(name) if isinstance(runs, SpreadingExecutor) else load_runtime(name).toolchain()
+            programs.toolchain(name)
+            if isinstance(programs, SpreadingExecutor)
+            else load_runtime(name).toolchain()
         )
         if toolchain.available:
             found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
         else:
             note(f"{name} is skipped: {toolchain.remedy}")
     return found
+
+
+def _is_program(problem: Problem) -> bool:
+    """Whether answers become programs of their own: a project's command brings its own tools."""
+    return not any(check.kind == "tests" for check in problem.checks)
 
 
 def _copy_verdicts(folder: RunFolder, manifest: Manifest) -> None:

@@ -27,8 +27,12 @@ from caretbench.cli.common import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from caretbench.execution.dispatch import Dispatcher
     from caretbench.problem import Problem
     from caretbench.runs import Validity
+    from caretbench.suites.base import Suite
+    from caretbench.validation.gate import Gate
+    from caretbench.validation.workspace_gate import WorkspaceGate
 
 _VERDICTS = ("valid", "unverified", "invalid")
 
@@ -69,11 +73,9 @@ def validate(
     the golden answer must compile and then fail; no problem may repeat another.
     """
     from caretbench.cli.scoring import executor
-    from caretbench.extraction.policies import policy
     from caretbench.files import read_rows, write_rows
     from caretbench.runs import Validity
     from caretbench.suites import suite
-    from caretbench.validation.gate import Gate
 
     house = suite(suite_name)
     loaded = house.load(data)
@@ -85,13 +87,7 @@ def validate(
         write_rows(path, kept)
     with Steps(quiet=as_json) as steps:
         steps("problems", 0, len(problems))
-        gate = Gate(
-            executor=executor(workers, use_cache=True, engine=engine),
-            policy=policy(),
-            request=lambda problem, text: house.request(problem, text, "default"),
-            faults=house.faults,
-            progress=lambda count: steps("problems", count, None),
-        )
+        gate = _gate(house, executor(workers, use_cache=True, engine=engine), steps)
         verdicts = gate.run(problems, path)
     if output is not None:
         write_rows(output, verdicts)
@@ -103,6 +99,25 @@ def validate(
     share = sum(verdict.verdict == "valid" for verdict in verdicts) / len(verdicts)
     if fail_under is not None and share < fail_under:
         raise typer.Exit(1)
+
+
+def _gate(house: Suite, executor: Dispatcher, steps: Steps) -> Gate | WorkspaceGate:
+    from caretbench.execution.types import ExecutionRequest
+    from caretbench.extraction.policies import policy
+    from caretbench.suites.base import HasWorkspaceGate, policy_of
+    from caretbench.validation.gate import Gate
+
+    def program(problem: Problem, text: str) -> ExecutionRequest | None:
+        request = house.request(problem, text, "default")
+        return request if isinstance(request, ExecutionRequest) else None
+
+    def progress(count: int) -> None:
+        steps("problems", count, None)
+
+    found = policy(policy_of(house, "default"))
+    if isinstance(house, HasWorkspaceGate):
+        return house.gate(executor.projects, found, progress)
+    return Gate(executor.programs, found, program, house.faults, progress)
 
 
 def _print(

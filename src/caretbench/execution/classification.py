@@ -44,6 +44,25 @@ def missing_module(text: str) -> str | None:
     return max(found)[1] if found else None
 
 
+_COMPILERS = re.compile(
+    r"""^\S[^\n]*\.java:\d+:\ error:           # javac
+    | ^\[ERROR\]\ +COMPILATION\ ERROR         # Maven
+    | \berror\ (?:CS|TS)\d{4}:               # dotnet, tsc
+    | ^\S[^\n]*:\d+:\d+:\ (?:fatal\ )?error: # g++, clang
+    | ^\S*\w\.go:\d+:\d+:\                    # go
+    | ^(?:E\ +)?(?:SyntaxError|IndentationError|TabError)\b""",  # Python, Node
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def does_not_compile(*outputs: str) -> bool:
+    """Whether a build or a test command says that something does not compile, or cannot be parsed.
+
+    It chooses between failures only: who prints such words by himself is right as little.
+    """
+    return any(_COMPILERS.search(text) for text in outputs)
+
+
 def classify(
     result: SandboxResult,
     *,

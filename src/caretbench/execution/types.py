@@ -91,6 +91,17 @@ class Isolation(Frozen):
     user: str  # "unprivileged", "unprivileged-reader", "caller", "mapped-root"
 
 
+class TestTally(Frozen):
+    """How many tests of a project ended how; the first of the ``failing`` ones (errors count too) by name."""
+
+    __test__ = False  # not a test itself
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failing: tuple[str, ...] = ()
+
+
 class ExecutionResult(Frozen):
     """The outcome of one request, with all that is needed to explain it."""
 
@@ -103,7 +114,7 @@ class ExecutionResult(Frozen):
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
     diagnostics: str = ""
-    """What the compiler or type checker said, shortened."""
+    """What the compiler, the type checker or a project's tests said, shortened."""
     type_check: Literal["passed", "failed"] | None = None
     """What the type checker said of a program that can run in spite of it; None where none looked."""
     run_status: Status | None = None
@@ -119,6 +130,8 @@ class ExecutionResult(Frozen):
     cached: bool = False
     reason: str = ""
     """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+    tests: TestTally | None = None
+    """What the reports of a project's tests say, where there are reports."""
 
     @property
     def ended(self) -> Status:

@@ -22,7 +22,8 @@ from pydantic import Field
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed
-from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.classification import classify, does_not_compile, missing_module
+from caretbench.execution.comparison import difference
 from caretbench.execution.index_policy import IndexPolicy
 from caretbench.execution.index_proxy import IndexProxy
 from caretbench.execution.patching import Changes, Patch, plain_path
@@ -40,6 +41,7 @@ from caretbench.execution.types import (
     Status,
     Warm,
 )
+from caretbench.problem import ExpectedOutput
 
 WORKSPACE_LIMITS = Limits(
     wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
@@ -73,6 +75,7 @@ class WorkspaceRequest(Frozen):
         results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
         junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
         minimum_tests: Fewer tests that ran are no pass.
+        expected: What the command must print.
         network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
             package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
         limits: Bounds of the command.
@@ -94,6 +97,7 @@ class WorkspaceRequest(Frozen):
     results: tuple[str, ...] = ()
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
+    expected: ExpectedOutput | None = None
     network: Literal["none", "loopback", "index"] = "loopback"
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
@@ -319,9 +323,12 @@ def _environment(bundle: Bundle) -> Mapping[str, str]:
 
 def _judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attempt: int) -> WorkspaceResult:
     tests, complaint = _tests(request, ran)
-    status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=_failure(tests))
+    of_failure = _failure(tests, ran.stdout.text)
+    status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=of_failure)
     if status is Status.PASSED:
         status, reason = _of_reports(request, tests, complaint)
+    if status is Status.PASSED and request.expected is not None:
+        status, reason = _of_output(request, request.expected, ran.stdout)
     missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
     return WorkspaceResult(
         id=request.id,
@@ -361,9 +368,11 @@ def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOut
     return tuple(found), complaint
 
 
-def _failure(tests: tuple[TestOutcome, ...]) -> Callable[[str, int | None], Status]:
+def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
     def of_failure(stderr: str, exit_code: int | None) -> Status:
         outcomes = {test.outcome for test in tests}
+        if not outcomes and does_not_compile(stderr, stdout):
+            return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
         if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
             return Status.FAILED
         return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
@@ -384,3 +393,12 @@ def _of_reports(
     if ran < request.minimum_tests:
         return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
     return Status.PASSED, ""
+
+
+def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
+    """The status of a command that did everything else right."""
+    if stdout.truncated:
+        kept = request.limits.output_kb
+        return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"
+    differs = difference(expected, stdout.text)
+    return (Status.FAILED, differs) if differs else (Status.PASSED, "")

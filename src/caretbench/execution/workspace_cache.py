@@ -24,7 +24,7 @@ from caretbench.execution.walls import PATH
 from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.files import sha256_json
 
-_FORM = "workspace 1"
+_FORM = "workspace 2"
 _LARGEST = 2 << 20
 """Characters of a stored result. One with larger files runs again: a cache of verdicts is no store of files."""
 _KILLED = 128 + signal.SIGKILL

@@ -26,6 +26,7 @@ _WINDOW_PER_WORKER = 4
 _QUIET_WAITING = 32
 _STARVED_CPU_S = 2.0
 _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
+_WALL_S, _WALLS_PER_CPU = 60.0, 6.0
 
 
 class WorkspaceEngine(Protocol):
@@ -46,15 +47,28 @@ def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits =
     Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
     are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``floor``.
     """
-
-    def bound(seconds: float, least: float) -> float:
-        wanted = factor * seconds
-        step = next((float(step) for step in _STEPS if step >= wanted), float(_STEPS[-1]))
-        return max(least, step) if wanted > least else least
-
     return floor.model_copy(
-        update={"wall_s": bound(golden.wall_s, floor.wall_s), "cpu_s": bound(golden.cpu_s, floor.cpu_s)}
+        update={
+            "wall_s": _bound(factor * golden.wall_s, floor.wall_s),
+            "cpu_s": _bound(factor * golden.cpu_s, floor.cpu_s),
+        }
     )
+
+
+def limits_for(
+    golden_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
+) -> Limits:
+    """Bounds by the CPU time alone that the reference took, in the same steps; ``least_s`` at least.
+
+    An answer that loops is ended soon, then; the wall, which a busy machine moves, is at six times the CPU time.
+    """
+    cpu_s = _bound(factor * golden_cpu_s, least_s)
+    return floor.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
+
+
+def _bound(wanted: float, least: float) -> float:
+    step = next((float(step) for step in _STEPS if step >= wanted), float(_STEPS[-1]))
+    return max(least, step) if wanted > least else least
 
 
 @dataclass

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench import verdicts
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.execution.dispatch import AnyExecutor, AnyRequest, Dispatcher
+from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.gathering import Gatherer
@@ -28,7 +29,7 @@ class Prepared(NamedTuple):
     """An answer before it runs: what is inserted, the program, what needs no run."""
 
     text: str | None
-    request: ExecutionRequest | None
+    request: AnyRequest | None
     similarity: Mapping[str, float]
     checks: tuple[float, ...]
     flags: tuple[str, ...]
@@ -182,11 +183,15 @@ def nothing_known(names: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(names, math.nan)
 
 
-def local_executor(workers: int | None, *, use_cache: bool) -> Executor:
+def local_executor(workers: int | None, *, use_cache: bool) -> AnyExecutor:
     """The house's executor."""
     from caretbench.execution.engine import LocalExecutor
+    from caretbench.execution.workspace_engine import WorkspaceExecutor
 
-    return LocalExecutor(workers=workers, use_cache=use_cache)
+    return Dispatcher(
+        LocalExecutor(workers=workers, use_cache=use_cache),
+        lambda: WorkspaceExecutor(workers, use_cache=use_cache),
+    )
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor
+from caretbench.execution.dispatch import AnyExecutor, AnyRequest
+from caretbench.execution.types import ExecutionResult
+from caretbench.files import sha256_text
 
 LANES = 2
 """So many batches run at a time: a program that hangs in one does not hold up everybody."""
@@ -23,32 +25,33 @@ SETTLING_S = 0.05
 
 @dataclass
 class _Waiting:
-    request: ExecutionRequest
+    key: str
+    request: AnyRequest
     future: Future[ExecutionResult]
 
 
 class Gatherer:
     """Runs programs for many waiters; a program that is under way for one is not started for another."""
 
-    def __init__(self, executor: Callable[[], Executor], *, settling_s: float = SETTLING_S) -> None:
+    def __init__(self, executor: Callable[[], AnyExecutor], *, settling_s: float = SETTLING_S) -> None:
         self._make = executor
         self._settling_s = settling_s
         self._lock = threading.Lock()
-        self._executor: Executor | None = None
+        self._executor: AnyExecutor | None = None
         self._pending: list[_Waiting] = []
-        self._under_way: dict[ExecutionRequest, Future[ExecutionResult]] = {}
+        self._under_way: dict[str, Future[ExecutionResult]] = {}
         self._lanes = 0
 
-    def submit(self, request: ExecutionRequest) -> Future[ExecutionResult]:
+    def submit(self, request: AnyRequest) -> Future[ExecutionResult]:
         """The result of ``request``, to come; its id stands in no result."""
-        request = request.model_copy(update={"id": ""})
+        key = sha256_text(repr(request.model_copy(update={"id": ""})))
         with self._lock:
-            future = self._under_way.get(request)
+            future = self._under_way.get(key)
             if future is not None:
                 return future
             future = Future()
-            self._under_way[request] = future
-            self._pending.append(_Waiting(request, future))
+            self._under_way[key] = future
+            self._pending.append(_Waiting(key, request, future))
             if self._lanes < LANES:
                 self._lanes += 1
                 threading.Thread(target=self._lane, name="caretbench-scoring", daemon=True).start()
@@ -81,7 +84,7 @@ class Gatherer:
     def _run(self, batch: list[_Waiting]) -> None:
         given: dict[str, _Waiting] = {}
 
-        def requests() -> Iterator[ExecutionRequest]:
+        def requests() -> Iterator[AnyRequest]:
             more = batch
             while more:
                 for waiting in more:
@@ -101,7 +104,7 @@ class Gatherer:
             if not waiting.future.done():
                 self._settle(waiting, fault or RuntimeError("the executor gave no result"))
 
-    def _the_executor(self) -> Executor:
+    def _the_executor(self) -> AnyExecutor:
         with self._lock:
             if self._executor is None:
                 self._executor = self._make()
@@ -109,7 +112,7 @@ class Gatherer:
 
     def _settle(self, waiting: _Waiting, outcome: ExecutionResult | BaseException) -> None:
         with self._lock:
-            self._under_way.pop(waiting.request, None)
+            self._under_way.pop(waiting.key, None)
         if isinstance(outcome, ExecutionResult):
             waiting.future.set_result(outcome)
         else:

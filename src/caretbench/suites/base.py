@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from caretbench.execution.types import ExecutionRequest
-from caretbench.extraction.policies import BY_PROFILE
+from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Completion, Problem, Profile
+from caretbench.validation.workspace_gate import WorkspaceGate
 
 
 class ProblemSet(NamedTuple):
@@ -99,6 +101,17 @@ class DescribesData(Protocol):
         ...
 
 
+@runtime_checkable
+class HasWorkspaceGate(Protocol):
+    """A suite whose answers are checked by tests in projects: its problems go through a gate of their own."""
+
+    def gate(
+        self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = ...
+    ) -> WorkspaceGate:
+        """The gate for this suite's problems."""
+        ...
+
+
 class Suite(Protocol):
     """One kind of benchmark. Instances are stateless; everything they give can be pickled."""
 
@@ -132,8 +145,12 @@ class Suite(Protocol):
         """
         ...
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """The program that decides whether ``text`` is right; None where it fails without a run."""
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+        """What decides whether ``text`` is right: a program, or tests in a project; None where it fails without a run.
+
+        Raises:
+            DataError: the problem's project is not here.
+        """
         ...
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.workspace import WorkspaceRequest
+from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.extraction.policies import Policy
 from caretbench.files import DataError, read_rows
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
@@ -15,8 +17,11 @@ from caretbench.problem import Completion, Problem, Profile
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.simcopilot import released
 from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.paper import paper
+from caretbench.suites.simcopilot.running import file_splice, take_projects, workspace_request
 from caretbench.suites.simcopilot.tables import tables
+from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}
 
@@ -46,7 +51,7 @@ class SimCopilot:
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
 
     def load(self, source: str) -> ProblemSet:
-        """The folder that ``caretbench build simcopilot`` wrote."""
+        """The folder that ``caretbench build simcopilot`` wrote; its projects are taken into the user's cache."""
         root = Path(source)
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; give the folder of mined tasks with --data")
@@ -55,7 +60,11 @@ class SimCopilot:
                 f"{source}: released spans, which are no problems by themselves; "
                 f"`caretbench list {self.name} --tables --data {source}` counts them"
             )
-        return ProblemSet.of(root.name, TaskFolder(root).problems())
+        folder = TaskFolder(root)
+        problems = folder.problems()
+        projects = dict.fromkeys(file_splice(problem).snapshot for problem in problems)
+        take_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+        return ProblemSet.of(root.resolve().name, problems)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """The paper's tables about the released spans and labels."""
@@ -75,14 +84,15 @@ class SimCopilot:
             elif not models or row.model in models:
                 yield row
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """No single program decides: tests in a workspace do.
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+        """The project's tests, with ``text`` in its place."""
+        return workspace_request(problem, text, profile)
 
-        Raises:
-            DataError: always.
-        """
-        del text, profile
-        raise DataError(f"{problem.id}: checked by tests in a workspace, not by a program; say --no-execute")
+    def gate(
+        self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = lambda _count: None
+    ) -> WorkspaceGate:
+        """The gate for mined problems."""
+        return workspace_gate(engine, policy, progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference."""

@@ -1,0 +1,124 @@
+"""One executor for both kinds of request: programs of their own, and commands in projects.
+
+What comes back has one form, so that whoever asks need not know which of the two an answer was checked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Protocol
+
+from caretbench.execution.types import (
+    ExecutionRequest,
+    ExecutionResult,
+    Executor,
+    Isolation,
+    Status,
+    TestTally,
+)
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspace_engine import WorkspaceEngine, WorkspaceExecutor
+
+AnyRequest = ExecutionRequest | WorkspaceRequest
+"""A program, or a command in a project."""
+
+_NAMES = 20
+"""So many failing tests are named."""
+_SAID = 2000
+"""Characters of what a build said first, or a test runner last: many say nothing on standard error."""
+
+
+class AnyExecutor(Protocol):
+    """Runs requests of both kinds, in any order; every request gives exactly one result."""
+
+    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+        """Results as they come; identical requests run once."""
+        ...
+
+    def isolation(self) -> Isolation:
+        """The walls in force, found by really running a program."""
+        ...
+
+
+class Dispatcher:
+    """Gives every request to the engine that it is for.
+
+    Args:
+        programs: Runs programs.
+        projects: Makes what runs commands in projects, when the first one comes; on this machine by default.
+    """
+
+    def __init__(
+        self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
+    ) -> None:
+        self.programs = programs
+        self._make = projects
+        self._projects: WorkspaceEngine | None = None
+
+    @property
+    def projects(self) -> WorkspaceEngine:
+        """What runs commands in projects."""
+        if self._projects is None:
+            self._projects = self._make()
+        return self._projects
+
+    def isolation(self) -> Isolation:
+        """The walls in force.
+
+        Raises:
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        return self.programs.isolation()
+
+    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+        """Results as they come, one per request. Requests are taken when there is room for them.
+
+        A run of requests of one kind goes to its engine together; a set of problems is of one kind.
+
+        Raises:
+            DataError: a snapshot is not here, or damaged.
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        for of_project, run in groupby(requests, key=lambda request: isinstance(request, WorkspaceRequest)):
+            if of_project:
+                wanted = (request for request in run if isinstance(request, WorkspaceRequest))
+                yield from map(as_execution, self.projects.submit(wanted))
+            else:
+                programs = (request for request in run if isinstance(request, ExecutionRequest))
+                yield from self.programs.submit(programs)
+
+
+def as_execution(result: WorkspaceResult) -> ExecutionResult:
+    """What became of a command in a project, in the form of a program's result."""
+    compiled = result.status is not Status.COMPILE_ERROR
+    said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
+    if compiled:
+        said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
+    counts = result.counts
+    return ExecutionResult(
+        id=result.id,
+        status=result.status,
+        stage="none" if result.isolation is None else "run" if compiled else "compile",
+        exit_code=result.exit_code,
+        signal=result.signal,
+        stdout=result.stdout,
+        stderr=result.stderr,
+        diagnostics=said,
+        missing_module=result.missing_module,
+        run_s=result.wall_s,
+        cpu_s=result.cpu_s,
+        memory_mb=result.memory_mb,
+        isolation=result.isolation,
+        attempt=result.attempt,
+        cached=result.cached,
+        reason=result.reason,
+        tests=TestTally(
+            passed=counts.passed,
+            failed=counts.failed + counts.errors,
+            skipped=counts.skipped,
+            failing=tuple(sorted({*counts.names("failed"), *counts.names("error")}))[:_NAMES],
+        )
+        if result.tests
+        else None,
+    )

@@ -1,0 +1,170 @@
+"""Is a project fit to check anything? Its own tests, three times, before any answer is put into it.
+
+Every run starts from the same snapshot in a place of its own, so files that a run leaves behind, and the order in which
+others run, change nothing. What is found out: tests that fail, hang, need the network or a package, tests that pass at
+times only, and commands that run no test at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspace_engine import WorkspaceEngine, limits_for
+
+RUNS = 3
+_LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many
+_NAMED = 5
+_TAIL_LINES = 3
+_NETWORK = re.compile(
+    r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
+    r"|EAI_AGAIN|ENOTFOUND|ENETUNREACH|nodename nor servname|Could not resolve host|No route to host",
+    re.IGNORECASE,
+)
+_NO_TESTS = re.compile(
+    r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
+    r"|testing: warning: no tests to run)",
+    re.MULTILINE,
+)
+_PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
+
+
+class ProjectCheck(NamedTuple):
+    """What became of a project's own tests.
+
+    Args:
+        request: The command to go on with: its bounds follow from the time it took, and flaky tests are left out.
+        fault: Why the project can check nothing, as ``kind: words``; empty where it can.
+        machine: Whether the fault is this machine's (a bundle or a toolchain that is not here), not the project's.
+        flaky: Tests that pass at times only; they are left out.
+        tests: How many tests passed, where reports count them.
+        cpu_s: CPU seconds of one run: the largest.
+        wall_s: Seconds of one run: the largest.
+    """
+
+    request: WorkspaceRequest
+    fault: str = ""
+    machine: bool = False
+    flaky: tuple[str, ...] = ()
+    tests: int = 0
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+
+def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS) -> ProjectCheck:
+    """Run a project's tests as they are.
+
+    Args:
+        engine: Runs them.
+        request: The command in the project, without a patch.
+        runs: So many times.
+
+    Raises:
+        DataError: the snapshot is not here, or damaged.
+    """
+    found = _check(engine, request, runs)
+    flaky = found.flaky
+    if not flaky:
+        return found
+    without = deselected(request.command, flaky)
+    if without is None:
+        return found
+    again = _check(engine, request.model_copy(update={"command": without}), runs)
+    return again if again.fault else again._replace(flaky=flaky)
+
+
+def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
+    repeated = [request.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(runs)]
+    results = sorted(engine.submit(repeated), key=lambda result: result.id)
+    passed = [result for result in results if result.status is Status.PASSED]
+    cpu_s = max(result.cpu_s for result in results)
+    wall_s = max(result.wall_s for result in results)
+    if len(passed) == len(results):
+        if all(_no_tests(result) for result in passed):
+            return ProjectCheck(request, "no_tests: the command ends well, but runs no test")
+        limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+        bounded = request.model_copy(update={"limits": limits})
+        tests = min(result.counts.passed for result in passed)
+        return ProjectCheck(bounded, tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+    failed = [result for result in results if result.status is not Status.PASSED]
+    if not passed:
+        machine = failed[0].status in (Status.SKIPPED, Status.SANDBOX_ERROR)
+        return ProjectCheck(request, _why(failed[0]), machine, cpu_s=cpu_s, wall_s=wall_s)
+    names = tuple(sorted({name for result in failed for name in _failing(result)}))
+    said = ", ".join(names[:_NAMED]) or _why(failed[0])
+    fault = f"tests_flaky: {len(passed)} of {len(results)} runs pass; not always: {said}"
+    return ProjectCheck(request, fault, flaky=names, cpu_s=cpu_s, wall_s=wall_s)
+
+
+def _failing(result: WorkspaceResult) -> tuple[str, ...]:
+    return (*result.counts.names("failed"), *result.counts.names("error"))
+
+
+def _no_tests(result: WorkspaceResult) -> bool:
+    if result.tests:
+        return result.no_tests
+    return bool(_NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text))
+
+
+def _why(result: WorkspaceResult) -> str:
+    """Why a project's own tests do not pass, as ``kind: words``."""
+    said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
+    tail = " / ".join([line.strip() for line in said.splitlines() if line.strip()][-_TAIL_LINES:])
+    failing = ", ".join(_failing(result)[:_NAMED])
+    if result.status in (Status.SKIPPED, Status.SANDBOX_ERROR):
+        return f"not_run: {result.reason or result.status.value}"
+    if result.status is Status.TIMEOUT:
+        return f"tests_hang: {result.reason}; the whole test command has to end by then"
+    if _NETWORK.search(said):
+        of = f" ({failing})" if failing else ""
+        return f"tests_need_network: a test{of} looks for another machine, and there is none in a sandbox; leave it out"
+    if result.status is Status.UNRESOLVED_IMPORT:
+        return (
+            f"missing_dependency: {result.missing_module} is not here; build a bundle of packages that has it"
+        )
+    if _no_tests(result):
+        return "no_tests: the command runs no test"
+    if result.status is Status.COMPILE_ERROR:
+        return f"does_not_compile: {tail}"
+    if result.exit_code in (126, 127):
+        return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
+    return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+# --- leaving tests out ------------------------------------------------------------------------------------------------
+
+
+def deselected(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+    """The command without these tests (``CLASS::NAME``); None where its runner has no option for that.
+
+    Tests are chosen by their own name alone: one of the same name in another class is left out too.
+    """
+    short = sorted({_PARAMETERS.sub("", name.rpartition("::")[2]) for name in names})
+    if not all(short):
+        return None
+    for runner, option in _LEAVING_OUT.items():
+        if any(PurePosixPath(word).name == runner for word in command):
+            return option(tuple(command), short)
+    return None
+
+
+def _pytest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
+    if any(word.startswith("-k") for word in command):
+        return None
+    return (*command, "-k", f"not ({' or '.join(names)})")
+
+
+def _ctest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
+    if "-E" in command or "--exclude-regex" in command:
+        return None
+    return (*command, "-E", f"^({'|'.join(map(re.escape, names))})$")
+
+
+_LEAVING_OUT: Mapping[str, Callable[[tuple[str, ...], Sequence[str]], tuple[str, ...] | None]] = {
+    "pytest": _pytest,
+    "ctest": _ctest,
+}
