@@ -1,5 +1,4 @@
 import java.io.BufferedInputStream;
-import java.io.FileDescriptor;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.InputStream;
@@ -7,8 +6,6 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.atomic.AtomicBoolean;
-import jdk.internal.access.SharedSecrets;
 
 /**
  * Runs a program's main method and gives back the sentinel once the program has come to its natural end: main has
@@ -24,17 +21,17 @@ final class CaretBenchLaunch {
         String descriptors = System.getenv("CARETBENCH_SENTINEL");
         if (descriptors != null) {
             String[] numbers = descriptors.split(":");
+            // readAllBytes of the plain stream would seek, which a pipe does not.
             try (InputStream question = new BufferedInputStream(new FileInputStream(descriptor(numbers[0])))) {
                 sentinel = question.readAllBytes();
             }
+            if (sentinel.length == 0) {
+                throw new IllegalStateException("the sentinel is read once");
+            }
             gate = new FileOutputStream(descriptor(numbers[1]));
         }
-        AtomicBoolean uncaught = new AtomicBoolean();
-        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> {
-            uncaught.set(true);
-            System.err.print("Exception in thread \"" + thread.getName() + "\" ");
-            error.printStackTrace();
-        });
+        Uncaught uncaught = new Uncaught();
+        Thread.setDefaultUncaughtExceptionHandler(uncaught);
         Path named = Path.of(arguments[0]);
         if (!Files.exists(named)) {
             System.err.println("error: no class of the program has a main method");
@@ -48,7 +45,7 @@ final class CaretBenchLaunch {
             throw error.getCause();
         }
         joinOthers();
-        if (uncaught.get()) {
+        if (uncaught.any) {
             System.exit(1);
         }
         if (gate != null) {
@@ -57,11 +54,12 @@ final class CaretBenchLaunch {
         }
     }
 
-    /** Descriptors of other numbers than 0 to 2 can be had from inside the JDK only. */
-    private static FileDescriptor descriptor(String number) {
-        FileDescriptor descriptor = new FileDescriptor();
-        SharedSecrets.getJavaIOFileDescriptorAccess().set(descriptor, Integer.parseInt(number));
-        return descriptor;
+    /**
+     * A pipe that was inherited, opened once more: a descriptor can be made of its number inside the JDK only, and a module
+     * that is opened for that costs the JVM its archived module graph. The first pipe is empty once it has been read.
+     */
+    private static String descriptor(String number) {
+        return "/proc/self/fd/".concat(number);
     }
 
     private static void joinOthers() throws InterruptedException {
@@ -84,6 +82,18 @@ final class CaretBenchLaunch {
             }
         }
         return null;
+    }
+
+    /** A class of its own, as a lambda would cost every program a call site that has to be linked. */
+    private static final class Uncaught implements Thread.UncaughtExceptionHandler {
+        private volatile boolean any;
+
+        @Override
+        public void uncaughtException(Thread thread, Throwable error) {
+            any = true;
+            System.err.print("Exception in thread \"" + thread.getName() + "\" ");
+            error.printStackTrace();
+        }
     }
 
     private CaretBenchLaunch() {}

@@ -32,12 +32,12 @@ from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan,
 OLDEST_JDK = 17
 
 _TOOLS = "/caretbench/java"
-_SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java")
+_SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java", "CaretBenchRehearsal.java")
+_ARCHIVE = "programs.jsa"
 _FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
 _NAMED_BY_ITS_PUBLIC_TYPE = "?"
 _COMPILER_HEAP_MB = 1400
 _COMPILER_MB = 400.0
-_DESCRIPTORS = "--add-exports=java.base/jdk.internal.access=ALL-UNNAMED"
 
 # The JVM looks neither at TMPDIR nor at HOME.
 _FOLDERS = ("-Djava.io.tmpdir=/tmp", f"-Duser.home={HOME}")
@@ -45,6 +45,15 @@ _FOLDERS = ("-Djava.io.tmpdir=/tmp", f"-Duser.home={HOME}")
 _JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto", *_FOLDERS)
 # Most programs end before what the JIT compiler makes of them pays; what computes for longer gets both its stages.
 _PROGRAM_JVM = (*_JVM, "-XX:CompileThresholdScaling=10")
+# The JDK's classes that programs usually need, as they are in memory, mapped to where they were made for. A JVM that
+# cannot use the archive says nothing, and loads the classes.
+_ARCHIVED = (
+    f"-XX:SharedArchiveFile={_TOOLS}/{_ARCHIVE}",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:ArchiveRelocationMode=0",
+    "-Xlog:cds*=off",
+)
 # The first stage of the JIT compiler is the best for a process that lives for seconds.
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
 
@@ -83,7 +92,7 @@ class JavaRuntime(Runtime):
                 remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
             )
         texts = [harness_file(name) for name in _SOURCES]
-        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_COMPILER_JVM))
+        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM))
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     @cached_property
@@ -100,9 +109,38 @@ class JavaRuntime(Runtime):
             if empty:
                 for name in _SOURCES:
                     (folder / name).write_text(harness_file(name))
-                command = [str(self._home / "bin" / "javac"), _DESCRIPTORS, "-d", str(folder), *_SOURCES]
+                command = [str(self._home / "bin" / "javac"), "-d", str(folder), *_SOURCES]
                 subprocess.run(command, check=True, capture_output=True, cwd=folder)
+                self._archive(folder)
         return folder
+
+    def _archive(self, folder: Path) -> None:
+        """What programs usually need of the JDK, in an archive; none is made by a JVM that has no such thing."""
+        java = str(self._home / "bin" / "java")
+        (folder / "rehearsal").write_text("CaretBenchRehearsal")
+        rehearse = (
+            "-ea",
+            *_JVM,
+            "-XX:DumpLoadedClassList=loaded",
+            "-cp",
+            ".",
+            "CaretBenchLaunch",
+            "rehearsal",
+        )
+        subprocess.run([java, *rehearse], check=False, capture_output=True, cwd=folder)
+        if not (folder / "loaded").exists():
+            return
+        # Ours are left out: an archive with classes of the class path would hold for that class path alone.
+        loaded = (folder / "loaded").read_text().splitlines(keepends=True)
+        (folder / "usual").write_text("".join(line for line in loaded if "CaretBench" not in line))
+        dump = (
+            "-Xshare:dump",
+            "-XX:SharedClassListFile=usual",
+            f"-XX:SharedArchiveFile={_ARCHIVE}",
+            "-cp",
+            "",
+        )
+        subprocess.run([java, *_JVM, *dump], check=False, capture_output=True, cwd=folder)
 
     def _binds(self, request: ExecutionRequest) -> dict[str, str]:
         bundle = self.bundle(request)
@@ -141,16 +179,10 @@ class JavaRuntime(Runtime):
         if request.profile == "paper":
             run = ("-cp", ":".join(class_path), public_class(request.source))
         else:
-            run = (
-                _DESCRIPTORS,
-                "-cp",
-                ":".join([_TOOLS, *class_path]),
-                "CaretBenchLaunch",
-                f"{ARTEFACT}/main-class",
-            )
+            run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
         return RunPlan(
-            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, heap, *run),
+            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, *_ARCHIVED, heap, *run),
             environment=bundle.environment if bundle else {},
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,
