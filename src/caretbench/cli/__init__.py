@@ -9,6 +9,7 @@ import sys
 import typer
 
 from caretbench.cli import (
+    build,
     cache,
     compare,
     deps,
@@ -40,6 +41,7 @@ app.command("doctor")(doctor.doctor)
 app.command("list")(listing.listing)
 app.command("show")(show.show)
 app.command("pull")(pull.pull)
+app.command("build")(build.build)
 app.command("run")(run.run)
 app.command("score")(score.score)
 app.command("judge")(judge.judge)

@@ -49,6 +49,10 @@ class BuildManifest(BaseModel):
     """Those that its tests reach: the yield is counted per 1,000 of them."""
     passed_over: Mapping[str, str] = Field(default_factory=dict)
     """Files that were not mined, with the reason."""
+    rejected: Mapping[str, int] = Field(default_factory=dict)
+    """How many blocks each rule of mining refused, and how many candidates were not drawn (``not_drawn``)."""
+    dropped_checks: Mapping[str, str] = Field(default_factory=dict)
+    """Ways to test the project that did not pass three times as it is, with the reason."""
 
 
 class TaskFolder:

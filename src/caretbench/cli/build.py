@@ -1,0 +1,248 @@
+"""``caretbench build``: a benchmark out of a project."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caretbench.cli.common import AsJson, Steps, aligned, note, say, say_json
+
+if TYPE_CHECKING:
+    from caretbench.suites.simcopilot.building import Builder, BuildOptions, Built
+    from caretbench.suites.simcopilot.settings import CheckSettings
+
+_SHOWN_FILES = 12
+_VERDICTS = ("valid", "unverified", "invalid")
+
+
+def build(
+    suite_name: Annotated[str, typer.Argument(help="The suite: simcopilot mines projects.", metavar="SUITE")],
+    project: Annotated[Path, typer.Argument(help="The project's folder; it is only read.", metavar="PATH")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of tasks.")] = Path("tasks"),
+    language: Annotated[
+        list[str] | None,
+        typer.Option("--language", "-l", help="Mine this language; may be repeated. All by default."),
+    ] = None,
+    test_command: Annotated[
+        str | None,
+        typer.Option(help="How the project is tested; by default its caretbench.toml or its files tell."),
+    ] = None,
+    junit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Reports of tests that the command writes; may be repeated."),
+    ] = None,
+    expect_output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:HOW]",
+            help="The command must print this file of the project; exact, whitespace, last_line or numeric.",
+        ),
+    ] = None,
+    directory: Annotated[str, typer.Option(help="Where in the project the command starts.")] = ".",
+    environment: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="Of the test command; may be repeated."),
+    ] = None,
+    bundle: Annotated[
+        str | None, typer.Option(help="A bundle of packages that the tests need (`caretbench deps`).")
+    ] = None,
+    setup: Annotated[
+        str | None,
+        typer.Option(help="Run once with package indexes in reach; what it leaves belongs to the project."),
+    ] = None,
+    modes: Annotated[str, typer.Option(help="infill, suffix_hidden, or both.")] = "infill,suffix_hidden",
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="At most so many candidates of each test command; 0: all.")
+    ] = None,
+    per_file: Annotated[
+        int | None, typer.Option(min=1, help="At most so many candidates of one file.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Paths that are not mined; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the choice among candidates.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Commands in flight; the processors by default.")
+    ] = None,
+    unverified: Annotated[
+        bool,
+        typer.Option("--unverified", help="Keep tasks for which no wrong answer was found that fails."),
+    ] = False,
+    candidates_only: Annotated[
+        bool, typer.Option("--candidates-only", help="End before the gate: candidates.jsonl, no tasks.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Mine a project for tasks, and keep those that measure something.
+
+    Blocks are cut out of the project's files; its own tests, which must pass three times as they are, decide. Every
+    task's right answer passes and a wrong one that parses fails. The same command goes on after a stop.
+    """
+    from caretbench.suites.simcopilot.folder import TaskFolder
+
+    if suite_name != "simcopilot":
+        raise ValueError(f"nothing to build for {suite_name!r}; simcopilot mines projects")
+    check = _check(test_command, junit, expect_output, directory, environment, bundle)
+    options = _options(language, modes, limit, per_file, seed, check, setup, exclude, unverified=unverified)
+    started, cpu = time.monotonic(), _cpu_s()
+    with Steps(quiet=as_json) as steps:
+        builder = _builder(jobs, gate=not candidates_only)
+        builder.progress = steps
+        try:
+            built = builder.build(project, TaskFolder(output), options)
+        finally:
+            builder.engine.close()
+    wall_s, cpu_s = time.monotonic() - started, _cpu_s() - cpu
+    if as_json:
+        say_json(_numbers(built, wall_s, cpu_s))
+        return
+    _print(built, wall_s, cpu_s)
+    if candidates_only:
+        say(
+            f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
+        )
+    else:
+        say(f"\n{output}: {built.tasks} tasks; caretbench run simcopilot --data {output} -m …")
+    if not candidates_only and not built.tasks:
+        raise typer.Exit(1)
+
+
+def _check(
+    command: str | None,
+    junit: list[str] | None,
+    expect_output: str | None,
+    directory: str,
+    environment: list[str] | None,
+    bundle: str | None,
+) -> CheckSettings | None:
+    from caretbench.suites.simcopilot.settings import CheckSettings, OutputSettings
+
+    said = junit or expect_output or directory != "." or environment or bundle
+    if command is None:
+        if said:
+            raise ValueError("--junit, --expect-output, --directory, --env and --bundle need --test-command")
+        return None
+    output = None
+    if expect_output is not None:
+        file, colon, how = expect_output.rpartition(":")
+        output = OutputSettings.model_validate(
+            {"file": file, "comparison": how} if colon else {"file": expect_output}
+        )
+    values = dict(pair.partition("=")[::2] for pair in environment or ())
+    wrong = next((pair for pair in environment or () if "=" not in pair), None)
+    if wrong is not None:
+        raise ValueError(f"--env {wrong!r}: expected NAME=VALUE")
+    return CheckSettings(
+        command=command,
+        junit=tuple(junit or ()),
+        minimum_tests=1 if junit else 0,
+        output=output,
+        directory=directory,
+        environment=values,
+        bundle=bundle,
+    )
+
+
+def _options(
+    language: list[str] | None,
+    modes: str,
+    limit: int | None,
+    per_file: int | None,
+    seed: int,
+    check: CheckSettings | None,
+    setup: str | None,
+    exclude: list[str] | None,
+    *,
+    unverified: bool,
+) -> BuildOptions:
+    from caretbench.suites.simcopilot.building import BuildOptions
+    from caretbench.suites.simcopilot.mining import MODES, Wanted
+
+    named = [mode.strip() for mode in modes.split(",")]
+    unknown = next((mode for mode in named if mode not in MODES), None)
+    if unknown is not None:
+        raise ValueError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
+    chosen = tuple(mode for mode in MODES if mode in named)
+    most = Wanted.limit if limit is None else limit or None
+    return BuildOptions(
+        languages=tuple(language or ()),
+        wanted=Wanted(chosen, most, per_file, seed),
+        check=check,
+        setup=setup,
+        exclude=tuple(exclude or ()),
+        unverified=unverified,
+    )
+
+
+def _builder(jobs: int | None, *, gate: bool) -> Builder:
+    from caretbench.execution.workspace_engine import WorkspaceExecutor
+    from caretbench.suites.simcopilot.building import Builder
+
+    return Builder(WorkspaceExecutor(jobs), decide=gate)
+
+
+# --- what it says -----------------------------------------------------------------------------------------------
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and all that it started and that ended."""
+    import resource
+
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
+
+
+def _numbers(built: Built, wall_s: float, cpu_s: float) -> dict[str, object]:
+    manifest = built.manifest
+    reached = sum(manifest.reached_lines.values())
+    return {
+        "project": manifest.project,
+        "candidates": len(built.candidates),
+        "verdicts": {name: built.number_of(name) for name in _VERDICTS},
+        "reasons": dict(built.reasons()),
+        "tasks": built.tasks,
+        "lines": dict(manifest.lines),
+        "reached_lines": dict(manifest.reached_lines),
+        "tasks_per_1000_reached_lines": round(1000 * built.tasks / reached, 1) if reached else None,
+        "not_candidates": dict(manifest.rejected),
+        "passed_over": dict(manifest.passed_over),
+        "dropped_checks": dict(manifest.dropped_checks),
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(cpu_s, 1),
+    }
+
+
+def _print(built: Built, wall_s: float, cpu_s: float) -> None:
+    manifest = built.manifest
+    for name, reason in manifest.dropped_checks.items():
+        note(f"{name}: left out, its tests do not pass three times as the project is: {reason}")
+    over = list(manifest.passed_over.items())
+    for path, reason in over[:_SHOWN_FILES]:
+        note(f"{path}: not mined: {reason}")
+    if len(over) > _SHOWN_FILES:
+        note(f"… and {len(over) - _SHOWN_FILES} more files that are not mined; the manifest names all")
+    reached = sum(manifest.reached_lines.values())
+    say(f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests")
+    blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
+    say("no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none"))
+    table = built.verdicts_by("mode")
+    if table:
+        say()
+        rows = [
+            [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+            for mode, counts in sorted(table.items())
+        ]
+        for line in aligned(rows, ("mode", *_VERDICTS, "candidates")):
+            say(line)
+        for reason, count in built.reasons().most_common():
+            say(f"  {reason} ({count})")
+    if built.tasks:
+        decided = max(1, len(built.verdicts))
+        per = f"{1000 * built.tasks / reached:.0f} per 1,000 reached lines; " if reached else ""
+        say(
+            f"\n{per}this run took {wall_s:.0f} s and {cpu_s:.0f} s of CPU: {wall_s / decided:.2f} s and "
+            f"{cpu_s / decided:.2f} s of CPU for each candidate"
+        )

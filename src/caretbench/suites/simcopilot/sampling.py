@@ -1,0 +1,104 @@
+"""Choosing among candidates so that every kind of block meets every kind of reference.
+
+A cell is a mode, a kind of block and a construct that the block refers to. The cell with the fewest tasks chooses next;
+within a cell, files with fewer tasks go first, and then a number drawn from the seed and the candidate's name. So the
+choice is the same in whatever order the candidates come.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from caretbench.files import sha256_text
+
+Cell = tuple[str, str, str]
+
+
+class Drawable(NamedTuple):
+    """A candidate as sampling sees it: its unique name, its file, and the cells that it would fill."""
+
+    name: str
+    path: str
+    cells: tuple[Cell, ...]
+
+
+def balanced(
+    candidates: Sequence[Drawable], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
+) -> list[str]:
+    """The names of the chosen candidates, in the order in which they were drawn.
+
+    Every cell that has a candidate is filled as long as ``limit`` and ``per_file`` allow: rare cells go first.
+
+    Args:
+        candidates: All there are, in any order; their names are unique, and each has a cell.
+        limit: At most so many; all by default.
+        per_file: At most so many of one file.
+        seed: Another seed, another choice.
+    """
+    by_cell: dict[Cell, list[Drawable]] = defaultdict(list)
+    for candidate in candidates:
+        for cell in candidate.cells:
+            by_cell[cell].append(candidate)
+    rank = {one.name: sha256_text(str(seed), one.name) for one in candidates}
+    chosen: list[str] = []
+    taken: set[str] = set()
+    in_file: Counter[str] = Counter()
+    in_cell: Counter[Cell] = Counter()
+    rarity = {cell: len(members) for cell, members in by_cell.items()}
+    queue = [(0, rarity[cell], cell) for cell in by_cell]
+    heapq.heapify(queue)
+    waiting = {
+        cell: sorted(((0, rank[one.name], one) for one in members), key=lambda entry: entry[:2])
+        for cell, members in by_cell.items()
+    }
+    for members in waiting.values():
+        heapq.heapify(members)
+    while queue and (limit is None or len(chosen) < limit):
+        count, rare, cell = heapq.heappop(queue)
+        if count < in_cell[cell]:  # other cells' choices filled this one meanwhile
+            heapq.heappush(queue, (in_cell[cell], rare, cell))
+            continue
+        found = _next(waiting[cell], taken, in_file, per_file)
+        if found is None:
+            continue
+        chosen.append(found.name)
+        taken.add(found.name)
+        in_file[found.path] += 1
+        in_cell.update(found.cells)
+        heapq.heappush(queue, (in_cell[cell], rare, cell))
+    return chosen
+
+
+def _next(
+    members: list[tuple[int, str, Drawable]], taken: set[str], in_file: Counter[str], per_file: int | None
+) -> Drawable | None:
+    """The first of a cell's heap that is free, of the file with the fewest tasks."""
+    while members:
+        count, rank, one = heapq.heappop(members)
+        if one.name in taken or (per_file is not None and in_file[one.path] >= per_file):
+            continue
+        if count < in_file[one.path]:
+            heapq.heappush(members, (in_file[one.path], rank, one))
+            continue
+        return one
+    return None
+
+
+def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:
+    """For each ``(file, start, end)`` the number of its group: spans that overlap, also by way of others, share one.
+
+    Numbers follow files and places, whatever the order given; two spans that only touch do not overlap.
+    """
+    order = sorted(range(len(spans)), key=lambda index: spans[index])
+    groups = [0] * len(spans)
+    number, last, reach = -1, "", 0
+    for index in order:
+        path, start, end = spans[index]
+        if number < 0 or path != last or start >= reach:
+            number, reach = number + 1, end
+        last, reach = path, max(reach, end)
+        groups[index] = number
+    return groups
