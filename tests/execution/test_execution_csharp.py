@@ -125,6 +125,15 @@ def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.Mo
     ]
 
 
+@pytest.mark.slow
+def test_brackets_without_end_are_ended_with_their_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 5.0)
+    nested = main(f"int value = {'(' * 50_000}1{')' * 50_000};")
+    results = run_programs("csharp", {"a": PROGRAMS["passed"], "nested": nested, "b": PROGRAMS["passed"]})
+    assert [results[name].status for name in ("a", "b")] == [Status.PASSED] * 2
+    assert results["nested"].status in {Status.TIMEOUT, Status.COMPILE_ERROR}
+
+
 def test_an_sdk_is_found_by_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOTNET_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", "")

@@ -126,6 +126,22 @@ def test_a_program_that_ends_its_server_harms_no_other(
     assert not (tmp_path.parent / "stolen").exists()
 
 
+def test_too_much_cpu_time_is_a_verdict_at_once(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    class Counted(serving.Server):
+        def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
+            started.append(compiler)
+            super().__init__(sandbox, compiler, limits)
+
+    monkeypatch.setattr(serving, "Server", Counted)
+    results = compile_texts(sandbox, tmp_path, "a", "watched")
+    assert [result.status for result in results] == [None, Status.TIMEOUT]
+    assert len(started) == 1
+
+
 def test_an_answer_too_many_is_not_the_next_program_s(sandbox: Sandbox, tmp_path: Path) -> None:
     results = compile_texts(sandbox, tmp_path, "twice", "b", "c")
     assert [result.status for result in results] == [None, None, None]

@@ -132,6 +132,7 @@ static class CsharpCompile
                 optimizationLevel: release ? OptimizationLevel.Release : OptimizationLevel.Debug,
                 nullableContextOptions: NullableContextOptions.Enable,
                 concurrentBuild: false,
+                deterministic: true,
                 assemblyIdentityComparer: DesktopAssemblyIdentityComparer.Default));
         using var assembly = new MemoryStream();
         EmitResult emitted = compilation.Emit(

@@ -5,9 +5,9 @@ reads requests on standard input, each a line ``ID OPTION BYTES`` and so many by
 ``{"ready": true}`` once, and then one line of JSON per request, which holds the files that it made: nothing of the
 host's is writable to it. It ends when its input does.
 
-A program that the server does not survive, or that it takes too long for, is compiled again, first thing in a fresh
-server: only what happens there is the program's own doing. The id is drawn for each request, and a server that says
-anything but the answer that is waited for is ended.
+A program that the server does not survive is compiled again, first thing in a fresh server: only what happens there is
+the program's own doing. The CPU time that the server counts is the program's own anyway, so too much of it is a verdict
+at once. The id is drawn for each request, and a server that says anything but the answer that is waited for is ended.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class Servers:
         """One program's result."""
         server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.ask(program)
-        if answer is None or (answer.kind == "timeout" and server.programs > 1):
+        if answer is None:
             self._leave(server)
             if sandbox.interrupted:
                 return _failure(SandboxResult(error="interrupted"), ours=True)
