@@ -18,7 +18,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """One problem: what is shown and hidden, its checks and labels."""
-    from caretbench.problem import Caret, InlineSplice
+    from caretbench.problem import Caret, FileSplice, InlineSplice
     from caretbench.suites import suite
 
     problems = {problem.id: problem for problem in suite(suite_name).load(data).problems}
@@ -44,6 +44,11 @@ def show(
         if hidden.strip():
             say("--- hidden tests ---")
             say(hidden)
+    if isinstance(problem.splice, FileSplice):
+        splice = problem.splice
+        say(
+            f"--- place ---\n{splice.path}, bytes {splice.start} to {splice.end}, of project {splice.snapshot}"
+        )
     say("--- checks ---")
     for check in problem.checks:
         say(check.model_dump_json())

@@ -31,6 +31,7 @@ from caretbench.execution.results import TestCounts, TestOutcome, parse_report
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.spoken import spoken_tests
 from caretbench.execution.types import (
     Frozen,
     Isolation,
@@ -74,7 +75,8 @@ class WorkspaceRequest(Frozen):
         repeat: The same command with another number really runs again.
         results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
         junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
-        minimum_tests: Fewer tests that ran are no pass.
+        minimum_tests: Fewer tests that ran are no pass: as reports count them, or the runner's last words where no
+            reports are asked for.
         expected: What the command must print.
         network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
             package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
@@ -191,12 +193,10 @@ class Workspaces:
         """Run one command, up to three times where the sandbox fails; ``attempt`` is the number of the first time.
 
         Raises:
-            DataError: the snapshot is not here or damaged, a path of the request leads out of the project, a minimum
-                of tests stands without reports, or reports are wanted of a command that reaches package indexes.
+            DataError: the snapshot is not here or damaged, a path of the request leads out of the project, or
+                reports are wanted of a command that reaches package indexes.
             SandboxUnavailable: no sandbox can be built here.
         """
-        if request.minimum_tests and not request.junit:
-            raise DataError("a minimum of tests needs reports that count them: junit")
         if request.junit and request.network == "index":
             raise DataError(
                 "a command that reaches package indexes sets an environment up: no tests count there"
@@ -326,7 +326,7 @@ def _judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attem
     of_failure = _failure(tests, ran.stdout.text)
     status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=of_failure)
     if status is Status.PASSED:
-        status, reason = _of_reports(request, tests, complaint)
+        status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
     if status is Status.PASSED and request.expected is not None:
         status, reason = _of_output(request, request.expected, ran.stdout)
     missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
@@ -381,7 +381,7 @@ def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int 
 
 
 def _of_reports(
-    request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str
+    request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str, said: tuple[str, str]
 ) -> tuple[Status, str]:
     """The status of a command that ended with exit status 0."""
     bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
@@ -389,7 +389,7 @@ def _of_reports(
         return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
     if complaint:
         return Status.INCOMPLETE, f"exit status 0, but {complaint}"
-    ran = sum(test.outcome == "passed" for test in tests)
+    ran = sum(test.outcome == "passed" for test in tests) if request.junit else spoken_tests(*said) or 0
     if ran < request.minimum_tests:
         return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
     return Status.PASSED, ""

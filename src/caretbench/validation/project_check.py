@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from caretbench.execution.spoken import spoken_tests
 from caretbench.execution.types import Status
 from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspace_engine import WorkspaceEngine, limits_for
@@ -37,11 +38,12 @@ class ProjectCheck(NamedTuple):
     """What became of a project's own tests.
 
     Args:
-        request: The command to go on with: its bounds follow from the time it took, and flaky tests are left out.
+        request: The command to go on with: its bounds follow from the time it took, as many tests have to run, and
+            flaky tests are left out.
         fault: Why the project can check nothing, as ``kind: words``; empty where it can.
         machine: Whether the fault is this machine's (a bundle or a toolchain that is not here), not the project's.
         flaky: Tests that pass at times only; they are left out.
-        tests: How many tests passed, where reports count them.
+        tests: How many tests passed, by reports or the runner's last words; 0 where neither tells.
         cpu_s: CPU seconds of one run: the largest.
         wall_s: Seconds of one run: the largest.
     """
@@ -87,8 +89,9 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
         if all(_no_tests(result) for result in passed):
             return ProjectCheck(request, "no_tests: the command ends well, but runs no test")
         limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
-        bounded = request.model_copy(update={"limits": limits})
-        tests = min(result.counts.passed for result in passed)
+        tests = min(_passed_tests(result) for result in passed)
+        least = max(request.minimum_tests, tests)
+        bounded = request.model_copy(update={"limits": limits, "minimum_tests": least})
         return ProjectCheck(bounded, tests=tests, cpu_s=cpu_s, wall_s=wall_s)
     failed = [result for result in results if result.status is not Status.PASSED]
     if not passed:
@@ -108,6 +111,12 @@ def _no_tests(result: WorkspaceResult) -> bool:
     if result.tests:
         return result.no_tests
     return bool(_NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text))
+
+
+def _passed_tests(result: WorkspaceResult) -> int:
+    if result.tests:
+        return result.counts.passed
+    return spoken_tests(result.stdout.text, result.stderr.text) or 0
 
 
 def _why(result: WorkspaceResult) -> str:

@@ -39,6 +39,7 @@ _KILLED: Final = frozenset(
 )  # fmt: skip
 _OURS: Final = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
 _CLOSERS = re.compile(r"[\s})\];]*\Z")
+_MOST_CLOSERS = 8
 _WINDOW_LINES = 5
 
 Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
@@ -219,6 +220,7 @@ class WorkspaceGate:
                 "id": f"{trial.problem.id} {trial.runs}",
                 "command": golden.command,
                 "limits": golden.limits,
+                "minimum_tests": golden.minimum_tests,
             }
         )
 
@@ -284,19 +286,32 @@ def _splice(problem: Problem) -> FileSplice:
 
 def _nothing(inline: Problem) -> Iterator[Mutant]:
     """The empty answer, the stub, and closing brackets alone; not where the file would not even parse with them."""
-    closers = _CLOSERS.search(inline.reference)
-    texts = {"empty": "", "stub": stub(inline), "closers": closers[0] if closers else ""}
     splice, language = inline.splice, inline.caret.language
     if not isinstance(splice, InlineSplice):
         return
-    clean = fault_count(parse(splice.program(inline.reference), language), language) == 0
-    seen: set[str] = set()
-    for name, text in texts.items():
-        if text.strip() in seen or text.strip() == inline.reference.strip():
+
+    def parses(text: str) -> bool:
+        return fault_count(parse(splice.program(text), language), language) == 0
+
+    clean = parses(inline.reference)
+    seen = {inline.reference.strip()}
+    for name, text in (("empty", ""), ("stub", stub(inline)), *_closers(inline.reference)):
+        if text.strip() in seen:
             continue
-        seen.add(text.strip())
-        if not clean or fault_count(parse(splice.program(text), language), language) == 0:
+        if not clean or parses(text):
+            seen.add(text.strip())
             yield Mutant(name, text)
+            if name == "closers":
+                return
+
+
+def _closers(reference: str) -> Iterator[tuple[str, str]]:
+    """Brackets and blanks at the end of a reference, the longest first: one of them closes what it leaves open."""
+    found = _CLOSERS.search(reference)
+    tail = found[0] if found else ""
+    starts = [n for n, mark in enumerate(tail) if mark in "})]"]
+    for start in starts[-_MOST_CLOSERS:]:
+        yield "closers", tail[start:]
 
 
 def _judge(trial: _Trial, name: str, result: WorkspaceResult) -> Validity | None:

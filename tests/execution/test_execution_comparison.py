@@ -1,0 +1,87 @@
+"""What a command printed, against what it had to print; what runners and compilers say in words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caretbench.execution.classification import does_not_compile
+from caretbench.execution.comparison import difference
+from caretbench.execution.spoken import spoken_tests
+from caretbench.problem import ExpectedOutput
+
+DAY = "load 3 parcels\ncost: 12.50 (0.5%)\n"
+
+
+@pytest.mark.parametrize(
+    ("comparison", "printed", "says"),
+    [
+        ("exact", DAY, ""),
+        ("exact", DAY.rstrip(), "blanks or line ends"),
+        ("whitespace", " load  3\nparcels cost:\t12.50 (0.5%)", ""),
+        ("whitespace", DAY.replace("12.50", "12.51"), "line 2 of the output is 'cost: 12.51 (0.5%)'"),
+        ("whitespace", DAY + "more\n", "prints more than expected: line 3 is 'more'"),
+        ("whitespace", "load 3 parcels\n", "prints less than expected: line 2"),
+        ("last_line", "anything\ncost: 12.50 (0.5%)\n\n", ""),
+        ("last_line", DAY + "done\n", "the last line is 'done'"),
+        ("last_line", "", "the last line is ''"),
+        ("numeric", "load 3 parcels cost: 12.5000001 (0.5%)", ""),
+        ("numeric", DAY.replace("12.50", "12.52"), "12.52 in place of 12.50"),
+        ("numeric", DAY.replace("parcels", "boxes"), "line 1"),
+        ("numeric", DAY.replace("12.50", "nan"), "line 2"),
+    ],
+)
+def test_outputs_are_compared_as_loosely_as_is_said(comparison: str, printed: str, says: str) -> None:
+    expected = ExpectedOutput.model_validate({"text": DAY, "comparison": comparison})
+    found = difference(expected, printed)
+    assert says in found
+    assert bool(found) == bool(says)
+
+
+@given(st.text(), st.sampled_from(["exact", "whitespace", "last_line", "numeric"]))
+def test_every_text_is_like_itself(text: str, comparison: str) -> None:
+    assert difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1, 1))
+def test_numbers_may_differ_by_the_tolerance_and_no_more(value: float, share: float) -> None:
+    expected = ExpectedOutput(text=f"[{value:.6f}]", comparison="numeric", relative=0, absolute=0.01)
+    assert difference(expected, f"[ {value + 0.009 * share:.6f} ]") == ""
+    assert difference(expected, f"[{value + 0.02:.6f}]") != ""
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("....\nRan 4 tests in 0.01s\n\nOK\n", 4),
+        ("===== 12 passed, 1 skipped in 0.31s =====", 12),
+        ("1 failed, 2 passed in 3.10s", 2),
+        ("# tests 3\n# pass 3\n# fail 0\n", 3),
+        ("  7 passing (12ms)", 7),
+        ("Tests:       1 skipped, 5 passed, 6 total", 5),
+        ("Tests run: 2, Failures: 0\nTests run: 9, Failures: 0", 9),
+        ("100% tests passed, 0 tests failed out of 6", 6),
+        ("[  PASSED  ] 3 tests.", 3),
+        ("43 tests, 0 failed", 43),
+        ("hello", None),
+    ],
+)
+def test_runners_say_how_many_tests_ran(said: str, count: int | None) -> None:
+    assert spoken_tests("", said) == count
+
+
+@pytest.mark.parametrize(
+    ("said", "does_not"),
+    [
+        ("src/shop/Prices.java:3: error: ';' expected", True),
+        ("[ERROR] COMPILATION ERROR : ", True),
+        ("/tmp/work/a.cpp:3:14: error: expected ';'", True),
+        ("Program.cs(3,1): error CS1002: ; expected", True),
+        ("src/a.ts(3,1): error TS1005: ';' expected.", True),
+        ("  File 'a.py', line 1\nSyntaxError: invalid syntax", True),
+        ("AssertionError: error: 3 is not 4", False),
+        ("java.lang.AssertionError: error", False),
+        ("ValueError: x", False),
+    ],
+)
+def test_what_does_not_compile_is_told_from_what_fails(said: str, does_not: bool) -> None:
+    assert does_not_compile("", said) is does_not

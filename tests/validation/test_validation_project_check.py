@@ -1,0 +1,84 @@
+"""A project's own tests, before anything is put into it."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from caretbench.execution.results import TestOutcome
+from caretbench.execution.types import Isolation, Output, Status
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.validation.project_check import check_project, deselected
+from tests.fakes import ISOLATION
+
+PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))
+
+
+class Engine:
+    def __init__(self, answer: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
+        self.answer = answer
+        self.asked: list[WorkspaceRequest] = []
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        for request in requests:
+            self.asked.append(request)
+            yield self.answer(request).model_copy(update={"id": request.id})
+
+    def isolation(self) -> Isolation:
+        return ISOLATION
+
+
+def result(status: Status = Status.PASSED, said: str = "", **fields: object) -> WorkspaceResult:
+    return WorkspaceResult.model_validate(
+        {"id": "", "status": status, "stderr": Output(text=said), "isolation": ISOLATION, "cpu_s": 0.5, **fields}
+    )  # fmt: skip
+
+
+def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> None:
+    engine = Engine(lambda _request: result(said="Ran 7 tests in 0.4s", cpu_s=9.0))
+    found = check_project(engine, PYTEST.model_copy(update={"junit": ()}))
+    assert (found.fault, found.tests, found.cpu_s) == ("", 7, 9.0)
+    assert sorted(request.repeat for request in engine.asked) == [0, 1, 2]
+    assert (found.request.limits.cpu_s, found.request.minimum_tests) == (45.0, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (result(Status.FAILED, "AssertionError: 3 != 4"), "tests_fail: AssertionError: 3 != 4"),
+        (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
+        (result(Status.FAILED, "socket.gaierror: Temporary failure in name resolution"), "tests_need_network: "),
+        (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not here"),
+        (result(Status.FAILED, "Ran 0 tests in 0.0s\nNO TESTS RAN"), "no_tests: "),
+        (result(Status.PASSED, "Ran 0 tests in 0.0s\nOK"), "no_tests: "),
+        (result(Status.COMPILE_ERROR, "A.java:1: error: x"), "does_not_compile: A.java:1: error: x"),
+        (result(Status.RUNTIME_ERROR, "sh: 1: mvn: not found", exit_code=127), "command_not_found: sh: 1: mvn"),
+        (result(Status.SKIPPED, reason="the bundle b is not built"), "not_run: the bundle b is not built"),
+    ],
+)  # fmt: skip
+def test_every_fault_is_said(given: WorkspaceResult, says: str) -> None:
+    found = check_project(Engine(lambda _request: given), PYTEST)
+    assert found.fault.startswith(says)
+    assert found.machine is (given.status is Status.SKIPPED)
+
+
+def flaky(request: WorkspaceRequest) -> WorkspaceResult:
+    bad = request.repeat == 1 and "not (test_clock)" not in request.command
+    clock = TestOutcome(name="t.Clock::test_clock[3]", outcome="failed" if bad else "passed")
+    other = TestOutcome(name="t.Clock::test_other", outcome="passed")
+    return result(Status.FAILED if bad else Status.PASSED, tests=(clock, other))
+
+
+def test_flaky_tests_are_named_and_left_out_where_the_runner_can() -> None:
+    found = check_project(Engine(flaky), PYTEST)
+    assert (found.fault, found.flaky) == ("", ("t.Clock::test_clock[3]",))
+    assert found.request.command[-2:] == ("-k", "not (test_clock)")
+
+
+def test_a_project_whose_runner_cannot_leave_them_out_is_refused() -> None:
+    found = check_project(Engine(flaky), PYTEST.model_copy(update={"command": ("make", "test")}))
+    assert found.fault == "tests_flaky: 2 of 3 runs pass; not always: t.Clock::test_clock[3]"
+
+
+def test_runners_with_a_choice_of_their_own_are_left_alone() -> None:
+    assert deselected(("pytest", "-k", "fast"), ["A::b"]) is None
+    assert deselected(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")
