@@ -5,8 +5,11 @@ from collections.abc import Mapping
 import pytest
 from compiled_programs import run_programs
 
+from caretbench.execution.bundles import installed
 from caretbench.execution.runtimes import java
+from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.types import ExecutionResult, Status
+from caretbench.files import cache_folder
 
 
 def main(body: str, name: str = "Main") -> str:
@@ -73,6 +76,13 @@ def results() -> Mapping[str, ExecutionResult]:
 )
 def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Status) -> None:
     assert results[name].status is status, results[name]
+
+
+def test_the_archive_of_usual_classes_is_made(results: Mapping[str, ExecutionResult]) -> None:
+    assert results["passed"].status is Status.PASSED
+    mark = java.JavaRuntime(Sandbox(), installed).toolchain().fingerprint
+    # Without it programs run all the same, and nobody is told that they take longer.
+    assert (cache_folder() / "tools" / f"java-{mark}" / "programs.jsa").stat().st_size > 1 << 20
 
 
 def test_a_missing_package_is_named(results: Mapping[str, ExecutionResult]) -> None:
