@@ -89,6 +89,7 @@ MARKS: Mapping[str, MarkTable] = {
             'if (f) { fprintf(f, "@file %d\\n", n); fclose(f); } } }\n#endif\n'
         ),
         at="head",
+        unmarked=frozenset({"case_statement"}),
     ),
     "csharp": MarkTable(
         call="CaretbenchMarks@file.At(@n); ",
