@@ -301,12 +301,20 @@ def test_a_fault_of_the_sandbox_is_tried_again(cache: ResultCache) -> None:
     assert (result.status, result.reason) == (Status.SANDBOX_ERROR, "planted fault")
     [result] = LocalExecutor(workers=1, cache=cache, sandbox=box).submit([request("x = 1")])
     assert (result.status, result.cached) == (Status.PASSED, False)
+    box.faults = 3
+    results = LocalExecutor(workers=1, cache=cache, sandbox=box).submit(
+        request(source, id=str(place)) for place, source in enumerate(["x = 2", *["pass"] * 40, "x = 2"])
+    )
+    again = [result.status for result in results if result.id in ("0", "41")]
+    assert Status.PASSED in again
 
 
 def test_a_text_too_long_for_any_sandbox_is_the_programs_failure(cache: ResultCache) -> None:
     box = CountingSandbox()
     executor = LocalExecutor(workers=1, cache=cache, sandbox=box)
     [result] = executor.submit([request("#" * 5_000_000)])
+    assert (result.status, len(box.started)) == (Status.COMPILE_ERROR, 1)
+    [result] = executor.submit([request("#" * 1_050_000, limits=Limits(tmp_mb=1))])
     assert (result.status, len(box.started)) == (Status.COMPILE_ERROR, 1)
 
 
@@ -364,6 +372,26 @@ def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:
     results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begin < 10
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sandbox")]
+
+
+def test_an_interruption_ends_a_second_attempt(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    run = running.Runner.run
+
+    def with_interruption(self: running.Runner, asked: ExecutionRequest, *others: Any) -> ExecutionResult:
+        if len(others) == 1:  # the first attempt
+            return ExecutionResult(id=asked.id, status=Status.TIMEOUT)
+        threading.Timer(1.0, signal.pthread_kill, [main, signal.SIGINT]).start()
+        return run(self, asked, *others)
+
+    monkeypatch.setattr(engine, "_held_up", lambda result: result.attempt == 1)
+    monkeypatch.setattr(running.Runner, "run", with_interruption)
+    begin = time.monotonic()
+    waits = request("import time\ntime.sleep(100)", limits=Limits(wall_s=100))
+    with pytest.raises(KeyboardInterrupt):
+        list(LocalExecutor(workers=1, cache=cache).submit([waits]))
+    assert time.monotonic() - begin < 60
 
 
 _ENGINE = """

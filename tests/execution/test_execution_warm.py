@@ -15,7 +15,7 @@ from caretbench.execution.cache import ResultCache
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
-from caretbench.execution.warm import Worker, Workers
+from caretbench.execution.warm import Worker, WorkerKey, Workers
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -123,9 +123,64 @@ def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Worker, "start", lambda *_: None)
-    for _ in range(2):
+    built = []
+    made = Worker.__init__
+
+    def counted(self: Worker, key: WorkerKey, binary: str, filter_program: bytes) -> None:
+        built.append(key)
+        made(self, key, binary, filter_program)
+
+    monkeypatch.setattr(Worker, "__init__", counted)
+    for _ in range(5):
         assert run(box, "print(1)").stdout.text == "1\n"
-    assert box._workers._refused
+    assert len(built) == warm._MOST_FAILURES
+    assert not workers(box)
+
+
+def test_a_worker_that_once_builds_no_walls_is_replaced_and_not_given_up(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(box, "pass").ok
+    [first] = workers(box)
+    for _ in range(warm._MOST_FAILURES + 1):
+        with monkeypatch.context() as moment:
+            moment.setattr(Worker, "start", lambda *_: None)
+            assert run(box, "print(1)").stdout.text == "1\n"
+        assert not workers(box)
+        assert run(box, "print(1)").stdout.text == "1\n"
+    [last] = workers(box)
+    assert first.ended
+    assert not last.ended
+
+
+_TAKE_ALL = (
+    "import ctypes, time\n"
+    "library, taken = ctypes.CDLL(None), 0\n"
+    "while taken < 128 and library.inotify_init() >= 0: taken += 1\n"
+    "print(taken, flush=True)\n"
+    "time.sleep(1)\n"
+)
+
+
+def test_no_program_takes_what_the_kernel_counts_for_all_of_a_user(box: Sandbox) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        taken = [int(result.stdout.text) for result in pool.map(lambda _: run(box, _TAKE_ALL), range(4))]
+    if max(taken) > 8:
+        pytest.skip("this kernel does not bound watches by user namespace")
+    assert min(taken) > 0
+    seen = run(box, "import resource; print(resource.getrlimit(resource.RLIMIT_SIGPENDING)[1])")
+    assert 0 < int(seen.stdout.text) <= 2048
+
+
+def test_a_forked_program_holds_nothing_but_its_two_ends(box: Sandbox, tmp_path: Path) -> None:
+    source = (
+        "import os, stat\n"
+        "held = [int(name) for name in os.listdir('/proc/self/fd') if int(name) > 2]\n"
+        "held = [one for one in held if os.path.exists(f'/proc/self/fd/{one}')]\n"
+        "assert len(held) == 1, [os.readlink(f'/proc/self/fd/{one}') for one in held]\n"
+    )
+    [result] = LocalExecutor(1, sandbox=box, cache=ResultCache(tmp_path)).submit([python(source)])
+    assert result.status is Status.PASSED, result.stderr
 
 
 def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(

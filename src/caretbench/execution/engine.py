@@ -227,12 +227,16 @@ class _Submission:
         """Nothing else runs now: programs that the machine's load may have held up get their second attempt."""
         while self._quiet:
             job, first = self._quiet.popleft()
+            self._tasks += 1  # until it has ended: an interruption is for it too
             future = self._pool.submit(self._runner.run, job.request, job.compiled, first.attempt + 1)
-            yield from self._give(job, future.result())
+            result = future.result()
+            self._tasks -= 1
+            yield from self._give(job, result)
 
     def _give(self, job: _Job, result: ExecutionResult) -> Iterator[ExecutionResult]:
         self._cache.put(job.key, job.request, result)
-        self._recent[job.key] = result
+        if result.status is not Status.SANDBOX_ERROR:  # the next one like it is tried again
+            self._recent[job.key] = result
         if len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
         del self._jobs[job.key]

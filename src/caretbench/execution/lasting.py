@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.sandbox import SandboxUnavailable, _rlimits
+from caretbench.execution.bounds import resource_limits
+from caretbench.execution.sandbox import SandboxUnavailable
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
@@ -217,7 +218,7 @@ class LastingSandbox:
                 **what,
                 "environment": dict(environment),
                 "files": [],
-                "rlimits": _rlimits(limits, address_space_limit=False),
+                "rlimits": resource_limits(limits, address_space_limit=False),
                 "nonce": b"",
                 "display": [],
                 "tree": None,

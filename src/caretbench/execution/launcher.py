@@ -183,6 +183,8 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if answer >= 0:
+            os.close(answer)  # a program that runs in this interpreter would hold it, too
         run_program(job, gate_in, gate_out, before)
         return
     if gate_in is not None and gate_out is not None:

@@ -171,6 +171,15 @@ class Runner:
         language = self.runtime(request.language)
         try:
             plan = language.plan(request, compiled.artefact or Path())
+            if _size(plan.files) > request.limits.tmp_mb << 20:
+                # A few lines of TypeScript can become many megabytes; that no sandbox holds them is not our fault.
+                return ExecutionResult(
+                    id=request.id,
+                    status=Status.COMPILE_ERROR,
+                    stage="compile",
+                    reason=f"as a program to run it takes more than {request.limits.tmp_mb} MB",
+                    toolchain=self.toolchain(request.language).version,
+                )
             ran = self.sandbox.run(
                 plan.argv,
                 files=plan.files,
@@ -219,6 +228,11 @@ class Runner:
         if status is not Status.UNRESOLVED_IMPORT or request.bundle is None or self.lock_hash(request.bundle):
             return ""
         return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+
+
+def _size(files: Mapping[str, str]) -> int:
+    """Bytes that files take in memory, in whole pages; a margin for folders."""
+    return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
 def _unmet(need: str, level: Level) -> str | None:

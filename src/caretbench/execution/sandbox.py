@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.errors import MachineError
+from caretbench.execution.bounds import resource_limits
 from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
 from caretbench.execution.index_policy import PROXY_PORT
 from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
@@ -58,7 +59,6 @@ __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "di
 NO_OVERLAY = "no overlay"
 """How the error of a run begins, or goes on after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
-_LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 
 
 class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
@@ -75,26 +75,6 @@ def _inside(name: str) -> str:
     if not path.startswith("/tmp/"):  # noqa: S108 - inside the sandbox
         raise ValueError(f"{name!r} lies outside the sandbox's work folder")
     return path
-
-
-def _rlimits(limits: Limits, address_space_limit: bool) -> list[tuple[str, int, int]]:
-    # Memory is bounded by the watchdog at memory_mb; these are the backstop for what grows faster than it
-    # looks.
-    room = 2 * limits.memory_mb << 20
-    seconds = max(1, round(limits.cpu_s))
-    bounds = [
-        ("RLIMIT_CPU", seconds, seconds + 1),
-        ("RLIMIT_FSIZE", limits.fsize_mb << 20, limits.fsize_mb << 20),
-        ("RLIMIT_NOFILE", limits.nofile, limits.nofile),
-        ("RLIMIT_NPROC", limits.pids, limits.pids),
-        ("RLIMIT_CORE", 0, 0),
-    ]
-    if address_space_limit:
-        bounds.append(("RLIMIT_AS", room, room))
-    else:
-        room = max(room, _LEAST_DATA_BYTES)
-        bounds.append(("RLIMIT_DATA", room, room))
-    return bounds
 
 
 class Sandbox:
@@ -296,7 +276,7 @@ class Sandbox:
                 **(index.environment if index is not None else {}), **(environment or {}),
             },
             "files": [(_inside(name), _bytes(content)) for name, content in (files or {}).items()],
-            "rlimits": _rlimits(limits, address_space_limit),
+            "rlimits": resource_limits(limits, address_space_limit=address_space_limit),
             "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if sentinel else b"",
             "descriptors": _random_descriptors(limits.nofile),
             "display": [server, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if server else [],
@@ -395,7 +375,7 @@ class Sandbox:
             program = worker.start(index.door if index is not None else None) if worker is not None else None
             if worker is None or program is None:
                 if worker is not None and not worker.ended:
-                    self._workers.refuse(ready.key)  # this kernel builds no walls inside walls
+                    self._workers.refuse(ready.key, worker)
                 return None
             begin = time.monotonic()
             data = marshal.dumps(ready.job, 2)

@@ -202,7 +202,8 @@ class Supervisor:
             if now >= next_look:
                 self._look()
                 next_look = time.monotonic() + POLL_S
-            for key, _ in selector.select(max(0.0, min(next_look, deadline) - time.monotonic())):
+            until = min(next_look, deadline) if self._killed is None else next_look
+            for key, _ in selector.select(max(0.0, until - time.monotonic())):
                 self._read(selector, key.fileobj, key.data)
 
     def _kill(self, why: Killed) -> None:

@@ -15,7 +15,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,6 +42,7 @@ _ASIDE = "/run/aside"
 _START_S = 60.0
 _ENDS_S = 0.25
 _MOST_WORKERS = 8
+_MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -106,6 +107,8 @@ class Worker:
         """
         self.served = 0
         self.under_way = 0
+        self.proved = False
+        """Whether a program's walls were ever built in it."""
         self._lock = threading.Lock()
         interpreter, interpreter_binds = launcher_interpreter()
         flags = [] if key.modules else ["-I", "-S", "-B"]
@@ -197,6 +200,7 @@ class Worker:
             os.close(error_read)
             return None
         pid, handle = descriptor
+        self.proved = True
         return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
 
     def close(self) -> None:
@@ -239,7 +243,7 @@ class Workers:
         """Where compiled programs lie; programs from elsewhere run in sandboxes of their own."""
         self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
         self._retired: list[Worker] = []
-        self._refused: set[WorkerKey] = set()
+        self._failures: Counter[WorkerKey] = Counter()
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
@@ -304,16 +308,24 @@ class Workers:
                 for old in done:
                     old.close()
 
-    def refuse(self, key: WorkerKey) -> None:
-        """Build no such worker again."""
+    def refuse(self, key: WorkerKey, worker: Worker) -> None:
+        """Build another one next time. Where none ever built walls, it is this kernel, and no more are tried.
+
+        One that did may have met a moment without memory, or without room for processes.
+        """
         with self._lock:
-            self._refused.add(key)
+            if not worker.proved:
+                self._failures[key] += 1
+            if self._workers.get(key) is worker:
+                self._retired.append(self._workers.pop(key))
 
     def _take(self, key: WorkerKey, binary: str, filter_program: bytes) -> Worker | None:
         with self._lock:
-            if key in self._refused:
+            if self._failures[key] >= _MOST_FAILURES:
                 return None
             worker = self._workers.get(key)
+            if worker is not None and worker.proved:
+                del self._failures[key]
             if worker is not None and (worker.ended or worker.served >= PROGRAMS_PER_WORKER):
                 self._retired.append(self._workers.pop(key))
                 worker = None
@@ -322,7 +334,7 @@ class Workers:
                 try:
                     worker = self._keeper.submit(Worker, key, binary, filter_program).result()
                 except OSError:
-                    self._refused.add(key)
+                    self._failures[key] += 1
                     return None
                 self._workers[key] = worker
             self._workers.move_to_end(key)

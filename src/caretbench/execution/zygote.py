@@ -40,6 +40,7 @@ FILTER = 2
 CAPABILITY_VERSION = 0x20080522
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INODES = 65_536
+WATCHES = ("max_inotify_instances", "8")  # a user has 128, which all programs share that run at a time
 ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
 SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
 
@@ -77,6 +78,15 @@ def map_user(user: int, group: int) -> None:
     write_text("/proc/self/uid_map", "%d %d 1" % (user, user))
     write_text("/proc/self/gid_map", "%d %d 1" % (group, group))
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
+
+
+def bound_watches() -> None:
+    """Leave other programs their part of what the kernel counts for a user; not every kernel counts here."""
+    name, most = WATCHES
+    try:
+        write_text("/proc/sys/user/" + name, most)
+    except OSError:
+        return
 
 
 def switch_loopback(flags: int) -> None:
@@ -167,6 +177,7 @@ def serve_one(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
+        bound_watches()
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
@@ -198,7 +209,11 @@ def serve(control: socket.socket, launcher: types.ModuleType, filter_program: by
         for _, _, data in ancillary:
             handed.frombytes(data)
         channel, output, errors, *door = handed
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError:  # no room for a process now: its supervisor sees the channel's end
+            child = -1
+        if child == 0:
             control.close()
             for number, stream in enumerate((output, errors), start=1):
                 os.dup2(stream, number)
