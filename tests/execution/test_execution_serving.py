@@ -45,6 +45,7 @@ while True:
     if text == "root": made["/tmp/stolen"] = b"!"
     if text == "long": made["x" * 300] = b"!"
     if text == "deep": made["a/b/c"] = b"deep"
+    if text == "both": made |= {"a": b"file", "a/b": b"folder"}
     files = {name: base64.b64encode(content).decode() for name, content in made.items()}
     say(id=id, kind="ok", seconds=0.5, memory_mb=500 if text == "leak" else 10, files=files)
 """
@@ -62,7 +63,12 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def compile_texts(
-    sandbox: Sandbox, folder: Path, *texts: str, wall_s: float = 60, start: str = "", bundle: str | None = None
+    sandbox: Sandbox,
+    folder: Path,
+    *texts: str,
+    wall_s: float = 60,
+    start: str = "",
+    bundle: str | None = None,
 ) -> list[CompileResult]:
     interpreter, binds = launcher_interpreter()
 
@@ -170,6 +176,19 @@ def test_idle_servers_end(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.
     assert made(results, "program") == ["a-0", "b-0"]
 
 
+def test_servers_that_ended_by_themselves_leave_no_descriptor(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_IDLE_S", 0.1)
+    held = []
+    for text in "abc":
+        compile_texts(sandbox, tmp_path, text)
+        [server] = serving._servers_of(sandbox)._idle
+        _wait_until(lambda one=server: one.gone)
+        held.append(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+    assert held[0] == held[2]
+
+
 def test_closing_ends_servers_and_they_come_again(sandbox: Sandbox, tmp_path: Path) -> None:
     before = set(descendants(os.getpid()))
     results = compile_texts(sandbox, tmp_path, "a")
@@ -211,6 +230,13 @@ def test_a_compiler_that_does_not_start_is_our_fault(sandbox: Sandbox, tmp_path:
 
 def test_files_come_in_folders(sandbox: Sandbox, tmp_path: Path) -> None:
     assert made(compile_texts(sandbox, tmp_path, "deep"), "a/b/c") == ["deep"]
+
+
+def test_files_that_cannot_be_side_by_side_are_the_program_s_failure(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    results = compile_texts(sandbox, tmp_path, "both", "a")
+    assert [result.status for result in results] == [Status.COMPILE_ERROR, None]
 
 
 def test_artefacts_are_not_read_through_links(tmp_path: Path) -> None:

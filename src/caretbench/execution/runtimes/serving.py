@@ -28,6 +28,7 @@ from typing import NamedTuple
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
 from caretbench.execution.runtimes.base import compile_limits, shorten
+from caretbench.execution.runtimes.turns import Turns
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.supervisor import START_S, Killed, SandboxResult
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
@@ -79,6 +80,8 @@ class Compiler(NamedTuple):
     memory_mb: float
     """A server that uses more after a program is replaced by a fresh one."""
     file_mode: int = 0o644
+    alone: Sequence[str] = ()
+    """How a server is started for the one program that another did not survive; empty: as any other."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -277,6 +280,7 @@ class Servers:
     """The servers of one sandbox. Threads may share it."""
 
     def __init__(self) -> None:
+        self._turns = Turns()
         self._lock = threading.Lock()
         self._idle: list[Server] = []  # the one that was used last comes last
         self._working: list[Server] = []
@@ -284,22 +288,31 @@ class Servers:
 
     def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
         """One program's result."""
-        server = self._lease(sandbox, compiler, program.request.limits)
-        answer = server.ask(program)
-        if answer is None:
-            self._leave(server)
-            if sandbox.interrupted:
-                return _failure(SandboxResult(error="interrupted"), ours=True)
-            server = self._fresh(sandbox, compiler, program.request.limits)
+        with self._turns.together():
+            server = self._lease(sandbox, compiler, program.request.limits)
             answer = server.ask(program)
+            if answer is None or answer.kind == "timeout" or server.spent:
+                self._leave(server)
+            else:
+                self._release(server)
+        if answer is not None:
+            return _result(answer, program, compiler)
+        if sandbox.interrupted:
+            return _failure(SandboxResult(error="interrupted"), ours=True)
+        with self._turns.alone():
+            return self._compile_alone(sandbox, compiler, program)
+
+    def _compile_alone(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
+        """The program's result from a fresh server, whose memory may be all that there is for servers."""
+        self.close()
+        if compiler.alone:
+            compiler = compiler._replace(arguments=compiler.alone)
+        server = self._fresh(sandbox, compiler, program.request.limits)
+        answer = server.ask(program)
+        self._leave(server)
+        server.join()
         if answer is None:
-            self._leave(server)
-            server.join()
             return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
-        if answer.kind == "timeout" or server.spent:
-            self._leave(server)
-        else:
-            self._release(server)
         return _result(answer, program, compiler)
 
     def close(self) -> None:
@@ -316,13 +329,15 @@ class Servers:
     def _lease(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
         key = compiler.key
         with self._lock:
+            ended = [server for server in self._idle if not server.alive]
             self._idle = [server for server in self._idle if server.alive]
-            for server in reversed(self._idle):
-                if server.compiler.key == key:
-                    self._idle.remove(server)
-                    self._working.append(server)
-                    return server
-        return self._fresh(sandbox, compiler, limits)
+            found = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
+            if found is not None:
+                self._idle.remove(found)
+                self._working.append(found)
+        for server in ended:
+            server.close()  # its end of the pipe is still open
+        return found or self._fresh(sandbox, compiler, limits)
 
     def _fresh(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
         self._make_room(_UNKNOWN_MB)
@@ -402,16 +417,23 @@ def _placed(files: Mapping[str, bytes], folder: Path, mode: int) -> bool:
             return False
         if any(len(part.encode("utf-8", "surrogatepass")) > _NAME_BYTES for part in path.parts):
             return False
-        place = folder
-        for part in path.parts[:-1]:
-            place = place / part
-            if not place.exists():
-                place.mkdir()
-                place.chmod(0o755)
-        target = folder / path
-        target.write_bytes(content)
-        target.chmod(mode)
+        try:
+            _write(folder, path, content, mode)
+        except (NotADirectoryError, IsADirectoryError):  # a file's name goes on below another file
+            return False
     return True
+
+
+def _write(folder: Path, path: PurePosixPath, content: bytes, mode: int) -> None:
+    place = folder
+    for part in path.parts[:-1]:
+        place = place / part
+        if not place.exists():
+            place.mkdir()
+            place.chmod(0o755)
+    target = folder / path
+    target.write_bytes(content)
+    target.chmod(mode)
 
 
 def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
