@@ -275,7 +275,7 @@ PROJECTS = {
     ),
     "a.hpp": (
         "g++", {"t.cpp": CPP_TEST}, ("sh", "-c", "g++ -Wall -Werror -o t t.cpp && ./t"),
-        ("x += i",), ("return 0",),
+        ("x += i",), ("return x;\n        default",),
     ),
 }  # fmt: skip
 
