@@ -1,0 +1,196 @@
+"""What else of the project a model sees, and where every shown line comes from.
+
+``as_is`` shows the file alone; ``prepend_files`` the other files before it; ``move_enclosing_to_end`` moves the
+functions and classes around the caret to the end of what they stand in, and prepends the other files (the paper's);
+``retrieval`` shows parts of other files that are like the code at the caret (BM25).
+
+Hidden text reaches no prompt: of other files, lines go out in which the reference, or what is hidden behind the caret,
+stands again; nothing of the caret's own file is shown twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from caretbench.problem import Caret, ContextFile, FileSplice, Problem
+from caretbench.suites.simcopilot.candidates import shown
+from caretbench.suites.simcopilot.moving import Piece, moved
+from caretbench.suites.simcopilot.repeated import Haystack, tokens_of
+from caretbench.suites.simcopilot.retrieval import most_alike
+from caretbench.suites.simcopilot.rules import mining_rules
+from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
+
+MOST_BYTES: Final = 200_000
+"""Of other files; the most distant ones stay out."""
+_QUERY_LINES: Final = 20
+_PARTS: Final = 6
+
+Place = tuple[str, int]
+"""A file and a line of it, from 1."""
+
+
+class Context(NamedTuple):
+    """What is shown, and where its lines come from: those of prefix and suffix, and those of each other file."""
+
+    caret: Caret
+    prefix: tuple[Place, ...]
+    suffix: tuple[Place, ...]
+    files: tuple[tuple[Place, ...], ...] = ()
+
+
+class Part(NamedTuple):
+    """Lines of another file, in their order."""
+
+    path: str
+    lines: tuple[tuple[int, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The lines, each with its line feed."""
+        return "".join(f"{line}\n" for _, line in self.lines)
+
+
+class Subject(NamedTuple):
+    """A problem in its project."""
+
+    problem: Problem
+    splice: FileSplice
+    analysis: Analysis
+
+    @property
+    def file(self) -> FileAnalysis:
+        """The caret's file."""
+        return self.analysis[self.splice.path]
+
+    @property
+    def hides_suffix(self) -> bool:
+        """Whether what stands behind the caret is hidden."""
+        return self.problem.labels.get("mode") == "suffix_hidden"
+
+    def hidden(self) -> list[list[str]]:
+        """The tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
+        data, splice = self.file.source.data, self.splice
+        texts = [self.problem.reference]
+        if self.hides_suffix:
+            around = self.file.scopes_around((splice.start, splice.end))
+            ends = [scope.span.end for scope in around if scope.kind in ("function", "method")]
+            texts += [shown(data[splice.end : end]) for end in ends[:1]]
+        least = mining_rules().blocks.repeated_tokens
+        return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
+
+
+def subject(problem: Problem, analysis: Analysis) -> Subject:
+    """A problem in its project.
+
+    Raises:
+        TypeError: its answer goes into no file.
+    """
+    if not isinstance(problem.splice, FileSplice):
+        raise TypeError(f"{problem.id}: its answer goes into no file of a project")
+    return Subject(problem, problem.splice, analysis)
+
+
+def without(source: SourceFile, hidden: Sequence[list[str]]) -> Part:
+    """A file without the lines in which hidden text stands."""
+    text = shown(source.data)
+    haystack = Haystack(text)
+    gone: set[int] = set()
+    for tokens in hidden:
+        for start, end in haystack.find(tokens):
+            gone.update(range(text.count("\n", 0, start), text.count("\n", 0, end) + 1))
+    lines = text.removesuffix("\n").split("\n")
+    return Part(source.path, tuple((n + 1, line) for n, line in enumerate(lines) if n not in gone))
+
+
+def others(one: Subject) -> list[Part]:
+    """The other files of the caret's language, tests apart, the nearest last, without hidden text."""
+    hidden = one.hidden()
+    home = PurePosixPath(one.splice.path).parts
+
+    def shared(path: str) -> int:
+        pairs = zip(home, PurePosixPath(path).parts, strict=False)
+        return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
+
+    language = one.file.source.language
+    paths = [
+        path
+        for path, file in one.analysis.files.items()
+        if path != one.splice.path and file.source.language == language and not is_test_path(path, language)
+    ]
+    found: list[Part] = []
+    room = MOST_BYTES
+    for path in sorted(paths, key=lambda path: (-shared(path), path)):
+        part = without(one.analysis[path].source, hidden)
+        room -= len(part.text)
+        if room < 0:
+            break
+        found.append(part)
+    return found[::-1]
+
+
+def _context(one: Subject, pieces: tuple[Sequence[Piece], Sequence[Piece]], parts: Sequence[Part]) -> Context:
+    before, after = pieces
+    caret = one.problem.caret.model_copy(
+        update={
+            "prefix": "".join(piece.text for piece in before),
+            "suffix": "" if one.hides_suffix else "".join(piece.text for piece in after),
+            "context": tuple(ContextFile(path=part.path, text=part.text) for part in parts),
+        }
+    )
+    path = one.splice.path
+    return Context(
+        caret,
+        tuple((path, piece.line) for piece in before),
+        () if one.hides_suffix else tuple((path, piece.line) for piece in after),
+        tuple(tuple((part.path, number) for number, _ in part.lines) for part in parts),
+    )
+
+
+def _as_is(one: Subject) -> Context:
+    return _context(one, moved(one.file, one.splice, move=False), ())
+
+
+def _prepend_files(one: Subject) -> Context:
+    return _context(one, moved(one.file, one.splice, move=False), others(one))
+
+
+def _move_enclosing(one: Subject) -> Context:
+    return _context(one, moved(one.file, one.splice, move=True), others(one))
+
+
+def _retrieval(one: Subject) -> Context:
+    caret = one.problem.caret
+    query = "\n".join(
+        [
+            *caret.prefix.split("\n")[-_QUERY_LINES:],
+            *([] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]),
+        ]
+    )
+    pools = [(part.path, part.lines) for part in others(one)]
+    parts = [Part(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
+    return _context(one, moved(one.file, one.splice, move=False), parts)
+
+
+CONTEXTS: Final[Mapping[str, Callable[[Subject], Context]]] = MappingProxyType(
+    {
+        "as_is": _as_is,
+        "prepend_files": _prepend_files,
+        "move_enclosing_to_end": _move_enclosing,
+        "retrieval": _retrieval,
+    }
+)
+"""The strategies by name."""
+
+
+def context_of(name: str, problem: Problem, analysis: Analysis) -> Context:
+    """What is shown of a problem under a strategy.
+
+    Raises:
+        KeyError: no such strategy.
+    """
+    if name not in CONTEXTS:
+        raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
+    return CONTEXTS[name](subject(problem, analysis))

@@ -1,0 +1,48 @@
+"""Parts of a project's files that share words with the code at the caret, found by BM25."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+LINES: Final = 20
+_WORD: Final = re.compile(r"[A-Za-z]+|\d+")
+_PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+Numbered = tuple[tuple[int, str], ...]
+
+
+def words(text: str) -> list[str]:
+    """Words in lower case, those of ``camelCase`` and ``snake_case`` apart."""
+    return [piece.lower() for word in _WORD.findall(text) for piece in _PIECE.findall(word)]
+
+
+def most_alike(query: str, files: Sequence[tuple[str, Numbered]], count: int) -> list[tuple[str, Numbered]]:
+    """At most ``count`` parts of 20 lines that share words with the query, the most alike last (nearest to the caret).
+
+    Args:
+        query: The code at the caret.
+        files: Paths and numbered lines.
+        count: How many.
+    """
+    import bm25s
+
+    parts = [
+        (path, lines[start : start + LINES]) for path, lines in files for start in range(0, len(lines), LINES)
+    ]
+    corpus = [words("\n".join(text for _, text in lines)) for _, lines in parts]
+    filled = [n for n, found in enumerate(corpus) if found]
+    asked = words(query)
+    if not filled or not asked:
+        return []
+    index = bm25s.BM25()
+    index.index([corpus[n] for n in filled], show_progress=False)
+    known = {word for n in filled for word in corpus[n]}
+    asked = [word for word in asked if word in known]
+    if not asked:
+        return []
+    scores = index.get_scores(asked)
+    ranked = sorted(range(len(filled)), key=lambda n: (-float(scores[n]), n))
+    best = [n for n in ranked if scores[n] > 0][:count]
+    return [parts[filled[n]] for n in reversed(best)]

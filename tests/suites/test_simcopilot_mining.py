@@ -1,0 +1,228 @@
+"""Mining: what is cut out, what is not, what is chosen, and what is shown."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caretbench.extraction.policies import policy
+from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
+from caretbench.suites.simcopilot.contexts import CONTEXTS, context_of
+from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.repeated import Haystack, tokens_of
+from caretbench.suites.simcopilot.sampling import Drawable, balanced, overlap_groups
+from caretbench.syntax import SourceFile, analyse
+
+PYTHON = '''\
+"""Prices."""
+import math
+
+
+LIMIT = 3
+
+
+def price(orders, rate):
+    """What all orders cost."""
+    total = 0
+    for order in orders:
+        if order.count > LIMIT and order.weight < 10:
+            total += math.floor(order.cost * rate)  # cheaper
+        else:
+            total += order.full(rate)
+            log(order)
+    return round(total, 2)
+
+
+class Shop:
+    def __init__(self, name):
+        self.name = name
+
+    def open(self, hours):
+        for hour in sorted(hours):
+            self.ring(hour, price([], 1))
+            print("open at", hour, "in", self.name)
+'''
+JAVA = """\
+package a;
+
+class Books {
+    int sum(int[] values) {
+        int total = 0;
+        for (int value : values) {
+            if (value > 0 && value < 100) {
+                total = Math.addExact(total, value);
+                System.out.println(total);
+            }
+        }
+        return total;
+    }
+}
+"""
+FILES = {
+    "shop/prices.py": PYTHON,
+    "shop/other.py": "def log(order):\n    print(order)\n",
+    "a/Books.java": JAVA,
+}
+ORIGIN = Origin("shop", "0" * 64, Provenance(source="shop"), TestsCheck(command=("true",)))
+
+
+def miner(files: dict[str, str | bytes] | None = None) -> Miner:
+    chosen = files or dict(FILES)
+    return Miner(analyse([SourceFile(path, text) for path, text in chosen.items()]))
+
+
+def tasks(files: dict[str, str | bytes] | None = None, **wanted: object) -> list[Problem]:
+    mine = miner(files)
+    paths = list(files or FILES)
+    return mine.problems(mine.choose(mine.find(paths), Wanted(limit=None, **wanted), paths), ORIGIN)  # type: ignore[arg-type]
+
+
+def test_every_reference_stands_in_its_place_and_survives_extraction() -> None:
+    found = tasks()
+    assert {problem.labels["mode"] for problem in found} == {"infill", "suffix_hidden"}
+    assert len({problem.id for problem in found}) == len(found)
+    for problem in found:
+        splice = problem.splice
+        assert isinstance(splice, FileSplice)
+        data = FILES[splice.path].encode()
+        assert splice.content(data, problem.reference) == data
+        assert policy("block").apply(problem.reference, problem.caret).text == problem.reference
+        if problem.labels["mode"] == "suffix_hidden":
+            assert problem.caret.suffix == ""
+        else:
+            assert problem.caret.prefix + problem.reference + problem.caret.suffix == FILES[splice.path]
+
+
+def test_where_the_suffix_is_hidden_a_block_ends_with_what_closes_it() -> None:
+    found = {
+        (problem.labels["block"], problem.reference)
+        for problem in tasks()
+        if problem.labels["mode"] == "suffix_hidden" and problem.labels["language"] == "java"
+    }
+    bodies = [text for kind, text in found if kind == "loop_body"]
+    assert bodies
+    assert all(text.endswith("}\n        }") for text in bodies)
+    headers = [text for kind, text in found if kind == "if_condition"]
+    assert headers
+    assert headers[0].startswith("value > 0")
+    assert headers[0].endswith("}")
+
+
+def test_accessors_imports_docstrings_and_tests_are_no_tasks() -> None:
+    text = '''import os
+class A:
+    def __init__(self, x):
+        self.x = x
+    def get(self):
+        """The x."""
+        return self.x
+    def stub(self):
+        ...
+'''
+    assert tasks({"a.py": text}) == []
+    assert tasks({"test_a.py": PYTHON, "b.py": text}) == []
+
+
+def test_a_block_that_is_shown_elsewhere_is_no_task() -> None:
+    body = "    for item in items:\n        handle(item.name, item.size, other=item.other)\n        finish(item)\n"
+    twice = f"def one(items):\n{body}\n\ndef two(items):\n{body}"
+    assert not [p for p in tasks({"a.py": twice}) if p.labels["block"] == "function_body" and p.caret.suffix]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_files_stay_as_they_are_whatever_ends_their_lines(newline: str) -> None:
+    text = "\ufeff" + PYTHON.replace("cheaper", "günstiger 🛒").replace("\n", newline).replace("    ", "\t")
+    data = text.encode()
+    found = tasks({"a.py": data})
+    assert found
+    for problem in found:
+        splice = problem.splice
+        assert isinstance(splice, FileSplice)
+        assert splice.content(data, problem.reference) == data
+        shown = problem.caret.prefix + problem.reference + problem.caret.suffix
+        assert "\r" not in shown
+        assert "\ufeff" not in shown
+
+
+def test_the_choice_hangs_on_the_seed_alone() -> None:
+    mine = miner()
+    found = mine.find(list(FILES))
+    paths = list(FILES)
+    first = mine.choose(found, Wanted(limit=12, seed=1), paths)
+    backwards = miner(dict(reversed(FILES.items())))  # type: ignore[arg-type]
+    assert first == backwards.choose(backwards.find(paths[::-1]), Wanted(limit=12, seed=1), paths[::-1])
+    alike = [Drawable(str(n), "f", (("infill", "loop_body", "function"),)) for n in range(40)]
+    assert balanced(alike, limit=5, seed=1) != balanced(alike, limit=5, seed=2)
+    assert len(first) == 12
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers()
+)
+def test_every_cell_is_filled(rows: list[tuple[str, str]], seed: int) -> None:
+    drawable = [Drawable(str(n), "f", (("infill", kind, ref),)) for n, (kind, ref) in enumerate(rows)]
+    cells = {one.cells[0] for one in drawable}
+    names = balanced(drawable, limit=len(cells), seed=seed)
+    assert {drawable[int(name)].cells[0] for name in names} == cells
+    random.Random(seed).shuffle(drawable)  # noqa: S311  no secret
+    assert balanced(drawable, limit=len(cells), seed=seed) == names
+
+
+def test_spans_that_overlap_by_way_of_others_share_a_group() -> None:
+    groups = overlap_groups([("a", 0, 5), ("a", 8, 12), ("a", 4, 9), ("a", 12, 14), ("b", 0, 3)])
+    assert groups[0] == groups[1] == groups[2]
+    assert len({groups[0], groups[3], groups[4]}) == 3
+
+
+def test_labels_are_raw_numbers() -> None:
+    [problem] = [
+        p
+        for p in tasks()
+        if p.labels["block"] == "if_condition" and "LIMIT" in p.reference and p.caret.suffix
+    ]
+    assert problem.labels["reference_distance"] == 7.0
+    assert {"if_condition", "loop_body", "local_variable", "global_variable"} <= set(
+        problem.labels["constructs"]  # type: ignore[arg-type]
+    )
+    assert problem.labels["comment_distance"] == 3.0
+    assert problem.labels["cursor_column"] == 11.0
+
+
+@pytest.mark.parametrize("name", sorted(CONTEXTS))
+def test_hidden_text_reaches_no_prompt(name: str) -> None:
+    copy = "def again(orders, rate):\n" + PYTHON[PYTHON.index("    total = 0") : PYTHON.index("class Shop")]
+    files: dict[str, str | bytes] = {
+        **FILES,
+        "shop/copy.py": copy + "\n\ndef other(x):\n    return price(x, 2)\n",
+    }
+    mine = miner(files)
+    for problem in tasks(files):
+        context = context_of(name, problem, mine.analysis)
+        caret = context.caret
+        texts = [caret.prefix, caret.suffix, *(file.text for file in caret.context)]
+        tokens = tokens_of(problem.reference)
+        if len(tokens) >= 16:
+            assert not any(list(Haystack(text).find(tokens)) for text in texts), (problem.id, name)
+        assert problem.labels["mode"] == "infill" or not caret.suffix
+        for file, places in zip(caret.context, context.files, strict=True):
+            for line, (path, number) in zip(file.text.splitlines(), places, strict=True):
+                assert str(files[path]).split("\n")[number - 1] == line
+        source = str(files[str(caret.path)]).split("\n")
+        for line, (_, number) in zip(caret.prefix.split("\n"), context.prefix, strict=False):
+            assert source[number - 1].startswith(line)
+        if name == "as_is":
+            assert (caret.prefix, caret.suffix) == (problem.caret.prefix, problem.caret.suffix)
+
+
+def test_what_is_around_the_caret_moves_to_the_end() -> None:
+    mine = miner()
+    for problem in tasks():
+        if problem.caret.path != "shop/prices.py" or "price(orders" not in problem.caret.prefix:
+            continue
+        if "class Shop" in problem.caret.prefix:
+            continue
+        prefix = context_of("move_enclosing_to_end", problem, mine.analysis).caret.prefix
+        assert prefix.index("class Shop") < prefix.index("def price")
