@@ -32,9 +32,17 @@ const options = {
 // What a program makes the compiler say: bounded, and text (a program may hold half a surrogate pair, and a cut makes one).
 const words = (text) => text.slice(0, 4000).replace(/[\ud800-\udfff]/gu, "\ufffd");
 
+const pause = new Int32Array(new SharedArrayBuffer(4));
 const say = (value) => {
     let rest = Buffer.from(JSON.stringify(value) + "\n");
-    while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
+    while (rest.length > 0) {
+        try {
+            rest = rest.subarray(fs.writeSync(1, rest));
+        } catch (error) {
+            if (error.code !== "EAGAIN") throw error;
+            Atomics.wait(pause, 0, 0, 1); // Node.js has made the pipe one that does not wait, and it is full
+        }
+    }
 };
 
 // The main thread cannot interrupt the checker, so a second thread watches the CPU time of the current program.
