@@ -75,6 +75,22 @@ def test_only_the_reference_is_changed() -> None:
     assert {mutant.name for mutant in found} == {"number", "arithmetic", "crash"}
 
 
+@pytest.mark.parametrize(
+    ("language", "prefix", "reference", "suffix", "changed"),
+    [
+        ("python", "def f(a):\n    for ", "b in g(a)", ":\n        a = b\n", "b in ()"),
+        ("python", "def f(a):\n    return [", "b for b in g(a)", "]\n", "b for b in ()"),
+        ("javascript", "function f(a) { for (", "const b of g(a)", ") { a = b; } }\n", "const b of []"),
+        ("typescript", "function f(a: X) { for (", "const b of g(a)", ") { a = b; } }\n", "const b of []"),
+    ],
+)
+def test_a_loop_over_what_a_call_gives_finds_nothing(
+    language: str, prefix: str, reference: str, suffix: str, changed: str
+) -> None:
+    problem = _problem(prefix, reference, suffix, language)
+    assert ("no_items", changed) in mutants(problem)
+
+
 def test_a_part_of_a_function_gets_an_early_return() -> None:
     problem = _problem("def f(a):\n    a += 1\n", "    a += 2\n    return a\n", "\nassert f(1) == 4\n")
     assert mutants(problem)[0] == ("default_return", "    return None\n    a += 2\n    return a\n")

@@ -243,6 +243,13 @@ def _returned_values(subject: Subject) -> Iterator[Edit]:
         yield Edit("return_value", node.start_byte, node.end_byte, value)
 
 
+def _no_items(subject: Subject) -> Iterator[Edit]:
+    """Loops that find nothing: the one change for the head of a loop over what a call gives."""
+    for node in subject.nodes("iterable"):
+        if subject.table.no_items is not None:
+            yield Edit("no_items", node.start_byte, node.end_byte, subject.table.no_items)
+
+
 def _dropped(subject: Subject) -> Iterator[Edit]:
     for node in subject.nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
@@ -272,6 +279,7 @@ OPERATORS: tuple[Callable[[Subject], Iterator[Edit]], ...] = (
     _dropped,
     _strings,
     _dropped_lines,
+    _no_items,
     _late_throw,
     _crashes,
 )

@@ -54,6 +54,7 @@ class MutationTable:
     returns_nothing: frozenset[str] = frozenset()
     untouched: frozenset[str] = frozenset()  # types of which no value can be made up
     undeclared: str | None = None  # the type of a function that declares none
+    no_items: str | None = None  # what a loop finds nothing in, whatever it looks for
 
 
 _SCRIPT_CONTAINERS = frozenset({"program", "statement_block", "switch_case", "switch_default"})
@@ -97,6 +98,7 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_value="None",
         vague_comment='"""Does something."""',
         vague_line_comment="# Does something.",
+        no_items="()",
     ),
     # The condition of the guards is one that no compiler follows: code behind them stays reachable.
     "javascript": MutationTable(
@@ -111,6 +113,7 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_value="undefined",
         vague_comment="/** Does something. */",
         vague_line_comment="// Does something.",
+        no_items="[]",
     ),
     "typescript": MutationTable(
         throw='if (Date.now() > 0) throw new Error("mutant");',
@@ -124,6 +127,7 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_value="undefined as any",
         vague_comment="/** Does something. */",
         vague_line_comment="// Does something.",
+        no_items="[]",
     ),
     "java": MutationTable(
         throw='if (true) throw new RuntimeException("mutant");',

@@ -15,3 +15,4 @@
 (arrow_function body: (statement_block) @body) @function
 (method_definition body: (statement_block) @body) @function
 (expression_statement) @statement
+(for_in_statement right: (_) @iterable)

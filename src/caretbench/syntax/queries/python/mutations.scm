@@ -14,3 +14,5 @@
 (return_statement (_) @returned)
 (function_definition body: (block) @body) @function
 (expression_statement) @statement
+(for_statement right: (_) @iterable)
+(for_in_clause right: (_) @iterable)
