@@ -41,6 +41,8 @@ _COMPILER = "typescript_compile.cjs"
 _OBJECTIONS = "objections.json"
 """What the type checker said, beside the JavaScript of a program that it objects to."""
 _TOOLS = "/caretbench/typescript"
+_SHARED_HEAP_MB = 420
+"""Programs with the usual libraries need 330 of it; those with the largest (``aws-sdk``) are compiled alone."""
 _COMPILER_HEAP_MB = 1500
 _COMPILER_MB = 450.0
 
@@ -85,21 +87,26 @@ class TypeScriptRuntime(JavaScriptRuntime):
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
-        begin = (
-            NODE,
-            f"--max-old-space-size={_COMPILER_HEAP_MB}",
-            "--expose-gc",
-            "-e",
-            harness_file(_COMPILER),
-            "--",
-        )
         settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
+        shared, alone = (
+            (
+                NODE,
+                f"--max-old-space-size={heap}",
+                "--expose-gc",
+                "-e",
+                harness_file(_COMPILER),
+                "--",
+                *settings,
+            )
+            for heap in (_SHARED_HEAP_MB, _COMPILER_HEAP_MB)
+        )
         return Compiler(
-            arguments=(*begin, *settings),
+            arguments=shared,
             verdict=_verdict,
             read_only=read_only,
             environment={},
             memory_mb=_COMPILER_MB,
+            alone=alone,
         )
 
     def _tools(self) -> Bundle:
