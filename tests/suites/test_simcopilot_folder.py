@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.snapshots import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.runs import Validity
@@ -32,7 +33,8 @@ def made(root: Path) -> TaskFolder:
     folder = TaskFolder(root)
     folder.write_manifest(
         BuildManifest(
-            project="p", snapshot=SNAPSHOT, provenance=Provenance(source="p"), languages=("python",), command=("pytest",)
+            project="p", snapshot=SNAPSHOT, provenance=Provenance(source="p"), languages=("python",),
+            command=("pytest",),
         )
     )  # fmt: skip
     write_rows(folder.candidates_path, [task(number) for number in range(4)])
@@ -75,7 +77,9 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
         house.load(str(tmp_path))
 
 
-def test_the_suite_says_how_reports_break_its_results_down() -> None:
+def test_the_suite_says_how_reports_break_its_results_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     house = suite("simcopilot")
     found = stratification_of(house)
     assert found.bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
@@ -83,4 +87,10 @@ def test_the_suite_says_how_reports_break_its_results_down() -> None:
     assert house.canonical_label("mode", "completion") == "suffix_hidden"
     assert house.canonical_label("language", "py") == "python"
     assert house.statistics(task(0), "default")["prefix_lines"] == 2
-    assert house.measure(task(0), "return x", "default")[0].values["cosine"] == 1
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.py").write_text("return x")
+    splice = FileSplice(snapshot=SnapshotStore().add(project).id, path="a.py", start=0, end=8)
+    inside = task(0).model_copy(update={"splice": splice})
+    assert house.measure(inside, "return x", "default")[0].values["cosine"] == 1

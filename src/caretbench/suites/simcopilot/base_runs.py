@@ -42,7 +42,7 @@ def base_runs(
             changes = {
                 "command": found.request.command,
                 "golden_s": found.cpu_s,
-                "minimum_tests": max(entry.check.minimum_tests, found.tests) if entry.check.junit else 0,
+                "minimum_tests": max(entry.check.minimum_tests, found.tests),
             }
             kept.append(entry._replace(check=entry.check.model_copy(update=changes)))
         progress(1)
