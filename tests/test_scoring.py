@@ -22,10 +22,14 @@ def right(request: ExecutionRequest) -> Status:
 
 
 def scoring(
-    folder: Path, problems: Sequence[Problem], executor: FakeExecutor | None, profile: str = "default"
+    folder: Path,
+    problems: Sequence[Problem],
+    executor: FakeExecutor | None,
+    profile: str = "default",
+    cut: str = "syntax",
 ) -> Scoring:
     return Scoring(
-        suite("devbench"), problems, RunFolder(folder), policy("syntax"), profile, executor,  # type: ignore[arg-type]
+        suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -194,3 +198,25 @@ def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
         if row.model == "m" and row.scorer == EXECUTION
     }
     assert found == {0: (1.0, ["tamper:early_exit"], SCAN_VERSION), 1: (1.0, None, None)}
+
+
+def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problems = [make_problem(), make_problem("broken", reference="    return 3\n")]
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, problems, executor)
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", text="    return 2 * x\n    return )")
+        for problem in problems
+    )
+    first = stage.run()
+    before, asked = rows(tmp_path), len(executor.asked)
+    assert scoring(tmp_path, problems, executor, cut="raw").run() == first
+    after = rows(tmp_path)
+    assert after[: len(before)] == before  # also those without a verdict
+    assert {row.policy for row in after} == {"syntax@1", "raw@1"}
+    assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
+    assert (
+        sum(row.model == "golden" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
+    )

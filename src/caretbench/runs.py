@@ -76,6 +76,8 @@ class Manifest(BaseModel):
     models: list[ModelInfo] = Field(default_factory=list)
     graders: list[ModelInfo] = Field(default_factory=list)
     policy: str
+    further_policies: list[str] = Field(default_factory=list)
+    """Policies under which the same answers are scored beside ``policy``, by which models are compared."""
     profile: Profile
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)

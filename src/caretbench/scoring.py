@@ -104,7 +104,9 @@ class Scoring:
     def _forget_rows_without_verdict(self) -> None:
         with Appender(self.folder.scores_path):  # holds the file, and repairs its end
             kept = [
-                row for row in self.folder.scores() if row.counted or row.problem_id not in self._problems
+                row
+                for row in self.folder.scores()
+                if row.counted or row.problem_id not in self._problems or row.policy != self.policy.key
             ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
@@ -118,12 +120,25 @@ class Scoring:
         ]
         self.add_completions(goldens)
         missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in done]
+        known = self._goldens_of_other_policies()
+        taken = [known[golden.problem_id] for golden in missing if golden.problem_id in known]
+        appender.append(*taken)
+        done.update(row.key for row in taken)
+        missing = [golden for golden in missing if golden.problem_id not in known]
         self.report("golden answers", 0, len(missing))
         for completion, _, result in self._execute((golden, golden.text) for golden in missing):
             row = self._execution_row(completion, verdicts.of_golden(result))
             appender.append(row)
             done.add(row.key)
             self.report("golden answers", 1, None)
+
+    def _goldens_of_other_policies(self) -> dict[str, Score]:
+        """What is known of the golden answers: no policy cuts them, so a verdict holds under every one."""
+        return {
+            row.problem_id: row.model_copy(update={"policy": self.policy.key})
+            for row in self.folder.scores()
+            if row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+        }
 
     def _left_out(self) -> dict[str, str]:
         causes = {}
@@ -277,4 +292,5 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
         )
     known = {(model.model, model.parameters) for model in stored.models}
     added = [model for model in manifest.models if (model.model, model.parameters) not in known]
-    return manifest.model_copy(update={"models": stored.models + added})
+    policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
+    return manifest.model_copy(update={"models": stored.models + added, "further_policies": [*policies]})

@@ -129,6 +129,21 @@ def test_a_runs_completions_can_be_scored_under_another_policy(tmp_path: Path) -
     assert {column["model"] for column in json.loads(done.stdout)["columns"]} == {"mine", "empty"}
 
 
+def test_several_policies_stand_in_one_folder_and_go_on_together(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n')
+    common = ("score", "devbench", "--select", "language=python,category=api_usage", "--no-execute", "--no-html",
+              "--json", "--baseline", "none", "-o", str(tmp_path / "run"))  # fmt: skip
+    two = caretbench(*common, "--completions", str(mine), "--policy", "syntax", "--policy", "raw")
+    assert two.returncode == 0, two.stderr
+    assert [column["policy"] for column in json.loads(two.stdout)["columns"]] == ["syntax@1", "raw@1"]
+    three = json.loads(caretbench(*common, "--policy", "syntax", "--policy", "first_line").stdout)
+    assert [column["policy"] for column in three["columns"]] == ["syntax@1", "raw@1", "first_line@1"]
+    assert (three["manifest"]["policy"], three["manifest"]["further_policies"]) == (
+        "syntax@1", ["raw@1", "first_line@1"],
+    )  # fmt: skip
+
+
 def test_answers_that_are_not_there_fail_the_run_and_are_counted(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n')

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from report_fakes import make_problem
@@ -6,6 +8,7 @@ from caretbench.files import DataError
 from caretbench.problem import Score
 from caretbench.report.compare import NOT_DISTINGUISHABLE, IncomparableError, compare_runs, comparison_tables
 from caretbench.report.frame import Run, build_frame
+from caretbench.suites.base import Stratification
 
 PROBLEMS = [
     make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(1, 21)
@@ -86,12 +89,32 @@ def test_what_one_run_left_out_does_not_count() -> None:
 
 
 def test_strata_are_adjusted_for_their_number() -> None:
-    report = compare_runs([run_of("a", HALF), run_of("b", ALL)])
+    plan = Stratification(labels=("language", "category"), crossed=())
+    report = compare_runs([run_of("a", HALF), run_of("b", ALL)], stratification=plan)
     assert [(row.scope, row.label) for row in report.strata] == [
-        ("language", "java"), ("language", "python"), ("category", "api_usage"),
-    ]  # fmt: skip
+        ("language", "java"), ("language", "python"),
+    ]  # fmt: skip  # the one category holds all problems, and says nothing new
     python = next(row for row in report.strata if row.label == "python")
     assert python.p_value == pytest.approx(2 * 2 * 0.5**10)
+
+
+def test_any_label_can_be_tested_and_crossed() -> None:
+    marked = [
+        problem.model_copy(
+            update={"labels": {**problem.labels, "lines": float(place), "kinds": ["all", str(place % 2)]}}
+        )
+        for place, problem in enumerate(PROBLEMS)
+    ]
+    runs = [replace(run_of(name, marks), problems=marked) for name, marks in (("a", HALF), ("b", ALL))]
+    plan = Stratification(labels=("lines", "kinds"), crossed=(("language", "kinds"),))
+    report = compare_runs(runs, stratification=plan)
+    assert {(row.scope, row.label) for row in report.strata} >= {
+        ("lines", "short"), ("lines", "medium"), ("lines", "long"), ("kinds", "0"), ("kinds", "1"),
+        ("language / kinds", "java / all"), ("language / kinds", "python / 1"),
+    }  # fmt: skip
+    assert ("kinds", "all") not in {(row.scope, row.label) for row in report.strata}
+    titles = [table.title for table in comparison_tables(report)]
+    assert titles[1:] == ["By lines", "By kinds", "By language and kinds"]
 
 
 @pytest.mark.parametrize(

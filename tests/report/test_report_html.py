@@ -97,7 +97,7 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [
         charts.rates_by(columns, "language", charts.PAPER),
-        charts.heat_map(columns[0], charts.PAPER),
+        charts.heat_map(columns[0], palette=charts.PAPER),
         charts.similarity_against_passing(columns, charts.PAPER),
         charts.status_shares(columns, charts.PAPER),
     ]

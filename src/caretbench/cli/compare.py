@@ -26,6 +26,13 @@ def compare(
         ),
     ] = None,
     every_pair: Annotated[bool, typer.Option("--every-pair", help="Every model with every other.")] = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL[,LABEL…]",
+            help="Test parts by this label, or by several at once, instead of the suite's own; may be repeated.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seeds bootstrap and permutations.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write the comparison as a page to this path.")] = None,
     as_json: AsJson = False,
@@ -34,7 +41,7 @@ def compare(
 
     Looks at the problems that both sides have verdicts for; says "not distinguishable" where nothing can be told apart.
     """
-    from caretbench.cli.report import load
+    from caretbench.cli.report import labels_by, load, of_suite
     from caretbench.report.compare import ALIGNABLE, Alignable, compare_runs, comparison_tables
     from caretbench.report.html import render_comparison
     from caretbench.report.terminal import print_tables
@@ -42,12 +49,20 @@ def compare(
     for name in align or ():
         if name not in ALIGNABLE:
             raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
+    loaded = [load(run) for run in runs]
+    wanted = labels_by(by, loaded[0].problems)
+    strata = of_suite(str(loaded[0].manifest.get("suite")))
+    labels = tuple(names[0] for names in wanted if len(names) == 1)
     compared = compare_runs(
-        [load(run) for run in runs],
+        loaded,
         models=model or (),
         align=cast("list[Alignable]", align or []),
         every_pair=every_pair,
         seed=seed,
+        stratification=strata._replace(
+            labels=labels if wanted else tuple(name for name in strata.labels if not name.endswith("@paper")),
+            crossed=tuple(names for names in wanted if len(names) > 1),
+        ),
     )
     if as_json:
         say(compared.model_dump_json(indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,10 @@ import typer
 from caretbench.cli.common import AsJson, say
 
 if TYPE_CHECKING:
+    from caretbench.problem import Problem
     from caretbench.report.frame import Run
     from caretbench.report.summary import Summary
+    from caretbench.suites.base import Stratification
 
 _FORMATS = ("terminal", "json", "csv", "markdown")
 
@@ -29,13 +32,21 @@ def report(
     samples: Annotated[
         int, typer.Option(help="At most so many samples in the page's browser; 0: no browser.")
     ] = 2000,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL[,LABEL…]",
+            help="Break the rates down by this label too, or by several at once: mode,block. May be repeated; the page "
+            "draws several as a heat map.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run. Nothing is computed again but the statistics."""
     if form not in _FORMATS:
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
     loaded = load(run)
-    summary = summarised(loaded)
+    summary = summarised(loaded, labels_by(by, loaded.problems))
     print_summary(summary, form="json" if as_json else form, published=published)
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
@@ -57,17 +68,14 @@ def load(folder: Path) -> Run:
     return load_run(folder, files.problems())
 
 
-def summarised(run: Run) -> Summary:
-    """The numbers of a run."""
+def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
+    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     from caretbench.report.errors import error_columns
     from caretbench.report.judgements import run_sections
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
-    from caretbench.suites import suite, suite_names
-    from caretbench.suites.base import ORDINARY, stratification_of
 
-    name = str(run.manifest.get("suite"))
-    stratification = stratification_of(suite(name)) if name in suite_names() else ORDINARY
+    stratification = _extended(of_suite(str(run.manifest.get("suite"))), by)
     usage = model_usage(run.completions, run.missing)
     return summarise(
         run.frame,
@@ -78,6 +86,37 @@ def summarised(run: Run) -> Summary:
         judged=run_sections(run),
         stratification=stratification,
         errors=error_columns(run.frame, run.completions),
+    )
+
+
+def of_suite(name: str) -> Stratification:
+    """The stratification of the suite of this name; the ordinary one where it is not here."""
+    from caretbench.suites import suite, suite_names
+    from caretbench.suites.base import ORDINARY, stratification_of
+
+    return stratification_of(suite(name)) if name in suite_names() else ORDINARY
+
+
+def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
+    """The labels that the options ``--by`` name, those of one option together.
+
+    Raises:
+        ValueError: no problem has such a label.
+    """
+    known = {"language", *(label for problem in problems for label in problem.labels)}
+    found = [tuple(part.strip() for part in text.split(",")) for text in options or ()]
+    for name in (name for names in found for name in names):
+        if name.removesuffix("@paper") not in known:
+            raise ValueError(f"--by {name!r}: no problem has this label; labels: {', '.join(sorted(known))}")
+    return found
+
+
+def _extended(stratification: Stratification, by: Sequence[tuple[str, ...]]) -> Stratification:
+    several = tuple(names for names in by if len(names) > 1)
+    return stratification._replace(
+        labels=(*stratification.labels, *(names[0] for names in by if len(names) == 1)),
+        crossed=(*stratification.crossed, *several),
+        heat_maps=(*several, *stratification.heat_maps),
     )
 
 

@@ -66,7 +66,7 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", help="A plug-in that changes what is shown; may be repeated."),
     ] = None,
-    policy: shared.PolicyName = None,
+    policy: shared.PolicyNames = None,
     profile: Annotated[
         str | None,
         typer.Option(help="default: as it should be scored; paper: as the released code scores."),

@@ -58,7 +58,7 @@ class _Suite(_Table):
     data: str = "starter"
     select: str | None = None
     limit: int | None = Field(default=None, ge=1)
-    policy: str | None = None
+    policy: str | tuple[str, ...] | None = None
     profile: str = "default"
     variants: tuple[str, ...] = ()
     folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")

@@ -46,7 +46,7 @@ def score(
     ] = None,
     baseline: shared.Baselines = "golden,empty,stub,copy-context",
     profile: shared.ProfileName = "default",
-    policy: shared.PolicyName = None,
+    policy: shared.PolicyNames = None,
     variant: shared.Variants = None,
     execute: shared.Execute = True,
     output: shared.Output = None,

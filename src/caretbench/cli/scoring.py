@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
@@ -28,10 +28,13 @@ ProfileName = Annotated[
         "--profile", help="default: as it should be scored; paper: as the released code scores."
     ),
 ]  # fmt: skip
-PolicyName = Annotated[
-    str | None,
+PolicyNames = Annotated[
+    list[str] | None,
     typer.Option(
-        "--policy", help="Truncation policy; by default syntax, and released under the paper profile."
+        "--policy",
+        metavar="NAME",
+        help="Truncation policy, by default the suite's own; may be repeated: the further ones are shown beside the "
+        "first.",
     ),
 ]
 Variants = Annotated[
@@ -70,6 +73,8 @@ class Subject(NamedTuple):
     execute: bool
     variants: dict[str, str]
     folder: RunFolder
+    further: tuple[Policy, ...] = ()
+    """Policies under which the same answers are scored beside ``policy``."""
 
     @classmethod
     def of(
@@ -79,7 +84,7 @@ class Subject(NamedTuple):
         data: str = "starter",
         chosen: str | None = None,
         limit: int | None = None,
-        policy: str | None = None,
+        policy: str | Sequence[str] | None = None,
         profile: str = "default",
         variants: Sequence[str] = (),
         execute: bool = True,
@@ -105,10 +110,12 @@ class Subject(NamedTuple):
         house = suite(suite_name)
         loaded = house.load(data)
         problems = select(house, loaded.problems, chosen, limit)
-        truncation = find_policy(policy or policy_of(house, named))
+        wanted = [policy] if isinstance(policy, str) else [*(policy or ())]
+        found = dict.fromkeys(map(find_policy, wanted or [policy_of(house, named)]))
+        truncation, *further = found
         folder = RunFolder(output or root / f"{suite_name}-{loaded.name}-{named}")
         return cls(
-            house, loaded, problems, truncation, named, execute, _variants(variants), folder
+            house, loaded, problems, truncation, named, execute, _variants(variants), folder, (*further,)
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
@@ -124,6 +131,7 @@ class Subject(NamedTuple):
                 selected=len(self.problems),
             ),
             policy=self.policy.key,
+            further_policies=[entry.key for entry in self.further],
             profile=self.profile,
             executed=self.execute,
             variants=self.variants,
@@ -146,21 +154,31 @@ class Sitting:
         self._steps = steps
 
     def __enter__(self) -> Self:
+        from caretbench.extraction.policies import policy as find_policy
         from caretbench.scoring import Scoring, check_resumable
 
         with ExitStack() as stack:
             stack.enter_context(self.folder.locked())
             self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
             self.manifest = check_resumable(self.folder, self.subject.manifest())
-            self.scoring = Scoring(
-                self.subject.suite, self.subject.problems, self.folder, self.subject.policy,
-                self.subject.profile, self._executor, dict(self.manifest.variants), report=self._steps,
+            self.scoring, *self._further = (
+                Scoring(
+                    self.subject.suite, self.subject.problems, self.folder, policy, self.subject.profile,
+                    self._executor, dict(self.manifest.variants), report=self._reporting(policy),
+                )
+                for policy in (self.subject.policy, *map(find_policy, self.manifest.further_policies))
             )  # fmt: skip
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
+
+    def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
+        """Progress under the run's own policy, or under a further one, which is named."""
+        if policy == self.subject.policy:
+            return self._steps
+        return lambda step, added, total: self._steps(f"{step}, {policy.key}", added, total)
 
     def begin(self, models: Iterable[ModelInfo], graders: Iterable[ModelInfo] = ()) -> None:
         """Write the manifest, with these models and graders beside those that are there, and the problems."""
@@ -181,8 +199,10 @@ class Sitting:
         folder.write_problems(together.values())
 
     def score(self) -> None:
-        """Score what is missing."""
+        """Score what is missing, under all policies of the folder."""
         self.manifest.left_out = self.scoring.run()
+        for scoring in self._further:
+            scoring.run()
         self.folder.write_manifest(self.manifest)
         _copy_verdicts(self.folder, self.manifest)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import altair as alt
 
 from caretbench.metrics.correlation import pearson
 from caretbench.report.summary import Cell, Column
-from caretbench.report.tables import ordered_names, pass_columns, shown_label, shown_name
+from caretbench.report.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
 
 Spec = dict[str, Any]
 
@@ -104,29 +104,83 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
     whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
     chart = (bars + whiskers).properties(width="container", height={"step": step})
-    return finished(chart, palette, f"pass@1 by {stratum} with 95% intervals")
+    return finished(chart, palette, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
 
 
-def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
-    """pass@1 by language and category of one model, each field with its number; None without such cells."""
+def figures(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> dict[str, Spec]:
+    """pass@1 by three labels or more, a chart for each value of the first: its title, and the specification.
+
+    ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
+    """
+    first = stratum.split(" / ")[0]
+    cells = [cell for column in columns for cell in column.strata.get(stratum, ())]
+    found = {}
+    for value in dict.fromkeys(cell.labels[first] for cell in cells):
+        part = [
+            column.model_copy(
+                update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}}
+            )
+            for column in columns
+        ]
+        spec = rates_by(part, stratum, palette)
+        if spec is not None:
+            rest = shown_stratum(stratum.partition(" / ")[2])
+            found[f"{shown_label(first, value)}: pass@1 by {rest}"] = spec
+    return found
+
+
+def policies_of_models(
+    columns: Sequence[Column], stratum: str, palette: Palette = PAGE, most: int = 6
+) -> dict[str, Spec]:
+    """pass@1 by the main labels of every model that was scored under several policies, a bar for each policy."""
+    by_model: dict[tuple[str, str], list[Column]] = {}
+    for column in pass_columns(columns):
+        if not column.baseline:
+            by_model.setdefault((column.profile, column.title), []).append(column)
+    found = {}
+    for (profile, title), several in list(by_model.items())[:most]:
+        named = [column.model_copy(update={"title": column.policy}) for column in several]
+        spec = rates_by(named, stratum, palette) if len(several) > 1 else None
+        if spec is not None:
+            found[f"{title}: pass@1 by {shown_stratum(stratum)} ({profile} profile)"] = spec
+    return found
+
+
+def _without(cells: Sequence[Cell], name: str, value: str) -> tuple[Cell, ...]:
+    """The cells with this value of a label, without it."""
+    return tuple(
+        cell.model_copy(
+            update={
+                "labels": {key: text for key, text in cell.labels.items() if key != name},
+                "order": cell.order[1:],
+            }
+        )
+        for cell in cells
+        if cell.labels[name] == value
+    )
+
+
+def heat_map(column: Column, stratum: str = "language / category", palette: Palette = PAGE) -> Spec | None:
+    """pass@1 of one model by the labels of a stratum: the last across, the others down; None without such cells."""
+    cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
+    if not cells:
+        return None
+    names = [[shown_label(name, value) for name, value in cell.labels.items()] for cell in cells]
     rows = [
         {
-            "language": shown_label("language", cell.labels["language"]),
-            "category": shown_label("category", cell.labels["category"]),
-            "rate": cell.pass_at[1].value, "low": cell.pass_at[1].low, "high": cell.pass_at[1].high,
-            "problems": cell.problems,
+            "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": cell.pass_at[1].value,
+            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
         }
-        for cell in column.strata.get("language / category", ())
-        if 1 in cell.pass_at
+        for cell, shown in zip(cells, names, strict=True)
     ]  # fmt: skip
-    if not rows:
-        return None
-    languages = sorted({str(row["language"]) for row in rows}, key=str.lower)
-    categories = sorted({str(row["category"]) for row in rows}, key=str.lower)
+    down = _in_order(
+        (cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True)
+    )
+    across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
     base = chart_of(rows).encode(
         x=alt.X(
-            "category:N",
-            sort=categories,
+            "across:N",
+            sort=across,
             title=None,
             axis=alt.Axis(
                 orient="bottom",
@@ -137,8 +191,8 @@ def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
                 labelExpr="split(datum.label, ' ')",
             ),
         ),
-        y=alt.Y("language:N", sort=languages, title=None, axis=alt.Axis(ticks=False, domain=False)),
-        tooltip=_tooltips({"language": "N", "category": "N", "problems": "Q"}, ("rate", "low", "high")),
+        y=alt.Y("down:N", sort=down, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
+        tooltip=_tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
     fields = base.mark_rect(cornerRadius=3, stroke="transparent", strokeWidth=3).encode(
         color=alt.Color(
@@ -154,7 +208,14 @@ def heat_map(column: Column, palette: Palette = PAGE) -> Spec | None:
         ),
     )
     chart = (fields + numbers).properties(width="container", height={"step": 36})
-    return finished(chart, palette, f"{column.title}: pass@1 by language and category")
+    return finished(chart, palette, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
+
+
+def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
+    """Texts by their places, then by the alphabet, each once."""
+    return list(
+        dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
+    )
 
 
 def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
@@ -276,7 +337,8 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
 
 def _finest(column: Column) -> Sequence[Cell]:
     """The finest cells that the problems' labels allow."""
-    for stratum in ("language / category", "category", "language"):
+    pairs = [name for name in column.strata if name.count(" / ") == 1]
+    for stratum in (*pairs[:1], "category", "language"):
         if column.strata.get(stratum):
             return column.strata[stratum]
     return ()

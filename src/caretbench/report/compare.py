@@ -16,13 +16,17 @@ from caretbench.report.asked import differences, settings_of
 from caretbench.report.estimates import Reported
 from caretbench.report.frame import BASELINES, Run
 from caretbench.report.left_out import find_left_out
-from caretbench.report.tables import Field, Table, number_field, percent, text_field
+from caretbench.report.strata import SEPARATOR, Stratum, strata_of
+from caretbench.report.tables import Field, Table, number_field, percent, shown_stratum, text_field
+from caretbench.suites.base import ORDINARY, Stratification
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
 """What must agree between runs, and may be aligned by request."""
 
 NOT_DISTINGUISHABLE = "not distinguishable"
+
+_SINGLE = ORDINARY._replace(crossed=())
 
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
 
@@ -92,6 +96,7 @@ def compare_runs(
     align: Collection[Alignable] = (),
     every_pair: bool = False,
     seed: int = 0,
+    stratification: Stratification = _SINGLE,
 ) -> ComparisonReport:
     """Compare the models of one or more runs.
 
@@ -102,6 +107,8 @@ def compare_runs(
             compare in spite of the difference. The report says what was done.
         every_pair: Compare every model with every other.
         seed: Seeds the bootstrap and the permutations.
+        stratification: By which single labels parts of the problems are tested, and by which of them at once. A part
+            that holds all problems says nothing new and is left out.
 
     Raises:
         IncomparableError: what is compared only when ``align`` names it differs, or no problem has verdicts on both
@@ -119,7 +126,8 @@ def compare_runs(
             )
         raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
-    tests = [test for first, second in pairs for test in _tests(first, second, seed)]
+    strata = strata_of(runs[0].problems, _identity(runs[0])["profile"], stratification)
+    tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
     return ComparisonReport(
@@ -223,17 +231,19 @@ def _occurrences(runs: Sequence[Run], model: str) -> int:
     return sum(model in run.frame["model"] for run in runs)
 
 
-def _tests(first: _Entry, second: _Entry, seed: int) -> Iterator[tuple[ComparisonRow, Comparison]]:
+def _tests(
+    first: _Entry, second: _Entry, seed: int, strata: Sequence[Stratum]
+) -> Iterator[tuple[ComparisonRow, Comparison]]:
     other = second.rates.select("problem_id", pl.col("rate").alias("second_rate"))
     common = first.rates.join(other, on="problem_id").sort("problem_id")
     if common.is_empty():
         raise IncomparableError(f"{first.name} and {second.name} have no problem with verdicts on both sides")
     yield _test(first, second, "all", "all", common, seed)
-    for scope in ("language", "category"):
-        for (label,), part in sorted(
-            common.filter(pl.col(scope).is_not_null()).partition_by(scope, as_dict=True).items()
-        ):
-            yield _test(first, second, scope, str(label), part, seed)
+    for stratum in strata:
+        for part in sorted(stratum.parts, key=lambda part: (part.order, tuple(part.labels.values()))):
+            rows = common.filter(pl.col("problem_id").is_in(list(part.problems)))
+            if 0 < rows.height < common.height:
+                yield _test(first, second, stratum.name, SEPARATOR.join(part.labels.values()), rows, seed)
 
 
 def _test(
@@ -279,8 +289,8 @@ def _adjusted(tests: Sequence[tuple[ComparisonRow, Comparison]]) -> tuple[Compar
 def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]]) -> Iterator[str]:
     strata = sum(row.scope != "all" for row, _ in tests)
     yield (
-        f"P values are adjusted by Holm's method: {len(tests) - strata} overall tests among each other, {strata} by "
-        "language and category among each other. Intervals are 95% each, not adjusted."
+        f"P values are adjusted by Holm's method: {len(tests) - strata} overall tests among each other, {strata} of "
+        "parts of the problems among each other. Intervals are 95% each, not adjusted."
     )
     versions: dict[str, set[str]] = {}
     for run in runs:
@@ -296,10 +306,9 @@ def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]
 def comparison_tables(report: ComparisonReport) -> list[Table]:
     """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
     found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
-    for scope in ("language", "category"):
+    for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]
-        if rows:
-            found.append(_table(f"By {scope}", rows))
+        found.append(_table(f"By {shown_stratum(scope)}", rows))
     return found
 
 

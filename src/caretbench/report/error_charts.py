@@ -50,7 +50,7 @@ def error_shares(
                 "class:N",
                 sort=names,
                 scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(orient="top", title=None, columns=4),
+                legend=alt.Legend(orient="top", title=None, columns=3),
             ),
             order=alt.Order("place:Q"),
             tooltip=[

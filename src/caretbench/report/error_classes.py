@@ -55,6 +55,7 @@ class Evidence(NamedTuple):
         output: Standard error, or the messages of the tests that failed.
         finish_reason: Why the model stopped; ``length``: at its token limit.
         parses: Whether the parser could read the program; None where nobody looked.
+        fault: The class of what the parser found wrong.
     """
 
     language: str
@@ -64,6 +65,7 @@ class Evidence(NamedTuple):
     output: str = ""
     finish_reason: str | None = None
     parses: bool | None = None
+    fault: str = ""
 
 
 @cache
@@ -92,8 +94,8 @@ def class_of(evidence: Evidence) -> str:
     if evidence.text is not None and not evidence.text.strip():
         return "no_code"
     found = known or _of_messages(evidence)
-    if evidence.parses is False and found not in _PARSED_FIRST and known is None:
-        found = "syntax"
+    if evidence.parses is False and known is None and (evidence.fault or found not in _PARSED_FIRST):
+        found = evidence.fault or "syntax"
     if evidence.finish_reason == "length" and found in _PARSED_FIRST:
         return "truncated"
     return found

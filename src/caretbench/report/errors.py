@@ -56,8 +56,8 @@ def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tup
     """How every model's answers ended.
 
     Args:
-        frame: The table of :func:`caretbench.report.frame.build_frame`. A metric ``parses`` in it says whether the
-            parser could read the program.
+        frame: The table of :func:`caretbench.report.frame.build_frame`. Its column ``fault`` says what the parser found
+            wrong with the program.
         completions: The raw texts, for blank answers and those that a token limit ended.
     """
     answers = {completion.key: completion for completion in completions}
@@ -87,7 +87,6 @@ def _part(values: tuple[str, ...], counter: Counter[str]) -> ErrorPart:
 def _evidence(row: Mapping[str, Any], completion: Completion | None) -> Evidence:
     compiling = row["stage"] == "compile" or row["status"] == "type_error"
     message = row["message"] or ""
-    parses = row.get("parses")
     return Evidence(
         language=row["language"] or "",
         outcome=row["status"],
@@ -95,7 +94,8 @@ def _evidence(row: Mapping[str, Any], completion: Completion | None) -> Evidence
         diagnostics=message if compiling else "",
         output="" if compiling else message,
         finish_reason=completion.finish_reason if completion is not None else None,
-        parses=None if parses is None else parses >= 1.0,
+        parses=None if row["fault"] is None else not row["fault"],
+        fault=row["fault"] or "",
     )
 
 

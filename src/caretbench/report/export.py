@@ -150,6 +150,8 @@ def _labels(cell: Cell) -> dict[str, str]:
 def _estimates(cell: Cell) -> Iterator[tuple[str, Estimate]]:
     for k, estimate in cell.pass_at.items():
         yield f"pass@{k}", estimate
+    for method, estimate in cell.printed.items():
+        yield f"pass@1 ({method})", estimate
     yield from cell.similarity.items()
 
 

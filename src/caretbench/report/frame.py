@@ -52,11 +52,16 @@ FIXED_COLUMNS: Mapping[str, Any] = {
     "stage": pl.String,
     "message": pl.String,
     "flags": pl.List(pl.String),
+    "fault": pl.String,
 }
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
 
 EXECUTION_SCORER = "execution@"
 """How the names of scorers that ran the program begin."""
+
+PARSED = "parses"
+"""The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
+is no metric: errors are counted by it."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
 """Metrics that the profiles name differently but that stand in one place of a report: ``paper`` takes the cosine of the
@@ -165,10 +170,14 @@ def build_frame(
         row = dict(zip(KEY, key, strict=True)) | lines[str(key[0])]
         row |= _check_columns(group, executed=str(key[0]) in executed)
         for score in group:
+            if PARSED in score.values:
+                row["fault"] = str(
+                    score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax")
+                )
             values = {
                 METRIC_ALIASES.get(name, name): value
                 for name, value in score.values.items()
-                if name not in FIXED_COLUMNS
+                if name not in FIXED_COLUMNS and name != PARSED
             }
             metrics |= dict.fromkeys(values)
             row |= values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -16,7 +17,6 @@ from caretbench.report import charts, tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
 from caretbench.report.error_charts import error_shares
 from caretbench.report.error_tables import error_tables, error_titles
-from caretbench.report.errors import ErrorColumn
 from caretbench.report.flag_tables import flag_tables
 from caretbench.report.frame import Run
 from caretbench.report.judged import Judged
@@ -58,9 +58,11 @@ def render_html(
         title=f"{summary.suite}: {summary.run}".rstrip(": "),
         summary=summary,
         groups=[
-            _group(number, *group, specs, summary.errors)
+            _group(number, *group, specs, summary)
             for number, group in enumerate(tables.groups(summary))
+            if not tables.is_further(summary, group[1])
         ],
+        policies=_policies(summary, specs),
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
         flagged=_flagged(summary),
@@ -81,6 +83,7 @@ def render_comparison(comparison: ComparisonReport) -> str:
         title=f"Comparison with {comparison.first}",
         summary=None,
         groups=[],
+        policies=None,
         left_out=None,
         discordant=(),
         flagged=(),
@@ -118,26 +121,33 @@ def _group(
     policy: str,
     columns: Sequence[Column],
     specs: dict[str, charts.Spec],
-    errors: Sequence[ErrorColumn],
+    summary: Summary,
 ) -> dict[str, Any]:
     """Everything about one profile and policy; the charts' specifications go to ``specs``."""
     drawn: list[dict[str, str]] = []
 
     def draw(name: str, title: str, spec: charts.Spec | None) -> None:
         if spec is not None:
-            identity = f"chart-{number}-{name}"
+            identity = f"chart-{number}-{re.sub(r'[^0-9A-Za-z]+', '-', name)}"
             specs[identity] = spec
             drawn.append({"id": identity, "title": title, "text": str(spec["description"])})
 
     for stratum in tables.strata_names(columns):
-        draw(stratum, f"pass@1 by {stratum.replace('_', ' ')}", charts.rates_by(columns, stratum))
+        draw(stratum, f"pass@1 by {tables.shown_stratum(stratum)}", charts.rates_by(columns, stratum))
+    for stratum in tables.strata_names(columns, crossed=True):
+        if stratum.count(" / ") > 1:
+            for title, spec in charts.figures(columns, stratum).items():
+                draw(f"{stratum}-{title}", title, spec)
     draw("status", "How completions ended", charts.status_shares(columns))
     titles = error_titles(columns)
-    draw("errors", "How answers failed", error_shares(errors, titles))
+    draw("errors", "How answers failed", error_shares(summary.errors, titles))
     best = sorted(tables.pass_columns(columns), key=lambda column: -column.overall.pass_at[1].value)
-    for place, column in enumerate([column for column in best if not column.baseline][:HEAT_MAPS]):
-        title = f"{column.title}: pass@1 by language and category"
-        draw(f"heat-{place}", title, charts.heat_map(column))
+    best = [column for column in best if not column.baseline]
+    best = best[: max(1, HEAT_MAPS // max(1, len(summary.heat_maps)))]
+    for stratum in summary.heat_maps:
+        for place, column in enumerate(best):
+            title = f"{column.title}: pass@1 by {tables.shown_stratum(stratum)}"
+            draw(f"heat-{stratum}-{place}", title, charts.heat_map(column, stratum))
     draw("similarity", "Similarity against pass rate", charts.similarity_against_passing(columns))
     names = (*tables.strata_names(columns), *tables.strata_names(columns, crossed=True))
     detail = [tables.stratum_table(columns, name) for name in names]
@@ -147,20 +157,43 @@ def _group(
         "profile": profile,
         "policy": policy,
         "headline": tables.headline(judged) if judged else None,
+        "printed": tables.printed_table(columns, summary.main),
         "similarity": tables.similarity_table(columns),
         "charts": drawn,
         "details": [
             table
-            for table in (*detail, tables.status_table(columns), *error_tables(errors, titles))
+            for table in (*detail, tables.status_table(columns), *error_tables(summary.errors, titles))
             if table is not None
         ],
     }
 
 
+def _policies(summary: Summary, specs: dict[str, charts.Spec]) -> dict[str, Any] | None:
+    """The same answers under several policies; None where there is one. Charts go to ``specs``."""
+    profiles = dict.fromkeys(column.profile for column in summary.columns)
+    found = [tables.policies_table(summary, profile) for profile in profiles]
+    shown = [table for table in (*found, tables.best_of_table(summary)) if table is not None]
+    if not shown:
+        return None
+    drawn = []
+    for number, (title, spec) in enumerate(charts.policies_of_models(summary.columns, summary.main).items()):
+        identity = f"chart-policies-{number}"
+        specs[identity] = spec
+        drawn.append({"id": identity, "title": title, "text": str(spec["description"])})
+    details = []
+    for profile, policy, columns in tables.groups(summary):
+        if tables.is_further(summary, policy) and (judged := tables.pass_columns(columns)):
+            errors = error_tables(summary.errors, error_titles(columns))
+            details += [
+                table.model_copy(update={"title": f"{table.title} ({profile} profile, policy {policy})"})
+                for table in (tables.headline(judged), *errors[:1])
+            ]
+    return {"tables": shown, "charts": drawn, "details": details}
+
+
 def _flagged(summary: Summary) -> list[tables.Table]:
     """What is to be read with suspicion."""
-    best = tables.best_of_table(summary)
-    return [*flag_tables(summary), *([best] if best is not None else [])]
+    return list(flag_tables(summary))
 
 
 def _published(summary: Summary) -> list[tables.Table]:

@@ -17,6 +17,11 @@ from caretbench.problem import Caret, Problem
 from caretbench.suites.base import Stratification
 
 EVERY_LANGUAGE = "*"
+PRESET = "@paper"
+"""At the end of a label's name: cut at the paper's bounds whatever the profile is."""
+
+SEPARATOR = " / "
+"""Between the names of labels that are crossed."""
 
 Value = tuple[int, str]
 """A label's value with its place among the others: parts of numbers have an order, words have none."""
@@ -44,11 +49,25 @@ class Stratum(NamedTuple):
     note: str = ""
 
 
+def shown_label_name(name: str) -> str:
+    """A label's name in a report."""
+    return f"{name.removesuffix(PRESET)} (paper's bounds)" if name.endswith(PRESET) else name
+
+
+def stratum_name(names: Sequence[str]) -> str:
+    """The name of a stratum by these labels."""
+    return SEPARATOR.join(map(shown_label_name, names))
+
+
 def strata_of(
     problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Stratum, ...]:
     """The strata of a run's problems, without those whose labels no problem has."""
-    wanted = [*((name,) for name in stratification.labels), *stratification.crossed]
+    wanted = [
+        names
+        for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
+        if profile != "paper" or not any(name.endswith(PRESET) for name in names)
+    ]
     values: dict[str, Mapping[str, tuple[Value, ...]]] = {}
     notes: dict[str, str] = {}
     for name in dict.fromkeys(name for names in wanted for name in names):
@@ -58,7 +77,7 @@ def strata_of(
         parts = tuple(_parts(names, problems, values))
         if parts:
             note = " ".join(notes[name] for name in names if notes[name])
-            found.append(Stratum(" / ".join(names), parts, note))
+            found.append(Stratum(stratum_name(names), parts, note))
     return tuple(found)
 
 
@@ -70,7 +89,7 @@ def _parts(
         for combination in product(*(values[name].get(problem.id, ()) for name in names)):
             held[combination].add(problem.id)
     for combination, ids in sorted(held.items()):
-        labels = dict(zip(names, (text for _, text in combination), strict=True))
+        labels = dict(zip(map(shown_label_name, names), (text for _, text in combination), strict=True))
         yield Part(labels, tuple(place for place, _ in combination), frozenset(ids))
 
 
@@ -78,6 +97,7 @@ def _values(
     name: str, problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Mapping[str, tuple[Value, ...]], str]:
     """The values of one label by problem, and what a reader must know of them."""
+    asked, name = name, name.removesuffix(PRESET)
     words: dict[str, tuple[Value, ...]] = {}
     numbers: dict[str, tuple[str, float]] = {}
     several = False
@@ -92,7 +112,7 @@ def _values(
             numbers[problem.id] = (_language(problem) or EVERY_LANGUAGE, label)
     if not numbers:
         return words, f"A problem may count in several parts of {name.replace('_', ' ')}." if several else ""
-    preset = stratification.bounds.get(name, {}) if profile == "paper" else {}
+    preset = stratification.bounds.get(name, {}) if profile == "paper" or asked != name else {}
     bounds = _bounds(numbers, preset)
     cut = {
         identity: (_part(bin_of(number, bounds[tongue]), bounds[tongue]),)

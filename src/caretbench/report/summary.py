@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from pydantic import Field, JsonValue
 
-from caretbench.metrics.intervals import RESAMPLES
+from caretbench.metrics.intervals import RESAMPLES, parametric_bootstrap, wilson
 from caretbench.problem import Problem
 from caretbench.report.asked import differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
@@ -30,7 +30,7 @@ from caretbench.report.flags import Flagged, flagged_passes
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
-from caretbench.report.strata import Stratum, strata_of
+from caretbench.report.strata import SEPARATOR, Stratum, strata_of, stratum_name
 from caretbench.report.usage import ModelUsage
 from caretbench.suites.base import ORDINARY, Stratification
 
@@ -53,6 +53,8 @@ class Cell(Reported):
     if_left_out_failed: float | None = None
     if_left_out_passed: float | None = None
     similarity: Mapping[str, Estimate] = Field(default_factory=dict)
+    printed: Mapping[str, Estimate] = Field(default_factory=dict)
+    """pass@1 with the intervals that a paper prints, by method, where the suite wants them."""
 
     @property
     def name(self) -> str:
@@ -111,6 +113,9 @@ class Summary(Reported):
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
     warnings: tuple[str, ...] = ()
     """Why a number is not to be believed."""
+    main: str = "language / category"
+    """The stratum by which policies are set side by side."""
+    heat_maps: tuple[str, ...] = ("language / category",)
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
 
@@ -149,10 +154,14 @@ def summarise(
         profile: strata_of(problems, profile, stratification)
         for profile in frame["profile"].unique().to_list()
     }
+    main = stratum_name(stratification.main)
+    policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
     columns = tuple(
-        _column(group, frame, problems, left_out, seed, strata[str(group["profile"][0])])
-        for group in sorted(frame.partition_by(*GROUP), key=_group_order)
+        _column(group, frame, problems, left_out, seed, _wanted(group, strata, policies, stratification))
+        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
     )
+    if stratification.printed_intervals:
+        columns = tuple(_with_printed(column, main, seed) for column in columns)
     cases = discordant_cases(frame.filter(~pl.col("model").is_in(BASELINES)), discordant_limit)
     verdicts = dict(
         frame.unique("problem_id")
@@ -177,16 +186,65 @@ def summarise(
         best_of=tuple(best_of_steps(frame, left_out, seed)),
         errors=tuple(errors),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
+        main=main,
+        heat_maps=tuple(map(stratum_name, stratification.heat_maps)),
         warnings=tuple(_warnings(columns)),
         notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes(judged)),
         manifest=dict(manifest),
     )
 
 
-def _group_order(group: pl.DataFrame) -> tuple[object, ...]:
+def _wanted(
+    group: pl.DataFrame,
+    strata: Mapping[str, Sequence[Stratum]],
+    policies: Sequence[str],
+    stratification: Stratification,
+) -> Sequence[Stratum]:
+    """All strata; of a further policy those alone by which it is set beside the first."""
+    found = strata[str(group["profile"][0])]
+    if group["policy"][0] not in policies[1:]:
+        return found
+    return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
+
+
+def _with_printed(column: Column, main: str, seed: int) -> Column:
+    """The column with the paper's interval and Wilson's, where one sample a problem gives them a meaning."""
+    if column.samples != 1:
+        return column
+    strata = {
+        name: tuple(_cell_printed(cell, seed) for cell in cells) if name == main else cells
+        for name, cells in column.strata.items()
+    }
+    return column.model_copy(update={"overall": _cell_printed(column.overall, seed), "strata": strata})
+
+
+def _cell_printed(cell: Cell, seed: int) -> Cell:
+    rate = cell.pass_at.get(1)
+    if rate is None:
+        return cell
+    passes = round(rate.value * rate.problems)
+    intervals = (
+        parametric_bootstrap(passes, rate.problems, seed=seed),
+        wilson(passes, rate.problems),
+    )
+    printed = {
+        interval.method: Estimate(
+            value=rate.value,
+            low=interval.low,
+            high=interval.high,
+            problems=rate.problems,
+            method=interval.method,
+        )
+        for interval in intervals
+    }
+    return cell.model_copy(update={"printed": printed})
+
+
+def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, ...]:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
     rank = BASELINES.index(model) + 1 if model in BASELINES else 0
-    return (profile, rank, model.lower(), parameters, policy)
+    place = policies.index(policy) if policy in policies else len(policies)
+    return (profile, rank, model.lower(), parameters, place, policy)
 
 
 def _column(

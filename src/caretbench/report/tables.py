@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caretbench.languages import language
+from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.report.best_of import STEPS, TITLE
 from caretbench.report.discordant import KIND_TITLES
 from caretbench.report.estimates import Estimate, Reported
+from caretbench.report.frame import BASELINES
 from caretbench.report.published import Beside
 from caretbench.report.summary import Cell, Column, Summary
 
@@ -86,6 +88,12 @@ def shown_label(stratum: str, value: str) -> str:
 def shown_name(cell: Cell) -> str:
     """The labels of a cell as people read them."""
     return " / ".join(shown_label(stratum, value) for stratum, value in cell.labels.items()) or "all"
+
+
+def shown_stratum(name: str) -> str:
+    """A stratum's name as people read it: ``language and category``."""
+    *others, last = name.replace("_", " ").split(" / ")
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def groups(summary: Summary) -> tuple[tuple[str, str, tuple[Column, ...]], ...]:
@@ -200,6 +208,47 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> Table | None:
     return Table(title=title, heads=heads, numeric=numeric, rows=rows, caption=caption)
 
 
+def is_further(summary: Summary, policy: str) -> bool:
+    """Whether a policy is one of those that are shown beside the run's own."""
+    further = summary.manifest.get("further_policies")
+    return isinstance(further, list) and policy in further
+
+
+def printed_table(columns: Sequence[Column], main: str) -> Table | None:
+    """pass@1 by the main labels with the paper's ± and Wilson's interval; None where nobody asked for them."""
+    judged = pass_columns(columns)
+    judged = tuple(column for column in judged if not column.baseline) or judged
+    rows = [
+        (
+            text_field(column.title),
+            text_field(shown_name(cell)),
+            number_field(cell.problems),
+            rate_field(cell.pass_at.get(1)),
+            number_field(parametric.value, plus_minus(parametric.value, _interval(parametric))),
+            number_field(score.value, f"{100 * (score.low or 0.0):.1f} to {100 * (score.high or 0.0):.1f}"),
+        )
+        for column in judged
+        for cell in (column.overall, *column.strata.get(main, ()))
+        if (parametric := cell.printed.get("parametric")) and (score := cell.printed.get("wilson"))
+    ]
+    if not rows:
+        return None
+    return Table(
+        title=f"pass@1 by {shown_stratum(main)}, with the paper's intervals",
+        heads=("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson"),
+        numeric=(False, False, True, True, True, True),
+        rows=tuple(rows),
+        caption=(
+            "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The paper's "
+            "± and Wilson's interval take all problems for independent."
+        ),
+    )
+
+
+def _interval(estimate: Estimate) -> Interval:
+    return Interval(estimate.low or 0.0, estimate.high or 0.0, "parametric")
+
+
 def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:
     """The strata by one label, or (``crossed``) those by several, in their order."""
     names = dict.fromkeys(name for column in columns for name in column.strata)
@@ -208,8 +257,15 @@ def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[s
 
 def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
     """The names of a stratum's cells, as they are read: short before long, words by the alphabet."""
-    places = {shown_name(cell): cell.order for column in columns for cell in column.strata.get(stratum, ())}
-    return sorted(places, key=lambda name: (places[name], name.lower()))
+    places = {shown_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
+    return sorted(places, key=lambda name: places[name])
+
+
+def _place(cell: Cell) -> tuple[tuple[int, str], ...]:
+    """By its first label, then by the second: parts of numbers by their size, words by the alphabet."""
+    order = cell.order or (0,) * len(cell.labels)
+    names = (shown_label(name, value).lower() for name, value in cell.labels.items())
+    return tuple(zip(order, names, strict=True))
 
 
 def status_table(columns: Sequence[Column]) -> Table | None:
@@ -231,18 +287,50 @@ def status_table(columns: Sequence[Column]) -> Table | None:
     )
 
 
+def policies_table(summary: Summary, profile: str) -> Table | None:
+    """pass@1 under every policy side by side, for all problems and by the main labels; None where there is one."""
+    columns = [column for column in pass_columns(summary.columns) if column.profile == profile]
+    columns = [column for column in columns if not column.baseline] or columns
+    policies = [policy for of, policy, _ in groups(summary) if of == profile]
+    if len(policies) < 2 or not columns:
+        return None
+    cells: dict[tuple[str, str], dict[str, Cell]] = {}
+    for column in columns:
+        for cell in (column.overall, *column.strata.get(summary.main, ())):
+            cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
+    rows = tuple(
+        (
+            text_field(title),
+            text_field(part),
+            number_field(max(cell.problems for cell in found.values())),
+            *(
+                rate_field(found[policy].pass_at.get(1)) if policy in found else number_field(None)
+                for policy in policies
+            ),
+        )
+        for (title, part), found in cells.items()
+    )
+    return Table(
+        title=f"pass@1 of the same answers under {len(policies)} policies ({profile} profile)",
+        heads=("Model", "Part", "Problems", *policies),
+        numeric=(False, False, *[True] * (len(policies) + 1)),
+        rows=rows,
+        caption=f"{policies[0]} is the run's own policy, by which compare compares.",
+    )
+
+
 def best_of_table(summary: Summary) -> Table | None:
     """The paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None
     rows = tuple(
         (
-            text_field(entry.model),
+            text_field(entry.model, "baseline" if entry.model in BASELINES else ""),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),
             rate_field(entry.best),
             number_field(entry.best.problems),
         )
-        for entry in summary.best_of
+        for entry in sorted(summary.best_of, key=lambda entry: entry.model in BASELINES)
     )
     heads = ("Model", *STEPS, "Best of three", "Problems")
     return Table(title=TITLE, heads=heads, numeric=(False, *[True] * (len(heads) - 1)), rows=rows)

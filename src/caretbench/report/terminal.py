@@ -22,22 +22,27 @@ from caretbench.report.usage_tables import usage_tables
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
     """The tables of a summary in the order in which they are read; cells of two labels are left to the page."""
-    found: list[Table | None] = []
+    found: list[tables.Table | None] = []
     for profile, policy, columns in tables.groups(summary):
+        if tables.is_further(summary, policy):
+            continue  # stands beside the run's own policy below
         judged = tables.pass_columns(columns)
-        part = [tables.headline(judged)] if judged else []
-        part += [
-            table
-            for name in tables.strata_names(columns)
-            if (table := tables.stratum_table(columns, name)) is not None
-        ]
         errors = error_tables(summary.errors, error_titles(columns))
-        rest = (tables.similarity_table(columns), tables.status_table(columns), *errors)
+        part = (
+            tables.headline(judged) if judged else None,
+            tables.printed_table(columns, summary.main),
+            *(tables.stratum_table(columns, name) for name in tables.strata_names(columns)),
+            tables.similarity_table(columns),
+            tables.status_table(columns),
+            *errors,
+        )
         found += [
             table.model_copy(update={"title": f"{table.title} ({profile} profile, policy {policy})"})
-            for table in (*part, *rest)
+            for table in part
             if table is not None
         ]
+    profiles = dict.fromkeys(column.profile for column in summary.columns)
+    found += [tables.policies_table(summary, profile) for profile in profiles]
     found.append(tables.best_of_table(summary))
     found += flag_tables(summary)
     found.append(tables.left_out_table(summary))

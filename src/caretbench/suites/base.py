@@ -64,12 +64,19 @@ class Stratification(NamedTuple):
         labels: Single labels. One with several values puts a problem into several parts; a number is cut into parts.
         crossed: Labels to be crossed, ``("constructs", "reference_distance")``.
         bounds: Where the paper cuts a number, by label and language (``*``: all): the ``paper`` profile uses them, the
-            ``default`` profile the terciles of the data within each language.
+            ``default`` profile the terciles of the data within each language. A label that ends with ``@paper`` is cut
+            so under ``default`` too, beside the one without.
+        main: The labels that say what a number is about: policies are set side by side by them.
+        heat_maps: What the page draws as fields of colour: the last label across, the others down.
+        printed_intervals: Whether rates by ``main`` get the paper's ± and Wilson's interval beside the reported one.
     """
 
     labels: tuple[str, ...] = ("language", "category", "mode")
     crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
     bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
+    main: tuple[str, ...] = ("language", "category")
+    heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
+    printed_intervals: bool = False
 
 
 ORDINARY: Final = Stratification()

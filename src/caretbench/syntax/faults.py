@@ -52,6 +52,11 @@ def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
     return count
 
 
+def layout_faults(tree: tree_sitter.Tree, language: str) -> int:
+    """The faults that are of layout alone: blocks without a statement, or with statements in different columns."""
+    return sum(map(_badly_laid_out, captures(tree.root_node, language, "faults").get("body", [])))
+
+
 def fault_count(tree: tree_sitter.Tree, language: str) -> int:
     """The number of faults of a program: error nodes, invented tokens, and what a grammar leaves out."""
     return error_count(tree) + _extra_faults(tree, language)

@@ -13,7 +13,7 @@ from caretbench.files import DataError, read_rows
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import Completion, Problem, Profile
+from caretbench.problem import Completion, FileSplice, Problem, Profile
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.simcopilot import released
 from caretbench.suites.simcopilot.folder import TaskFolder
@@ -21,6 +21,7 @@ from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.paper import paper
 from caretbench.suites.simcopilot.running import file_splice, take_projects, workspace_request
 from caretbench.suites.simcopilot.tables import tables
+from caretbench.suites.simcopilot.wellformed import fault_of
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}
@@ -34,19 +35,32 @@ class SimCopilot:
     about = "infill and completion inside real programs, stratified by construct and distance"
     strata: tuple[str, ...] = ("language", "mode", "constructs", "block", "project")
     stratification = Stratification(
-        labels=("language", "mode", "constructs", "block", "reference_distance", "comment_distance"),
+        labels=(
+            "language", "mode", "constructs", "structure", "block",
+            "reference_distance", "reference_distance@paper", "reaching_distance", "files_crossed",
+            "comment_distance", "comment_distance@paper", "comment_distance_any",
+            "cyclomatic", "block_lines",
+        ),
         crossed=(
             ("language", "mode"),
-            ("mode", "constructs"),
-            ("mode", "reference_distance"),
-            ("mode", "comment_distance"),
+            ("language", "mode", "constructs"),
+            ("language", "mode", "reference_distance"),
+            ("language", "mode", "comment_distance"),
             ("constructs", "reference_distance"),
+            ("reference_distance", "comment_distance"),
+            ("mode", "files_crossed"),
+            ("mode", "cyclomatic"),
+            ("mode", "block_lines"),
         ),
         bounds={
             "reference_distance": {name: rules.range_bounds for name, rules in paper().languages.items()},
             "comment_distance": {"*": (paper().comments.bound,)},
+            "comment_distance_any": {"*": (paper().comments.bound,)},
         },
-    )
+        main=("language", "mode"),
+        heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
+        printed_intervals=True,
+    )  # fmt: skip
 
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
 
@@ -95,10 +109,14 @@ class SimCopilot:
         return workspace_gate(engine, policy, progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference."""
+        """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""
         del profile
         [likeness] = similarities([(text, problem.reference)])
-        return [Measurement("similarity@1", likeness._asdict())]
+        measured = [Measurement("similarity@1", likeness._asdict())]
+        if text is not None and isinstance(problem.splice, FileSplice):
+            fault = fault_of(problem, text)
+            measured.append(Measurement("syntax@1", {"parses": float(not fault)}, {"fault": fault}))
+        return measured
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Lines, tokens and cyclomatic complexity of what is shown and of the reference."""

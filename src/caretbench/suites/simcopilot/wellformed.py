@@ -1,0 +1,100 @@
+"""Whether the file with an answer in it is as well formed as it was: asked of the parser, before anything runs.
+
+A file may have faults of its own (macros, dialects), so an answer is faulty where the file has more than before. The
+kinds are those of the error classes: ``indentation`` where only the layout is wrong, ``truncated`` where the file is
+whole again once what the answer leaves open is closed at its end, else ``syntax``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, Literal
+
+import tree_sitter
+
+from caretbench.problem import FileSplice, Problem
+from caretbench.suites.simcopilot.running import file_splice, original
+from caretbench.syntax.faults import fault_count, layout_faults
+from caretbench.syntax.parser import parse
+
+Fault = Literal["", "syntax", "indentation", "truncated"]
+
+_CLOSERS: Final = {"(": ")", "[": "]", "{": "}", "${": "}"}
+_BLOCKS: Final = 3
+"""At most so many blocks that were open before the answer are closed to see whether it was cut off."""
+
+
+def fault_of(problem: Problem, text: str) -> Fault:
+    """What is wrong with the file once ``text`` stands in it; empty where nothing is that was not wrong before.
+
+    Raises:
+        DataError: the problem's project is not here.
+    """
+    splice, language = file_splice(problem), problem.caret.language
+    before = original(splice.snapshot, splice.path)
+    allowed = _faults(splice.snapshot, splice.path, language)
+    tree = parse(splice.content(before, text), language)
+    excess = fault_count(tree, language) - sum(allowed)
+    if excess <= 0:
+        return ""
+    if any(
+        _fits(splice, before, language, closed) for closed in _closed(tree, splice, before, text, language)
+    ):
+        return "truncated"
+    layout = layout_faults(tree, language) - allowed[1]
+    return "indentation" if layout >= excess else "syntax"
+
+
+@lru_cache(maxsize=1024)
+def _faults(snapshot: str, path: str, language: str) -> tuple[int, int]:
+    """The faults of a file as it was: those that are none of layout, and those that are."""
+    tree = parse(original(snapshot, path), language)
+    layout = layout_faults(tree, language)
+    return fault_count(tree, language) - layout, layout
+
+
+def _fits(splice: FileSplice, before: bytes, language: str, text: str) -> bool:
+    allowed = sum(_faults(splice.snapshot, splice.path, language))
+    return fault_count(parse(splice.content(before, text), language), language) <= allowed
+
+
+def _closed(
+    tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str
+) -> Iterator[str]:
+    """The answer with what it leaves open closed at its end: its own brackets, then blocks around it."""
+    body = text.rstrip()
+    if language == "python":
+        if body.endswith(":"):
+            last = body.split("\n")[-1]
+            yield f"{body}\n{last[: len(last) - len(last.lstrip())]}    pass\n"
+        extra: tuple[str, ...] = ("",)
+    else:
+        extra = tuple("\n}" * number for number in range(_BLOCKS + 1))
+    end = len(splice.content(before, text)) - (len(before) - splice.end)
+    brackets = [_CLOSERS[bracket] for bracket in reversed(_left_open(tree, splice.start, end))]
+    own = "".join(brackets)
+    ended = "".join(f";{bracket}" if bracket == "}" else bracket for bracket in brackets) + ";"
+    tail = text[len(body) :] or "\n"
+    for more in extra:
+        if own or more:
+            yield body + own + more + tail
+        if language != "python":
+            yield body + ended + more + tail
+
+
+def _left_open(tree: tree_sitter.Tree, start: int, end: int) -> list[str]:
+    """The brackets between two bytes that nothing there closes, outermost first."""
+    stack: list[str] = []
+    waiting = [tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte <= start or node.start_byte >= end:
+            continue
+        if node.children:
+            waiting.extend(reversed(node.children))
+        elif node.type in _CLOSERS and not node.is_missing:
+            stack.append(node.type)
+        elif stack and not node.is_missing and node.type == _CLOSERS[stack[-1]]:
+            stack.pop()
+    return stack
