@@ -184,6 +184,35 @@ def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
         assert text.count("\n") - source.text().count("\n") == 2
 
 
+EXPORTED = """\
+class EXPORTED Printer : public Visitor
+{
+public:
+    Printer( int depth = 0 );
+    int Size() const {
+        return size;
+    }
+    int Wide() const {
+        int x = 1;
+#if defined(WIDE)
+        x = 2;
+#endif
+        return x;
+    }
+private:
+    int size;
+};
+"""
+
+
+def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> None:
+    lines = mark(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
+    marked = [
+        line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")
+    ]
+    assert marked == ["return size;", "int x = 1;", "return x;"]
+
+
 def test_what_has_to_come_first_does() -> None:
     text = mark(SourceFile("a.py", PYTHON), 0).content.decode()
     assert text.startswith('"""What it is about."""\nfrom __future__ import annotations\nexec(')

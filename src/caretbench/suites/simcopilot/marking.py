@@ -180,12 +180,14 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
     constant = _constant_bodies(root, source) if source.language == "cpp" else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
+        if _is_class_body(node):
+            continue
         spans = allowed.get(Span(node.start_byte, node.end_byte), set())
         children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
         head = _head(children, source)
         for child in children[head:]:
             inside = any(span.start <= child.start_byte < span.end for span in constant)
-            if child.type not in table.unmarked and not inside:
+            if child.type not in table.unmarked and not inside and not _is_directive(child):
                 yield child
 
 
@@ -198,6 +200,22 @@ def _head(children: list[tree_sitter.Node], source: SourceFile) -> int:
         if child.type == _FUTURE or (is_text and n == head):
             head = n + 1
     return head if source.language in {"python", "javascript", "typescript"} else 0
+
+
+def _is_directive(node: tree_sitter.Node) -> bool:
+    """Whether a node belongs to the preprocessor, which has lines of its own."""
+    return node.type.startswith("preproc_")
+
+
+def _is_class_body(node: tree_sitter.Node) -> bool:
+    """Whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
+    function = node.parent
+    if function is None or function.type != "function_definition":
+        return False
+    kind = function.child_by_field_name("type")
+    declarator = function.child_by_field_name("declarator")
+    named = declarator is not None and declarator.type in {"identifier", "type_identifier"}
+    return named and kind is not None and kind.type in {"class_specifier", "struct_specifier"}
 
 
 def _constant_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
