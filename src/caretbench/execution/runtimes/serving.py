@@ -28,7 +28,6 @@ from typing import NamedTuple
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
 from caretbench.execution.runtimes.base import compile_limits, shorten
-from caretbench.execution.runtimes.turns import Turns
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.supervisor import START_S, Killed, SandboxResult
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
@@ -80,8 +79,6 @@ class Compiler(NamedTuple):
     memory_mb: float
     """A server that uses more after a program is replaced by a fresh one."""
     file_mode: int = 0o644
-    alone: Sequence[str] = ()
-    """How a server is started for the one program that another did not survive; empty: as any other."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -280,7 +277,6 @@ class Servers:
     """The servers of one sandbox. Threads may share it."""
 
     def __init__(self) -> None:
-        self._turns = Turns()
         self._lock = threading.Lock()
         self._idle: list[Server] = []  # the one that was used last comes last
         self._working: list[Server] = []
@@ -288,31 +284,22 @@ class Servers:
 
     def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
         """One program's result."""
-        with self._turns.together():
-            server = self._lease(sandbox, compiler, program.request.limits)
-            answer = server.ask(program)
-            if answer is None or answer.kind == "timeout" or server.spent:
-                self._leave(server)
-            else:
-                self._release(server)
-        if answer is not None:
-            return _result(answer, program, compiler)
-        if sandbox.interrupted:
-            return _failure(SandboxResult(error="interrupted"), ours=True)
-        with self._turns.alone():
-            return self._compile_alone(sandbox, compiler, program)
-
-    def _compile_alone(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
-        """The program's result from a fresh server, whose memory may be all that there is for servers."""
-        self.close()
-        if compiler.alone:
-            compiler = compiler._replace(arguments=compiler.alone)
-        server = self._fresh(sandbox, compiler, program.request.limits)
+        server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.ask(program)
-        self._leave(server)
-        server.join()
         if answer is None:
+            self._leave(server)
+            if sandbox.interrupted:
+                return _failure(SandboxResult(error="interrupted"), ours=True)
+            server = self._fresh(sandbox, compiler, program.request.limits)
+            answer = server.ask(program)
+        if answer is None:
+            self._leave(server)
+            server.join()
             return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
+        if answer.kind == "timeout" or server.spent:
+            self._leave(server)
+        else:
+            self._release(server)
         return _result(answer, program, compiler)
 
     def close(self) -> None:

@@ -10,6 +10,8 @@ program all the same, as the released runner does after its last try.
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,8 +43,6 @@ _COMPILER = "typescript_compile.cjs"
 _OBJECTIONS = "objections.json"
 """What the type checker said, beside the JavaScript of a program that it objects to."""
 _TOOLS = "/caretbench/typescript"
-_SHARED_HEAP_MB = 420
-"""Programs with the usual libraries need 330 of it; those with the largest (``aws-sdk``) are compiled alone."""
 _COMPILER_HEAP_MB = 1500
 _COMPILER_MB = 450.0
 
@@ -59,6 +59,9 @@ class TypeScriptRuntime(JavaScriptRuntime):
     """The compiler of the request's bundle, or of the bundle ``tools/typescript``, on Node.js."""
 
     language = "typescript"
+    # A program with the largest libraries (aws-sdk) makes a server of 1 GB, so there are few. A check costs about as
+    # much as the run that follows it: one server for two processors keeps both busy.
+    _checking = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
     chunk_size = CHUNK
 
     def find_toolchain(self) -> Toolchain:
@@ -87,26 +90,21 @@ class TypeScriptRuntime(JavaScriptRuntime):
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
         typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
         modules = INSIDE if bundle is not None else _TOOLS
-        settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
-        shared, alone = (
-            (
-                NODE,
-                f"--max-old-space-size={heap}",
-                "--expose-gc",
-                "-e",
-                harness_file(_COMPILER),
-                "--",
-                *settings,
-            )
-            for heap in (_SHARED_HEAP_MB, _COMPILER_HEAP_MB)
+        begin = (
+            NODE,
+            f"--max-old-space-size={_COMPILER_HEAP_MB}",
+            "--expose-gc",
+            "-e",
+            harness_file(_COMPILER),
+            "--",
         )
+        settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
         return Compiler(
-            arguments=shared,
+            arguments=(*begin, *settings),
             verdict=_verdict,
             read_only=read_only,
             environment={},
             memory_mb=_COMPILER_MB,
-            alone=alone,
         )
 
     def _tools(self) -> Bundle:
@@ -118,7 +116,8 @@ class TypeScriptRuntime(JavaScriptRuntime):
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Check programs one by one, none seeing another, and write their JavaScript."""
         programs = [Program(*each) for each in zip(requests, artefacts, strict=True)]
-        return compile_programs(self.sandbox, self._compiler, programs)
+        with self._checking:
+            return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Run the JavaScript as a JavaScript program is run."""
