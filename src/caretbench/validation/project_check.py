@@ -23,7 +23,7 @@ _NAMED = 5
 _TAIL_LINES = 3
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
-    r"|EAI_AGAIN|ENOTFOUND|ENETUNREACH|nodename nor servname|Could not resolve host|No route to host",
+    r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
     re.IGNORECASE,
 )
 _NO_TESTS = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -41,9 +42,17 @@ def base_runs(
         else:
             changes = {
                 "command": found.request.command,
-                "golden_s": found.cpu_s,
+                "golden_s": _rounded(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.tests),
             }
             kept.append(entry._replace(check=entry.check.model_copy(update=changes)))
         progress(1)
     return BaseRuns(tuple(kept), dropped, flaky)
+
+
+def _rounded(cpu_s: float) -> float:
+    """CPU seconds up to the next power of two, one at least.
+
+    No two runs take the same time, and a project mined twice is to give the same tasks.
+    """
+    return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))

@@ -1,0 +1,264 @@
+"""Building, with real sandboxes: what becomes of small projects, good ones and bad ones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.suites.simcopilot import building
+from caretbench.suites.simcopilot.base_runs import base_runs
+from caretbench.suites.simcopilot.building import Builder, BuildOptions, Built
+from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.mining import Wanted
+from caretbench.suites.simcopilot.running import check_request
+from caretbench.suites.simcopilot.settings import CheckSettings, read_settings
+
+SHOP = '''\
+def total(orders, limit):
+    """What orders cost; large ones are cheaper."""
+    found = 0
+    for order in orders:
+        if order > limit:
+            found += round(order * 9 / 10)
+        else:
+            found += order
+    return found
+'''
+TESTS = """\
+import unittest
+
+from shop import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_large(self):
+        self.assertEqual(total([10, 200, 30], 100), 220)
+
+    def test_none(self):
+        self.assertEqual(total([], 3), 0)
+"""
+FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
+FEW = BuildOptions(wanted=Wanted(limit=4))
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder whose files the sandboxes can read."""
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def engine(place: Path) -> Iterator[WorkspaceExecutor]:
+    made = WorkspaceExecutor(2, spaces=Workspaces(Sandbox(), SnapshotStore(place / "store")), use_cache=False)
+    try:
+        made.isolation()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+
+
+def written(root: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def built(
+    engine: WorkspaceExecutor, root: Path, out: Path, options: BuildOptions = FEW, *, decide: bool = True
+) -> Built:
+    return Builder(engine, decide=decide).build(root, TaskFolder(out), options)
+
+
+def fingerprint(root: Path) -> dict[str, str]:
+    """Every file and link of a folder, with its content, mode and time."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        state = path.lstat()
+        data = bytes(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        digest = hashlib.sha256(data).hexdigest()
+        found[str(path.relative_to(root))] = f"{digest} {state.st_mode} {state.st_mtime_ns}"
+    return found
+
+
+def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    before = fingerprint(root)
+    result = built(engine, root, tmp_path / "tasks")
+    assert result.tasks >= 2
+    assert result.tasks == result.number_of("valid")
+    assert fingerprint(root) == before
+    assert {problem.cluster for problem in result.candidates} == {"shop"}
+    check = result.candidates[0].checks[0].model_dump()
+    assert (check["minimum_tests"], check["golden_s"]) == (2, 1.0)
+    assert all(float(row.details["cpu_s"]) >= 0 for row in result.verdicts.values() if row.verdict == "valid")
+    again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
+    assert again.tasks == result.tasks
+    with pytest.raises(DataError, match="seed"):
+        built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=4, seed=1)))
+
+
+def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
+    engine: WorkspaceExecutor, tmp_path: Path
+) -> None:
+    files = {**FILES, "a_shop.py": SHOP.replace("total", "sum_of"), "z.py": "from shop import total\n"}
+    one = written(tmp_path / "1" / "p", files)
+    other = written(tmp_path / "2" / "p", dict(reversed(files.items())))
+    texts = []
+    for number, root in enumerate((one, other)):
+        out = tmp_path / f"tasks{number}"
+        built(engine, root, out, decide=False)
+        texts.append((out / "candidates.jsonl").read_bytes())
+    assert texts[0]
+    assert texts[0] == texts[1]
+
+
+def test_an_answer_that_leaves_before_the_tests_fails(engine: WorkspaceExecutor) -> None:
+    root = Path(building.__file__).parent / "starter" / "wayfarer"
+    settings = read_settings(root)
+    snapshot = engine.spaces.store.add(root, ignore=("__pycache__", "caretbench.toml"))
+    base = base_runs(engine, snapshot.id, checks_of(snapshot, ["python"], settings=settings.checks))
+    assert [entry.name for entry in base.checks] == ["the day", "unittest"]
+    assert base.checks[1].check.minimum_tests > 20
+    path = "wayfarer/heap.py"
+    leaves = b"import os; os._exit(0)\n" + snapshot.read(path)
+    for entry in base.checks:
+        request = check_request(entry.check, snapshot.id)
+        [result] = engine.submit([request.model_copy(update={"patch": {path: leaves}})])
+        assert result.status in {Status.FAILED, Status.INCOMPLETE}, entry.name
+
+
+# --- projects that can check nothing -----------------------------------------------------------------------------
+
+_TEST = "import unittest\nfrom shop import total\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("        self.assertEqual(total([1], 9), 2)\n", "tests_fail"),
+        (
+            "        import urllib.request\n        urllib.request.urlopen('http://example.org')\n",
+            "need_network",
+        ),
+        ("        import nowhere_to_be_found\n", "missing_dependency: nowhere_to_be_found"),
+        ("        pass\n\n    test_it = None\n", "no_tests"),
+    ],
+)
+def test_bad_tests_are_named(engine: WorkspaceExecutor, tmp_path: Path, body: str, said: str) -> None:
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": _TEST + body})
+    options = BuildOptions(check=CheckSettings(command="python3 -m unittest"))
+    with pytest.raises(DataError, match=said) as caught:
+        built(engine, root, tmp_path / "tasks", options)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "tasks" / "manifest.json").exists()
+
+
+def test_tests_that_hang_are_named(
+    engine: WorkspaceExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hurried(*arguments: object, **named: object) -> object:
+        request = check_request(*arguments, **named)  # type: ignore[arg-type]
+        return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
+
+    monkeypatch.setattr("caretbench.suites.simcopilot.base_runs.check_request", hurried)
+    hanging = _TEST + "        import time\n        time.sleep(600)\n"
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": hanging})
+    with pytest.raises(DataError, match="tests_hang"):
+        built(engine, root, tmp_path / "tasks")
+
+
+def test_files_that_tests_leave_behind_change_nothing(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    body = (
+        "        import pathlib\n        place = pathlib.Path('left.txt')\n"
+        "        self.assertFalse(place.exists())\n        place.write_text('x')\n"
+        "        pathlib.Path('shop.py').write_text('')\n        self.assertEqual(total([200], 100), 180)\n"
+    )
+    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": _TEST + body})
+    before = fingerprint(root)
+    result = built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=2)))
+    assert result.tasks
+    assert fingerprint(root) == before
+    [snapshot] = (tmp_path / "tasks" / "snapshots").iterdir()
+    assert sorted(path.name for path in snapshot.iterdir()) == ["shop.py", "test_shop.py"]
+
+
+def test_without_tests_the_build_says_how_to_name_them(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", {"shop.py": SHOP})
+    with pytest.raises(DataError, match=r"no tests found.*--test-command"):
+        built(engine, root, tmp_path / "tasks")
+    with pytest.raises(DataError, match="no such folder"):
+        built(engine, tmp_path / "none", tmp_path / "tasks")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    with pytest.raises(DataError, match="no folder of tasks"):
+        built(engine, written(tmp_path / "shop", FILES), tmp_path / "full")
+
+
+# --- builds that are killed --------------------------------------------------------------------------------------
+
+_BUILD = """\
+import sys
+from pathlib import Path
+from test_simcopilot_building import FEW, built
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+root, out, store = map(Path, sys.argv[1:])
+spaces = Workspaces(Sandbox(), SnapshotStore(store))
+built(WorkspaceExecutor(2, spaces=spaces, use_cache=False), root, out)
+"""
+
+
+def _until(out: Path, moment: str) -> bool:
+    """Whether a build has come to a moment."""
+    validity = out / "validity.jsonl"
+    moments = {
+        "begun": out.is_dir(),
+        "candidates": (out / "candidates.jsonl").exists(),
+        "verdict": validity.exists() and validity.stat().st_size > 0,
+    }
+    return moments[moment]
+
+
+@pytest.mark.parametrize("moment", ["begun", "candidates", "verdict"])
+def test_a_build_that_is_killed_goes_on(
+    engine: WorkspaceExecutor, place: Path, tmp_path: Path, moment: str
+) -> None:
+    root = written(tmp_path / "shop", FILES)
+    built(engine, root, tmp_path / "whole")
+    out = tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    arguments = [sys.executable, "-c", _BUILD, str(root), str(out), str(place / "store")]
+    process = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
+    while not _until(out, moment) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    resumed = built(engine, root, out)
+    assert len(resumed.verdicts) == len(resumed.candidates)
+    for name in ("problems.jsonl", "candidates.jsonl", "manifest.json"):
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert fingerprint(out / "snapshots").keys() == fingerprint(tmp_path / "whole" / "snapshots").keys()
