@@ -22,7 +22,14 @@ from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.runtimes import load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.supervisor import SandboxResult
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status, Toolchain
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    Limits,
+    Status,
+    Toolchain,
+)
 
 LIMITS = Limits(wall_s=30, cpu_s=5)
 
@@ -341,6 +348,25 @@ def test_a_program_that_the_machine_held_up_gets_a_second_attempt(
     [result] = LocalExecutor(workers=1, cache=cache).submit([request(waiting, limits=limits)])
     assert (result.status, result.attempt) == (Status.TIMEOUT, 1)
     assert cache.statistics().verdicts == 0
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_program_whose_compiler_was_held_up_is_compiled_again(
+    cache: ResultCache, monkeypatch: pytest.MonkeyPatch, mended: bool
+) -> None:
+    late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", by_wall=True)
+    compilations: list[str] = []
+    real = running.Runner.compile
+
+    def compile_late(runner: running.Runner, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
+        compilations.extend(one.id for one in requests)
+        return real(runner, requests) if mended and len(compilations) > 1 else [late] * len(requests)
+
+    monkeypatch.setattr(running.Runner, "compile", compile_late)
+    [result] = LocalExecutor(workers=1, cache=cache).submit([request("int main() {}", "cpp", id="late")])
+    assert compilations == ["late", "late"]
+    assert result.status is (Status.PASSED if mended else Status.TIMEOUT)
+    assert (result.stage, result.attempt) == ("run" if mended else "compile", 2)
 
 
 def test_what_this_machine_lacks_is_skipped_with_the_remedy(

@@ -218,7 +218,7 @@ class _Submission:
             for job, result in future.result():
                 if result is None:
                     self._start_run(job)
-                elif _held_up(result):
+                elif _held_up(result) or job.compiled.by_wall:
                     self._quiet.append((job, result))
                 else:
                     yield from self._give(job, result)
@@ -228,10 +228,18 @@ class _Submission:
         while self._quiet:
             job, first = self._quiet.popleft()
             self._tasks += 1  # until it has ended: an interruption is for it too
-            future = self._pool.submit(self._runner.run, job.request, job.compiled, first.attempt + 1)
-            result = future.result()
+            result = self._pool.submit(self._second, job, first.attempt + 1).result()
             self._tasks -= 1
             yield from self._give(job, result)
+
+    def _second(self, job: _Job, attempt: int) -> ExecutionResult:
+        """On a worker: the whole program again where its compiler was held up, else its run."""
+        if job.compiled.by_wall:
+            job.compiled = self._runner.compile([job.request])[0]
+            if job.compiled.artefact is None:
+                result = self._runner.not_compiled(job.request, job.compiled)
+                return result.model_copy(update={"attempt": attempt})
+        return self._runner.run(job.request, job.compiled, attempt)
 
     def _give(self, job: _Job, result: ExecutionResult) -> Iterator[ExecutionResult]:
         self._cache.put(job.key, job.request, result)

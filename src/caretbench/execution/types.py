@@ -147,6 +147,8 @@ class CompileResult(Frozen):
     diagnostics: str = ""
     missing_module: str | None = None
     compile_s: float = 0.0
+    by_wall: bool = False
+    """The compiler was ended by the wall's clock alone: the machine's load may have held it up."""
 
 
 class Warm(NamedTuple):

@@ -231,5 +231,10 @@ def _compiled(result: SandboxResult, folder: Path) -> CompileResult:
     else:
         status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
     return CompileResult(
-        artefact=None, status=status, diagnostics=words, missing_module=module, compile_s=result.wall_s
+        artefact=None,
+        status=status,
+        diagnostics=words,
+        missing_module=module,
+        compile_s=result.wall_s,
+        by_wall=result.killed == "wall",
     )

@@ -434,4 +434,10 @@ def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
         status, said = Status.TIMEOUT, "the compiler took too long"
     else:
         status, said = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
-    return CompileResult(artefact=None, status=status, diagnostics=shorten(said), compile_s=outcome.cpu_s)
+    return CompileResult(
+        artefact=None,
+        status=status,
+        diagnostics=shorten(said),
+        compile_s=outcome.cpu_s,
+        by_wall=not ours and outcome.killed == "wall",
+    )
