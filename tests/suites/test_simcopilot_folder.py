@@ -65,7 +65,7 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no folder of tasks"):
         house.load(str(tmp_path))
     with pytest.raises(DataError, match="no such folder"):
-        house.load("starter")
+        house.load("nowhere")
     (tmp_path / "Python_tasks_checkpoints.json").write_text("[]")
     with pytest.raises(DataError, match="--tables"):
         house.load(str(tmp_path))

@@ -23,7 +23,7 @@ from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.languages import language as language_named
-from caretbench.problem import Problem, Provenance
+from caretbench.problem import Problem
 from caretbench.runs import Validity, versions
 from caretbench.suites.simcopilot.base_runs import base_runs
 from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
@@ -215,7 +215,7 @@ class Builder:
         manifest = BuildManifest(
             project=name,
             snapshot=taken.snapshot.id,
-            provenance=_provenance(name, settings),
+            provenance=settings.provenance(name),
             languages=languages,
             command=base.checks[0].check.command,
             options=_stored(options, settings, project_snapshot),
@@ -268,7 +268,7 @@ class Builder:
             chosen = miner.choose(part, wanted, own)
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
-            origin = Origin(name, taken.snapshot.id, _provenance(name, settings), entry.check)
+            origin = Origin(name, taken.snapshot.id, settings.provenance(name), entry.check)
             problems += miner.problems(chosen, origin)
         rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
@@ -317,15 +317,6 @@ def _languages(taken: Taken, chosen: Sequence[str]) -> tuple[str, ...]:
     if not names:
         raise DataError(f"no file in the project of a language that is mined ({', '.join(known)})")
     return names
-
-
-def _provenance(name: str, settings: ProjectSettings) -> Provenance:
-    return Provenance(
-        source=settings.source or name,
-        revision=settings.revision,
-        licence=settings.licence,
-        date=settings.date,
-    )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from caretbench.files import DataError, describe
+from caretbench.problem import Provenance
 
 SETTINGS_FILE: Final = "caretbench.toml"
 Comparison = Literal["exact", "whitespace", "last_line", "numeric"]
@@ -62,6 +63,12 @@ class ProjectSettings(_Entry):
     """Patterns of names or paths that are no part of the project."""
     setup: str | None = None
     checks: tuple[CheckSettings, ...] = ()
+
+    def provenance(self, name: str) -> Provenance:
+        """Where tasks of the project come from; ``name`` is the project's."""
+        return Provenance(
+            source=self.source or name, revision=self.revision, licence=self.licence, date=self.date
+        )
 
 
 def read_settings(root: Path) -> ProjectSettings:

@@ -15,7 +15,7 @@ from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Completion, FileSplice, Problem, Profile
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
-from caretbench.suites.simcopilot import released
+from caretbench.suites.simcopilot import released, starter
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.paper import paper
@@ -65,10 +65,17 @@ class SimCopilot:
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
 
     def load(self, source: str) -> ProblemSet:
-        """The folder that ``caretbench build simcopilot`` wrote; its projects are taken into the user's cache."""
+        """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
+
+        The projects are taken into the user's cache.
+        """
+        if source == "starter":
+            return ProblemSet.of("starter", starter.load())
         root = Path(source)
         if not root.is_dir():
-            raise DataError(f"{source}: no such folder; give the folder of mined tasks with --data")
+            raise DataError(
+                f"{source}: no such folder; say starter, or give the folder of mined tasks with --data"
+            )
         if released.is_released(root) and not (root / "problems.jsonl").exists():
             raise DataError(
                 f"{source}: released spans, which are no problems by themselves; "

@@ -1,0 +1,37 @@
+"""Write the starter set's tasks of a sample project from a folder that ``caretbench build simcopilot`` made of it.
+
+Usage: python benchmarks/simcopilot_starter.py TASKS
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.files import write_rows
+from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.running import file_splice, take_projects
+from caretbench.suites.simcopilot.settings import read_settings
+from caretbench.suites.simcopilot.starter import projects, starter_task, tasks_path
+
+
+def main() -> None:
+    """Write them."""
+    folder, store = TaskFolder(Path(sys.argv[1])), SnapshotStore()
+    manifest = folder.manifest()
+    problems = folder.problems()
+    take_projects([(manifest.snapshot, folder.snapshot_path(manifest.snapshot))], store)
+    snapshot = store.get(manifest.snapshot)
+    settings = read_settings(projects()[manifest.project])
+    checks = checks_of(snapshot, manifest.languages, settings=settings.checks)
+    rows = [starter_task(one, snapshot.read(file_splice(one).path), checks) for one in problems]
+    path = tasks_path(manifest.project)
+    path.parent.mkdir(exist_ok=True)
+    write_rows(path, rows)
+    sys.stdout.write(f"{path}: {len(rows)} tasks\n")
+
+
+if __name__ == "__main__":
+    main()

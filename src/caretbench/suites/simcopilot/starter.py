@@ -1,0 +1,146 @@
+"""The starter set: tasks mined from sample projects of our own, ready to run.
+
+What the gate let through is kept as spans with their labels, ``starter_tasks/PROJECT.jsonl``; all texts come from the
+project beside them, ``starter/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes such a file from a folder of
+tasks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.files import DataError, read_rows
+from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
+from caretbench.suites.simcopilot.candidates import shown
+from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
+from caretbench.suites.simcopilot.project import take
+from caretbench.suites.simcopilot.running import file_splice, tests_check
+from caretbench.suites.simcopilot.settings import ProjectSettings, read_settings
+
+_DIGITS = 8
+
+
+class StarterTask(BaseModel):
+    """One task, without its texts. ``sha256`` begins the hash of the file that it was cut out of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    sha256: str
+    start: int
+    end: int
+    newline: Literal["\n", "\r\n"] = "\n"
+    language: str
+    mode: Literal["infill", "suffix_hidden"]
+    check: str
+    """The name of the project's check that decides."""
+    minimum_tests: int = 0
+    golden_s: float
+    overlap_group: str | None = None
+    labels: Mapping[str, Label]
+
+
+def projects() -> Mapping[str, Path]:
+    """The sample projects, by name."""
+    root = Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter"
+    return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
+
+
+def tasks_path(project: str) -> Path:
+    """Where the tasks of a sample project lie in the package."""
+    return Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter_tasks" / f"{project}.jsonl"
+
+
+def load(store: SnapshotStore | None = None) -> list[Problem]:
+    """The tasks of all sample projects that have some; the projects are taken into the store.
+
+    Args:
+        store: The user's cache by default.
+
+    Raises:
+        DataError: the tasks are not those of the projects.
+    """
+    store = store or SnapshotStore()
+    found = []
+    for name, root in projects().items():
+        if tasks_path(name).is_file():
+            found += _load(name, root, store)
+    return found
+
+
+def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
+    settings = read_settings(root)
+    snapshot = take(root, store, settings.ignore).snapshot
+    checks = {entry.name: entry.check for entry in checks_of(snapshot, (), settings=settings.checks)}
+    texts: dict[str, bytes] = {}
+    problems = []
+    for task in read_rows(tasks_path(name), StarterTask):
+        data = texts.setdefault(task.path, snapshot.read(task.path))
+        if _digest(data) != task.sha256 or task.check not in checks:
+            raise DataError(f"{tasks_path(name)}: not made of the {name} that lies beside it; mine it again")
+        check = checks[task.check].model_copy(
+            update={"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
+        )
+        problems.append(_problem(task, settings, snapshot.id, data, check))
+    return problems
+
+
+def _problem(
+    task: StarterTask, settings: ProjectSettings, snapshot: str, data: bytes, check: TestsCheck
+) -> Problem:
+    name = str(task.labels["project"])
+    return Problem(
+        id=f"{name}/{task.path}#{task.sha256}:{task.start}-{task.end}:{task.mode}",
+        suite="simcopilot",
+        shown=Caret(
+            language=task.language,
+            prefix=shown(data[: task.start]),
+            suffix="" if task.mode == "suffix_hidden" else shown(data[task.end :]),
+            path=task.path,
+        ),
+        splice=FileSplice(
+            snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline
+        ),
+        reference=shown(data[task.start : task.end]),
+        checks=(check,),
+        labels=task.labels,
+        cluster=name,
+        overlap_group=task.overlap_group,
+        provenance=settings.provenance(name),
+    )
+
+
+def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
+    """A mined task without its texts.
+
+    Args:
+        problem: The task.
+        content: The file that it was cut out of.
+        checks: The project's checks; the first that names the file decides.
+
+    Raises:
+        DataError: the problem is no mined task, or no check names its file.
+    """
+    splice, decides = file_splice(problem), tests_check(problem)
+    check = next((entry for entry in checks if entry.decides(splice.path)), None)
+    if check is None:
+        raise DataError(f"{problem.id}: no check of the project names {splice.path}")
+    return StarterTask.model_validate(
+        {
+            "path": splice.path, "sha256": _digest(content), "start": splice.start, "end": splice.end,
+            "newline": splice.newline, "language": problem.caret.language, "mode": problem.label("mode"),
+            "check": check.name, "minimum_tests": decides.minimum_tests, "golden_s": decides.golden_s,
+            "overlap_group": problem.overlap_group, "labels": problem.labels,
+        }
+    )  # fmt: skip
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]

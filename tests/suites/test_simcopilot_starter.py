@@ -1,0 +1,125 @@
+"""The starter set: tasks of our sample projects, kept as spans."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.extraction.policies import policy
+from caretbench.problem import Problem
+from caretbench.suites import suite
+from caretbench.suites.simcopilot import running, starter
+from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.suites.simcopilot.gating import workspace_gate
+from caretbench.suites.simcopilot.mining import Miner
+from caretbench.suites.simcopilot.project import read, take
+from caretbench.suites.simcopilot.running import file_splice, original
+from caretbench.suites.simcopilot.settings import read_settings
+
+FEWEST = {"wayfarer": (100, 20)}
+"""By project: so many tasks at least, and so many in its script."""
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[SnapshotStore]:
+    """A store whose files the sandboxes can read."""
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield SnapshotStore(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def problems(store: SnapshotStore) -> list[Problem]:
+    return starter.load(store)
+
+
+def test_there_are_enough_in_both_modes(problems: list[Problem]) -> None:
+    for name, (fewest, in_script) in FEWEST.items():
+        own = [problem for problem in problems if problem.cluster == name]
+        script = [one for one in own if file_splice(one).path == "delivery_day.py"]
+        assert (len(own) >= fewest, len(script) >= in_script) == (True, True)
+        modes = Counter(problem.label("mode") for problem in own)
+        assert min(modes["infill"], modes["suffix_hidden"]) >= fewest // 4
+    assert len({problem.id for problem in problems}) == len(problems)
+
+
+def test_they_are_what_would_be_mined_today(problems: list[Problem], store: SnapshotStore) -> None:
+    for name, root in starter.projects().items():
+        own = {problem.id: problem for problem in problems if problem.cluster == name}
+        if not own:
+            continue
+        languages = {problem.caret.language for problem in own.values()}
+        readable = read(take(root, store), languages)
+        miner = Miner(readable.analysis)
+        found = miner.find({path for paths in readable.mined.values() for path in paths})
+        mined = {f"{name}/{miner.name(one)}" for group in found.candidates.values() for one in group}
+        assert own.keys() <= mined
+
+
+def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
+    problems: list[Problem], store: SnapshotStore
+) -> None:
+    for problem in problems:
+        splice = file_splice(problem)
+        content = original(splice.snapshot, splice.path, store)
+        assert splice.content(content, problem.reference) == content
+        assert (problem.caret.suffix == "") >= (problem.label("mode") == "suffix_hidden")
+        check = running.tests_check(problem)
+        assert check.minimum_tests or check.output is not None
+        assert check.golden_s
+
+
+def test_a_task_loses_nothing_on_its_way(problems: list[Problem], store: SnapshotStore) -> None:
+    problem = problems[0]
+    splice = file_splice(problem)
+    checks = checks_of(
+        store.get(splice.snapshot), (), settings=read_settings(starter.projects()[problem.cluster]).checks
+    )
+    row = starter.starter_task(problem, original(splice.snapshot, splice.path, store), checks)
+    first = starter.tasks_path(problem.cluster).read_text().splitlines()[0]
+    assert starter.StarterTask.model_validate_json(first) == row
+
+
+def test_tasks_of_another_project_are_refused(
+    store: SnapshotStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "wayfarer"
+    shutil.copytree(starter.projects()["wayfarer"], root)
+    (root / "delivery_day.py").write_text("print('changed')\n")
+    monkeypatch.setattr(starter, "projects", lambda: {"wayfarer": root})
+    with pytest.raises(DataError, match="mine it again"):
+        starter.load(store)
+
+
+def test_the_suite_has_it_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: list[Problem]
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    found = suite("simcopilot").load("starter")
+    assert found.name == "starter"
+    assert [problem.id for problem in found.problems] == [problem.id for problem in problems]
+
+
+@pytest.mark.slow
+def test_a_sample_still_passes_the_gate(problems: list[Problem], store: SnapshotStore) -> None:
+    engine = WorkspaceExecutor(2, spaces=Workspaces(Sandbox(), store), use_cache=False)
+    try:
+        engine.isolation()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    try:
+        sample = problems[:: max(1, len(problems) // 12)]
+        gate = workspace_gate(engine, policy("block"), store=store)
+        verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, beside=problems)}
+    finally:
+        engine.close()
+    assert verdicts == {problem.id: "valid" for problem in sample}
