@@ -136,6 +136,7 @@ def test_what_is_no_project_is_refused(project: Path, tmp_path: Path) -> None:
 def test_a_snapshot_is_laid_down_once_and_whole(project: Path, tmp_path: Path) -> None:
     snapshot = taken(project, tmp_path / "store").snapshot
     place = tmp_path / "out" / "snapshots" / snapshot.id
+    (place.parent / f".{snapshot.id}.12345").mkdir(parents=True)  # what a killed build leaves
     lay_down(snapshot, place)
     assert (place / "a.py").read_text() == CODE
     (place / "a.py").write_text("changed")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.cli.listing import listing
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
@@ -107,6 +108,17 @@ def test_the_suite_has_it_by_name(
     found = suite("simcopilot").load("starter")
     assert found.name == "starter"
     assert [problem.id for problem in found.problems] == [problem.id for problem in problems]
+
+
+def test_lists_count_each_construct_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    listing("simcopilot")
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("constructs: ")]
+    names = [entry.rpartition(" ")[0] for entry in line.removeprefix("constructs: ").split(", ")]
+    assert len(names) == len(set(names)) <= 9
+    assert "loop_body" in names
 
 
 @pytest.mark.slow

@@ -78,8 +78,13 @@ def listing(
     for label in house.strata:
         counts: dict[str, int] = {}
         for problem in problems:
-            if label in problem.labels:
-                counts[problem.label(label)] = counts.get(problem.label(label), 0) + 1
+            value = problem.labels.get(label)
+            if isinstance(value, list):  # a problem may count several times
+                found = value or ["none"]
+            else:
+                found = [problem.label(label)] if label in problem.labels else []
+            for name in found:
+                counts[name] = counts.get(name, 0) + 1
         if counts:
             say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
 

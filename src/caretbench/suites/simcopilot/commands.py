@@ -164,8 +164,6 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
             relative=entry.output.relative,
             absolute=entry.output.absolute,
         )
-    if entry.minimum_tests and not entry.junit:
-        raise DataError(f"{entry.name}: minimum_tests needs junit, the reports that count tests")
     check = TestsCheck(
         command=_words(entry.command),
         directory=entry.directory,

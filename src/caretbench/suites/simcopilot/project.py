@@ -200,8 +200,9 @@ def lay_down(snapshot: Snapshot, place: Path) -> None:
     if place.is_dir():
         return
     place.parent.mkdir(parents=True, exist_ok=True)
+    for left in place.parent.glob(f".{place.name}.*"):  # by a build that was killed here
+        shutil.rmtree(left, ignore_errors=True)
     aside = place.with_name(f".{place.name}.{os.getpid()}")
-    shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(snapshot.tree, aside, symlinks=True)
     try:
         aside.rename(place)
