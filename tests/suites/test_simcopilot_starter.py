@@ -43,6 +43,17 @@ def problems(store: SnapshotStore) -> list[Problem]:
     return starter.load(store)
 
 
+@pytest.fixture(scope="module")
+def engine(store: SnapshotStore) -> Iterator[WorkspaceExecutor]:
+    made = WorkspaceExecutor(2, spaces=Workspaces(Sandbox(), store), use_cache=False)
+    try:
+        made.isolation()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+
+
 def test_there_are_enough_in_both_modes(problems: list[Problem]) -> None:
     for name, (fewest, in_script) in FEWEST.items():
         own = [problem for problem in problems if problem.cluster == name]
@@ -121,17 +132,28 @@ def test_lists_count_each_construct_by_itself(
     assert "loop_body" in names
 
 
+def test_an_answer_that_leaves_with_status_0_is_wrong(
+    problems: list[Problem], engine: WorkspaceExecutor
+) -> None:
+    store = engine.spaces.store
+    chosen = {
+        tests_of.command: problem
+        for problem in problems
+        if problem.label("block") == "statement" and problem.labels["cursor_column"]
+        for tests_of in [running.tests_check(problem)]
+    }
+    assert ("python3", "-m", "unittest", "-f") in chosen
+    for problem in chosen.values():
+        for text, status in ((problem.reference, "passed"), ("import os; os._exit(0)", "incomplete failed")):
+            request = running.workspace_request(problem, text, store=store)
+            assert request is not None
+            [result] = engine.submit([request])
+            assert result.status.value in status.split(), (problem.id, result.reason)
+
+
 @pytest.mark.slow
-def test_a_sample_still_passes_the_gate(problems: list[Problem], store: SnapshotStore) -> None:
-    engine = WorkspaceExecutor(2, spaces=Workspaces(Sandbox(), store), use_cache=False)
-    try:
-        engine.isolation()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
-    try:
-        sample = problems[:: max(1, len(problems) // 12)]
-        gate = workspace_gate(engine, policy("block"), store=store)
-        verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, beside=problems)}
-    finally:
-        engine.close()
+def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
+    sample = problems[:: max(1, len(problems) // 12)]
+    gate = workspace_gate(engine, policy("block"), store=engine.spaces.store)
+    verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, beside=problems)}
     assert verdicts == {problem.id: "valid" for problem in sample}
