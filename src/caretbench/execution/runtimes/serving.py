@@ -41,7 +41,7 @@ PROGRAMS_PER_SERVER = 1000
 
 _IDLE_S = 30.0
 """A server that nobody has asked for so long ends."""
-_KEPT_MB = 900.0
+_KEPT_MB = 1100.0
 """Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
 _UNKNOWN_MB = 150.0
 """What a server is taken to use before it has said so itself."""
