@@ -262,3 +262,65 @@ def test_a_build_that_is_killed_goes_on(
     for name in ("problems.jsonl", "candidates.jsonl", "manifest.json"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert fingerprint(out / "snapshots").keys() == fingerprint(tmp_path / "whole" / "snapshots").keys()
+
+
+# --- other languages and runners, as their files tell them -------------------------------------------------------
+
+_JS = """\
+function total(orders, limit) {
+  let found = 0
+  for (const order of orders) {
+    if (order > limit) { found += Math.round(order * 9 / 10) } else { found += order }
+  }
+  return found
+}
+module.exports = { total }
+"""
+_JS_TEST = """\
+const test = require('node:test')
+const assert = require('node:assert')
+const { total } = require('./shop')
+test('large', () => assert.strictEqual(total([10, 200, 30], 100), 220))
+"""
+_CPP = """\
+#include "shop.hpp"
+int total(const std::vector<int>& orders, int limit) {
+    int found = 0;
+    for (int order : orders) {
+        if (order > limit) {
+            found += order * 9 / 10;
+        } else {
+            found += order;
+        }
+    }
+    return found;
+}
+"""
+_RUN = {
+    "node --test": ({"shop.js": _JS, "shop.test.js": _JS_TEST}, ("node",), 1),
+    "make test": (
+        {
+            "Makefile": "test:\n\tg++ -o t shop.cpp shop_test.cpp && ./t\n",
+            "shop.hpp": "#pragma once\n#include <vector>\nint total(const std::vector<int>& orders, int limit);\n",
+            "shop.cpp": _CPP,
+            "shop_test.cpp": '#include "shop.hpp"\nint main() { return total({10, 200, 30}, 100) == 220 ? 0 : 1; }\n',
+        },
+        ("make", "g++"),
+        0,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", _RUN)
+def test_projects_of_other_kinds_become_tasks(engine: WorkspaceExecutor, tmp_path: Path, kind: str) -> None:
+    files, tools, tests = _RUN[kind]
+    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    if lacking:
+        pytest.skip(f"no {lacking[0]} here")
+    root = written(tmp_path / "shop", files)
+    before = fingerprint(root)
+    result = built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=3)))
+    assert result.tasks
+    assert result.candidates[0].checks[0].model_dump()["minimum_tests"] == tests
+    assert fingerprint(root) == before
