@@ -218,19 +218,6 @@ def test_without_tests_the_build_says_how_to_name_them(engine: WorkspaceExecutor
 
 # --- builds that are killed --------------------------------------------------------------------------------------
 
-_BUILD = """\
-import sys
-from pathlib import Path
-from test_simcopilot_building import FEW, built
-from caretbench.execution.sandbox import Sandbox
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import Workspaces
-from caretbench.execution.workspace_engine import WorkspaceExecutor
-root, out, store = map(Path, sys.argv[1:])
-spaces = Workspaces(Sandbox(), SnapshotStore(store))
-built(WorkspaceExecutor(2, spaces=spaces, use_cache=False), root, out)
-"""
-
 
 def _until(out: Path, moment: str) -> bool:
     """Whether a build has come to a moment."""
@@ -250,8 +237,18 @@ def test_a_build_that_is_killed_goes_on(
     root = written(tmp_path / "shop", FILES)
     built(engine, root, tmp_path / "whole")
     out = tmp_path / "killed"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    arguments = [sys.executable, "-c", _BUILD, str(root), str(out), str(place / "store")]
+    environment = {**os.environ, "CARETBENCH_CACHE": str(place / "cache")}
+    arguments = [
+        sys.executable,
+        "-m",
+        "caretbench",
+        "build",
+        "simcopilot",
+        str(root),
+        "-o",
+        str(out),
+        "--limit=4",
+    ]
     process = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
     while not _until(out, moment) and process.poll() is None:
         time.sleep(0.02)
