@@ -40,6 +40,19 @@ class Preprocess(Protocol):
         ...
 
 
+class Context(Protocol):
+    """What is shown of a problem beside its own caret: a suite's."""
+
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
+
+    def __call__(self, problem: Problem) -> Caret:
+        """What is shown instead of the problem's caret."""
+        ...
+
+
 class Wanted(NamedTuple):
     """Samples of one problem that are not there. Without a prompt it cannot be asked, and ``fault`` says why."""
 
@@ -59,7 +72,8 @@ class Asking:
         strategy: How a caret becomes a prompt.
         sampling: How answers are drawn.
         samples: How many answers of each problem are wanted, numbered from 0.
-        preprocess: Steps before the prompt, in order.
+        context: What is shown of a problem; None: its caret as it is.
+        preprocess: Steps before the prompt, in order, behind the context.
         prompt_tokens: At most so many tokens of prompt; None: what the model's context leaves, where it is known.
         price: What tokens cost, where it is known.
     """
@@ -69,6 +83,7 @@ class Asking:
     strategy: Strategy
     sampling: Sampling = field(default_factory=Sampling)
     samples: int = 1
+    context: Context | None = None
     preprocess: Sequence[Preprocess] = ()
     prompt_tokens: int | None = None
     price: Price | None = None
@@ -127,6 +142,7 @@ class Asking:
             "sampling": self.sampling.model_dump(exclude_none=True),
             "prompt": self.strategy.key,
             "budget": budget,
+            **({} if self.context is None else {"context": self.context.key}),
             "preprocess": [step.key for step in self.preprocess],
             "client": self._identity(),
         }
@@ -163,7 +179,7 @@ class Asking:
     def _prompt(self, problem: Problem) -> Prompt:
         if not isinstance(problem.shown, Caret):
             raise UnpromptableError("a question has no caret")
-        caret = problem.shown
+        caret = problem.shown if self.context is None else self.context(problem)
         for step in self.preprocess:
             caret = step(caret)
         prompt = self.strategy.render(caret, self.budget)

@@ -60,6 +60,7 @@ class Clients:
         """
         from caretbench.asking import Asking
         from caretbench.prompts import choose, preprocessor
+        from caretbench.suites.showing import showing
 
         with self._opened(model) as client:
             yield Asking(
@@ -68,6 +69,7 @@ class Clients:
                 strategy=choose(client, model.prompt),
                 sampling=model.sampling,
                 samples=model.samples,
+                context=showing([subject.suite for subject in self._plan.subjects], model.context),
                 preprocess=[preprocessor(name) for name in model.preprocess],
                 prompt_tokens=model.prompt_tokens,
                 price=self.price(model),

@@ -44,6 +44,8 @@ class Forecast:
     expected_cost: float | None
     worst_cost: float | None
     first_fault: str = ""
+    context: str | None = None
+    """What else of projects is shown, with its version; None: problems as they are."""
 
 
 def dry_run(plan: Plan) -> None:
@@ -81,8 +83,9 @@ def dry_run(plan: Plan) -> None:
               "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
     rows = [
         (
-            row.model, row.folder, row.prompt, str(row.samples_wanted), str(row.samples_stored),
-            str(row.samples_to_ask), str(row.prompts), f"{row.input_tokens:,}",
+            row.model, row.folder, f"{row.prompt}, {row.context}" if row.context else row.prompt,
+            str(row.samples_wanted), str(row.samples_stored), str(row.samples_to_ask), str(row.prompts),
+            f"{row.input_tokens:,}",
             f"{row.expected_output_tokens:,}", f"{row.worst_output_tokens:,}", _dollars(row.expected_cost),
             _dollars(row.worst_cost),
         )
@@ -206,6 +209,7 @@ def forecast(asking: Asking, subject: Subject, coming: list[Problem]) -> Forecas
         worst_output_tokens=0,
         expected_cost=0.0 if priced else None,
         worst_cost=0.0 if priced else None,
+        context=asking.context.key if asking.context else None,
     )
     worst, expected = [], []
     for entry in asking.wanted(subject.problems, stored):

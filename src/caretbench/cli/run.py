@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _BASELINES = "golden,empty,stub,copy-context"
 _OF_A_FILE = (
     "model", "samples", "data", "chosen", "limit", "temperature", "top_p", "max_tokens", "seed", "preset", "prompt",
-    "prompt_tokens", "preprocess", "policy", "profile", "variant", "connections", "timeout", "retries", "mode",
-    "threads", "context_tokens", "base_url", "tokenizer", "per_request", "prices", "criterion",
+    "context", "prompt_tokens", "preprocess", "policy", "profile", "variant", "connections", "timeout", "retries",
+    "mode", "threads", "context_tokens", "base_url", "tokenizer", "per_request", "prices", "criterion",
 )  # fmt: skip
 """Options that belong into a run file where there is one."""
 
@@ -57,6 +57,10 @@ def run(
     prompt: Annotated[
         str | None,
         typer.Option(help="The prompt strategy; auto: what the model takes and its tokens decide."),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(help="What else of a project is shown (simcopilot): as_is, retrieval, …"),
     ] = None,
     prompt_tokens: Annotated[
         int | None,
@@ -213,6 +217,7 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
                 sampling,
                 samples,
                 options["prompt"],
+                options["context"],
                 tuple(options["preprocess"] or ()),
                 options["prompt_tokens"],
                 reached,

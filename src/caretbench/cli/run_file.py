@@ -37,6 +37,7 @@ class _Model(_Table):
     samples: int | None = Field(default=None, ge=1)
     sampling: _Sampling = _Sampling()
     prompt: str | None = None
+    context: str | None = None
     prompt_tokens: int | None = Field(default=None, ge=1)
     preprocess: tuple[str, ...] | None = None
     options: dict[str, JsonValue] = Field(default_factory=dict)
@@ -151,6 +152,7 @@ def _model(path: Path, key: str, entry: _NamedModel, defaults: _Model) -> plans.
         sampling=sampling,
         samples=samples,
         prompt=entry.prompt or defaults.prompt,
+        context=entry.context or defaults.context,
         preprocess=preprocess or (),
         prompt_tokens=entry.prompt_tokens or defaults.prompt_tokens,
         options=_options(path, key, defaults.options | entry.options),

@@ -35,6 +35,7 @@ class ModelPlan:
     sampling: Sampling = field(default_factory=Sampling)
     samples: int = 1
     prompt: str | None = None
+    context: str | None = None
     preprocess: tuple[str, ...] = ()
     prompt_tokens: int | None = None
     options: ClientOptions = field(default_factory=ClientOptions)
@@ -78,6 +79,7 @@ class Plan:
             ValueError: names that clash, no model, folders that clash.
         """
         from caretbench.suites.baselines import BASELINES
+        from caretbench.suites.showing import showing
 
         if not self.models:
             raise ValueError("no model: say which with -m, openai/gpt-4o-mini for example")
@@ -93,6 +95,8 @@ class Plan:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
+        for model in self.models:
+            showing([subject.suite for subject in self.subjects], model.context)
         folders = [subject.folder.path for subject in self.subjects]
         if self.graders:
             for subject in self.subjects:

@@ -98,7 +98,8 @@ def _generate(
     for model in plan.models:
         with clients.asking(model) as asking:
             if not plan.as_json:
-                note(f"{model.name}: prompt {asking.strategy.key}, parameters {asking.parameters}")
+                shown = f", context {asking.context.key}" if asking.context else ""
+                note(f"{model.name}: prompt {asking.strategy.key}{shown}, parameters {asking.parameters}")
             for sitting in sittings:
                 where = f" to {sitting.folder.path.name}" if len(sittings) > 1 else ""
                 progress = _Progress(steps, f"answers of {model.name}{where}")

@@ -10,7 +10,7 @@ from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
-from caretbench.problem import Completion, Problem, Profile
+from caretbench.problem import Caret, Completion, Problem, Profile
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 
@@ -116,6 +116,22 @@ class HasWorkspaceGate(Protocol):
         self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = ...
     ) -> WorkspaceGate:
         """The gate for this suite's problems."""
+        ...
+
+
+@runtime_checkable
+class OffersContexts(Protocol):
+    """A suite that can show more of a problem's project than its caret does, in several ways."""
+
+    contexts: Mapping[str, int]
+    """Their names with versions: a change of what is shown is a new one. The first is what problems show themselves."""
+
+    def in_context(self, problem: Problem, context: str) -> Caret:
+        """What is shown of a problem in the context of this name. No hidden text is in it.
+
+        Raises:
+            DataError: the problem's project is not here.
+        """
         ...
 
 

@@ -11,6 +11,7 @@ stands again; nothing of the caret's own file is shown twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -23,8 +24,12 @@ from caretbench.suites.simcopilot.retrieval import most_alike
 from caretbench.suites.simcopilot.rules import mining_rules
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
+VERSION: Final = 1
+"""Of what is shown: a change of it is a new one."""
+
 MOST_BYTES: Final = 200_000
 """Of other files; the most distant ones stay out."""
+_FUNCTIONS: Final = ("function", "method")
 _QUERY_LINES: Final = 20
 _PARTS: Final = 6
 
@@ -76,7 +81,7 @@ class Subject(NamedTuple):
         texts = [self.problem.reference]
         if self.hides_suffix:
             around = self.file.scopes_around((splice.start, splice.end))
-            ends = [scope.span.end for scope in around if scope.kind in ("function", "method")]
+            ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
             texts += [shown(data[splice.end : end]) for end in ends[:1]]
         least = mining_rules().blocks.repeated_tokens
         return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
@@ -95,14 +100,27 @@ def subject(problem: Problem, analysis: Analysis) -> Subject:
 
 def without(source: SourceFile, hidden: Sequence[list[str]]) -> Part:
     """A file without the lines in which hidden text stands."""
-    text = shown(source.data)
-    haystack = Haystack(text)
-    gone: set[int] = set()
-    for tokens in hidden:
-        for start, end in haystack.find(tokens):
-            gone.update(range(text.count("\n", 0, start), text.count("\n", 0, end) + 1))
-    lines = text.removesuffix("\n").split("\n")
-    return Part(source.path, tuple((n + 1, line) for n, line in enumerate(lines) if n not in gone))
+    lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
+    while found := _holding("\n".join(line for _, line in lines), hidden):
+        lines = [line for n, line in enumerate(lines) if n not in found]
+    return Part(source.path, tuple(lines))
+
+
+@lru_cache(maxsize=256)
+def _haystack(text: str) -> Haystack:
+    """Files are looked through for one problem after the other."""
+    return Haystack(text)
+
+
+def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
+    """The lines, from 0, in which hidden text stands. Without them others meet, so it is looked for again."""
+    haystack = _haystack(text)
+    return {
+        line
+        for tokens in hidden
+        for start, end in haystack.find(tokens)
+        for line in range(text.count("\n", 0, start), text.count("\n", 0, end) + 1)
+    }
 
 
 def others(one: Subject) -> list[Part]:
@@ -158,7 +176,29 @@ def _prepend_files(one: Subject) -> Context:
 
 
 def _move_enclosing(one: Subject) -> Context:
-    return _context(one, moved(one.file, one.splice, move=True), others(one))
+    before, after = moved(one.file, one.splice, move=True)
+    return _context(one, (_without_hidden(one, before), after), others(one))
+
+
+def _without_hidden(one: Subject, before: list[Piece]) -> list[Piece]:
+    """What comes before the caret, without what of its outermost function stood behind it and is hidden there.
+
+    Lines that have moved before the caret go out, too, where hidden text stands in them again.
+    """
+    source, splice = one.file.source, one.splice
+    last = source.line_at(max(splice.start, splice.end - 1))
+    if one.hides_suffix:
+        around = one.file.scopes_around((splice.start, splice.end))
+        ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
+        hidden_to = ends[0] if ends else last
+        before = [piece for piece in before if not last < piece.line <= hidden_to]
+    hidden = one.hidden()
+    while True:
+        found = _holding("".join(piece.text for piece in before), hidden)
+        kept = [piece for n, piece in enumerate(before) if n not in found or piece.line <= last]
+        if len(kept) == len(before):
+            return kept
+        before = kept
 
 
 def _retrieval(one: Subject) -> Context:

@@ -13,9 +13,11 @@ from caretbench.files import DataError, read_rows
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import Completion, FileSplice, Problem, Profile
+from caretbench.problem import Caret, Completion, FileSplice, Problem, Profile
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.simcopilot import released, starter
+from caretbench.suites.simcopilot.analyses import analysis_of
+from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.paper import paper
@@ -64,6 +66,8 @@ class SimCopilot:
 
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
 
+    contexts: Mapping[str, int] = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
+
     def load(self, source: str) -> ProblemSet:
         """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
 
@@ -108,6 +112,16 @@ class SimCopilot:
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """The project's tests, with ``text`` in its place."""
         return workspace_request(problem, text, profile)
+
+    def in_context(self, problem: Problem, context: str) -> Caret:
+        """What is shown of a problem and of its project; the project is analysed once."""
+        splice = file_splice(problem)
+        analysis = analysis_of(splice.snapshot)
+        if splice.path not in analysis.files:
+            raise DataError(
+                f"{problem.id}: {splice.path} cannot be analysed, so no context can be found for it"
+            )
+        return context_of(context, problem, analysis).caret
 
     def gate(
         self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = lambda _count: None

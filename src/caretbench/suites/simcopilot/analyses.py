@@ -1,0 +1,34 @@
+"""The analysis of a project in the store of snapshots: made once for all of its problems."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.suites.simcopilot.project import Taken, languages_in, read
+from caretbench.syntax import Analysis
+
+_KEPT = 4
+"""Projects whose analyses are kept; problems of one project follow each other."""
+
+
+def analysis_of(snapshot: str, store: SnapshotStore | None = None) -> Analysis:
+    """What the files of a project hold; a snapshot never changes, so that it is analysed once.
+
+    Args:
+        snapshot: The project's name in the store.
+        store: The user's cache by default.
+
+    Raises:
+        DataError: the project is not in the store.
+    """
+    return _analysed((store or SnapshotStore()).folder, snapshot)
+
+
+@lru_cache(maxsize=_KEPT)
+def _analysed(folder: Path, identity: str) -> Analysis:
+    snapshot = SnapshotStore(folder).get(identity)
+    files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
+    taken = Taken(snapshot, files)
+    return read(taken, languages_in(taken)).analysis
