@@ -110,7 +110,7 @@ def test_node(spaces: Workspaces) -> None:
     )
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)
-    assert results["no JavaScript"].status in (Status.FAILED, Status.RUNTIME_ERROR)
+    assert results["no JavaScript"].status in (Status.FAILED, Status.COMPILE_ERROR)
     assert results["leaves early"].status is not Status.PASSED
 
 
@@ -152,7 +152,7 @@ def test_java_with_a_main_class(spaces: Workspaces) -> None:
     assert {name: result.status for name, result in results.items()} == {
         "as it is": Status.PASSED,
         "wrong": Status.FAILED,
-        "no Java": Status.FAILED,
+        "no Java": Status.COMPILE_ERROR,
     }
     assert "AssertionError: sum" in results["wrong"].stderr.text
 
@@ -223,7 +223,10 @@ def test_make(spaces: Workspaces) -> None:
     results = run(spaces, CPP, CPP_PATCHES, ("make", "check", "CXX=g++"))
     assert results["as it is"].status is Status.PASSED, results["as it is"]
     assert results["wrong"].exit_code == results["no C++"].exit_code == 2
-    assert {results[name].status for name in ("wrong", "no C++")} == {Status.RUNTIME_ERROR}
+    assert [results[name].status for name in ("wrong", "no C++")] == [
+        Status.RUNTIME_ERROR,
+        Status.COMPILE_ERROR,
+    ]
 
 
 def test_ctest(spaces: Workspaces) -> None:
@@ -234,7 +237,7 @@ def test_ctest(spaces: Workspaces) -> None:
     )
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)
-    assert results["no C++"].status is Status.RUNTIME_ERROR
+    assert results["no C++"].status is Status.COMPILE_ERROR
     assert results["no C++"].no_tests
 
 
@@ -291,4 +294,4 @@ def test_go(spaces: Workspaces) -> None:
     )
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)
-    assert results["no Go"].status in (Status.FAILED, Status.RUNTIME_ERROR)
+    assert results["no Go"].status is Status.COMPILE_ERROR
