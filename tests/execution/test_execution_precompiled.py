@@ -14,7 +14,13 @@ from compiled_programs import need_toolchain
 from caretbench.execution.cache import ResultCache
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.runtimes import cpp, load_runtime, precompiled
-from caretbench.execution.runtimes.precompiled import PRECOMPILED, Flags, PrecompiledHeaders, leading_headers
+from caretbench.execution.runtimes.precompiled import (
+    PRECOMPILED,
+    Flags,
+    PrecompiledHeaders,
+    leading_headers,
+    opening,
+)
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
@@ -52,6 +58,25 @@ PROGRAM = WORK + 'int main() { std::vector<int> v{1}; std::cout << v.size() << "
 )
 def test_only_standard_headers_before_anything_else_count(source: str, headers: set[str]) -> None:
     assert leading_headers(source) == headers
+
+
+@pytest.mark.parametrize(
+    ("source", "begin"),
+    [
+        ("#include <vector>\n#include <unistd.h>\n#include <map>\nint x;\n", ["vector", "unistd.h", "map"]),
+        (
+            "#include <sys/types.h> // d\n\n#include <cassert>\n#include <sys/socket.h>\n",
+            ["sys/types.h", "sys/socket.h"],
+        ),
+        ("#include <unistd.h>\n#define X\n#include <map>\n", ["unistd.h"]),
+        ("#define X\n#include <unistd.h>\n", []),
+        ("#include <vector>\n#include <map>\n", []),
+        ('#include "unistd.h"\n', []),
+        ("#include <vector>\n#include \\\n<unistd.h>\n", []),
+    ],
+)
+def test_with_other_libraries_all_counts_that_a_program_begins_with(source: str, begin: list[str]) -> None:
+    assert opening(source) == "".join(f"#include <{header}>\n" for header in begin)
 
 
 # --- how they are kept --------------------------------------------------------------------------------------------
@@ -100,6 +125,17 @@ def test_a_set_is_built_once_it_would_have_paid(tmp_path: Path) -> None:
     assert large.headers == {"iostream", "vector"}
     assert headers.for_program(WORK, ("-O2",), built) is None
     assert headers.for_program("#include <vector>\n", FLAGS, built) is None
+
+
+def test_other_libraries_headers_are_built_when_they_are_asked_for_again(tmp_path: Path) -> None:
+    built = Built()
+    headers = PrecompiledHeaders(tmp_path, "g++")
+    source = "#include <unistd.h>\n#include <map>\n"
+    assert headers.for_program(source + "int a;\n", FLAGS, built) is None
+    entry = headers.for_program(source + "int b;\n", FLAGS, built)
+    assert entry is not None
+    assert (entry.headers, built.texts) == (None, [source])
+    assert headers.for_program("#include <map>\n#include <unistd.h>\n", FLAGS, built) is None  # another order
 
 
 @pytest.mark.usefixtures("eager")
@@ -254,6 +290,31 @@ def test_verdicts_and_words_are_the_same_without(
     assert given["silenced"].status is Status.FAILED
     assert given["missing_include"].status is Status.COMPILE_ERROR
     assert given["no_such_header"].missing_module == "no/such.hpp"
+
+
+FOREIGN = "#include <iostream>\n#include <unistd.h>\n#include <sys/types.h>\n"
+WITH_OTHERS: Mapping[str, str] = {
+    "first": FOREIGN + "int main() { std::cout << 1; }\n",
+    "second": FOREIGN + "int main() { std::cout << (getpid() > 0); }\n",
+    "assertion": FOREIGN + "#include <cassert>\nint main() { assert(getpid() < 0); }\n",
+    "wrong": FOREIGN + "int main() { std::regex pattern; return x; }\n",
+    "another_order": "#include <unistd.h>\n#include <iostream>\nint main() { std::cout << getpid() * 0; }\n",
+}
+
+
+@pytest.mark.slow
+def test_verdicts_and_words_are_the_same_with_other_libraries(
+    tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = run(WITH_OTHERS, recording, tmp_path / "given")
+    assert sum("-include" in argv for argv in recording.compilers) == 3
+    monkeypatch.setattr(PrecompiledHeaders, "for_program", lambda *_: None)
+    plain = run(WITH_OTHERS, recording, tmp_path / "plain")
+    assert {name: what_counts(result) for name, result in given.items()} == {
+        name: what_counts(result) for name, result in plain.items()
+    }
+    assert given["assertion"].status is Status.FAILED
+    assert given["wrong"].status is Status.COMPILE_ERROR
 
 
 @pytest.mark.usefixtures("eager")

@@ -122,7 +122,9 @@ class CppRuntime(Runtime):
         place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
         result = self._build((*flags, "-include", place, PROGRAM, *linking), files, folder, request.limits)
         failed = result.error is None and result.killed is None and result.exit_code != 0
-        if failed and ((not common and _of_headers(result)) or not self.headers.intact(entry)):
+        # Other libraries' headers may not bear to come twice.
+        doubtful = not common and (entry.headers is None or _of_headers(result))
+        if failed and (doubtful or not self.headers.intact(entry)):
             first_s = result.wall_s
             result = self._build(plain, files, folder, request.limits)
             if result.ok:

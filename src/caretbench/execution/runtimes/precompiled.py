@@ -3,6 +3,9 @@
 Most of a small program's compile time goes into its standard headers. A program may be given any set of them that it
 includes itself before anything else: it sees nothing that it did not ask for, and the standard lets these headers come
 in any order. So the set that is used may be smaller than the program's, never larger.
+
+Other libraries' headers may depend on what comes before them. A program that begins with such gets all that it begins
+with, in its own order, or nothing of them; answers to one problem begin alike.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import re
 import shutil
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,23 +68,34 @@ def leading_headers(source: str) -> frozenset[str]:
     Assertions' headers are passed over. Whatever is doubtful ends the list: a line that goes on in the next, a header
     that is not the standard library's (it may set macros), a macro.
     """
+    found = set(takewhile((_STANDARD | _ASSERTIONS).__contains__, _included(source)))
+    return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
+
+
+def opening(source: str) -> str:
+    """What a program begins with, line by line, where that is more than the standard library's; else nothing."""
+    headers = [header for header in _included(source) if header not in _ASSERTIONS]
+    foreign = any(header not in _STANDARD for header in headers)
+    return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
+
+
+def _included(source: str) -> Iterator[str]:
+    """The headers in angle brackets that a program includes before any other token or directive."""
     text = source.partition("\\")[0]
-    found: set[str] = set()
     position = 0
     while True:
         blank = _BLANK.match(text, position)
         line = _INCLUDE.match(text, blank.end() if blank is not None else position)
-        if line is None or line[1] not in _STANDARD | _ASSERTIONS:
-            break
-        found.add(line[1])
+        if line is None:
+            return
+        yield line[1]
         position = line.end()
-    return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
 
 
 class Entry(NamedTuple):
-    """A precompiled header on disk: its folder's name, the set that it holds, and its size in bytes.
+    """A precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
 
-    The set is None for a text that is not a program's own.
+    The headers are None for a text that holds others too.
     """
 
     name: str
@@ -115,8 +130,15 @@ class PrecompiledHeaders:
     def for_program(self, source: str, flags: Flags, build: Build) -> Entry | None:
         """The best entry that holds nothing but what the program begins with; None: go without.
 
-        A set is built once it would have saved what building it costs; meanwhile other threads go without.
+        A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
+        known of the cost of other libraries' headers: they are built when they are asked for a second time.
         """
+        if text := opening(source):
+            self._provide(text, None, flags, build, 0.5)
+            with self._lock:
+                entry = self._known.get((flags, text))
+            if entry is not None and (used := self._used(entry)) is not None:
+                return used
         wanted = leading_headers(source)
         first = wanted & _FIRST
         for headers in dict.fromkeys((first, wanted)):
