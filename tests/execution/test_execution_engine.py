@@ -400,24 +400,38 @@ def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sandbox")]
 
 
-def test_an_interruption_ends_a_second_attempt(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    main = threading.main_thread().ident
-    assert main is not None
-    run = running.Runner.run
+_SECOND_ATTEMPT = """
+import sys
+from pathlib import Path
+from caretbench.execution import engine, running
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+run = running.Runner.run
 
-    def with_interruption(self: running.Runner, asked: ExecutionRequest, *others: Any) -> ExecutionResult:
-        if len(others) == 1:  # the first attempt
-            return ExecutionResult(id=asked.id, status=Status.TIMEOUT)
-        threading.Timer(1.0, signal.pthread_kill, [main, signal.SIGINT]).start()
-        return run(self, asked, *others)
+def second(self, asked, *others):
+    if len(others) == 1:  # the first attempt
+        return ExecutionResult(id=asked.id, status=Status.TIMEOUT)
+    print("second", flush=True)
+    return run(self, asked, *others)
 
-    monkeypatch.setattr(engine, "_held_up", lambda result: result.attempt == 1)
-    monkeypatch.setattr(running.Runner, "run", with_interruption)
-    begin = time.monotonic()
-    waits = request("import time\ntime.sleep(100)", limits=Limits(wall_s=100))
-    with pytest.raises(KeyboardInterrupt):
-        list(LocalExecutor(workers=1, cache=cache).submit([waits]))
-    assert time.monotonic() - begin < 60
+engine._held_up = lambda result: result.attempt == 1
+running.Runner.run = second
+waits = ExecutionRequest(id="0", language="python", source="import time\\ntime.sleep(150)", limits=Limits(wall_s=150))
+list(engine.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
+"""
+
+
+def test_an_interruption_ends_a_second_attempt(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SECOND_ATTEMPT, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "second\n"
+        begin = time.monotonic()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert "KeyboardInterrupt" in said
+    assert time.monotonic() - begin < 100
 
 
 _ENGINE = """
