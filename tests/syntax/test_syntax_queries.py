@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from typing import get_args
 
 import pytest
 
 from caretbench.syntax import BlockKind
+from caretbench.syntax.queries import query_text
 from caretbench.syntax.roles import AS, IS, MARKS
 from caretbench.syntax.testing import test_conventions as conventions_of
 from caretbench.syntax.traits import traits_of
@@ -18,9 +18,8 @@ _CAPTURE = re.compile(r"(?<![\w\"])@([\w.]+)")
 
 
 def captured(language: str, name: str) -> set[str]:
-    text = (
-        resources.files("caretbench.syntax").joinpath("queries", language, f"{name}.scm").read_text("utf-8")
-    )
+    text = query_text(language, name)
+    assert text is not None
     text = "\n".join(line for line in text.split("\n") if not line.startswith(";"))
     return set(_CAPTURE.findall(text))
 

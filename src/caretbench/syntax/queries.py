@@ -1,4 +1,7 @@
-"""Query files: what to look for in a tree, one folder of ``.scm`` files per language."""
+"""Query files: what to look for in a tree, one folder of ``.scm`` files per language.
+
+A file that begins with ``; inherits: LANGUAGE`` goes on from that language's file of the same name.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,26 @@ from caretbench.syntax.parser import dialect_named, grammar
 
 Captures = dict[str, list[tree_sitter.Node]]
 
+_INHERITS = "; inherits:"
 _compiling = threading.Lock()
 
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    folder = language_named(language).name
+    text = query_text(language_named(language).name, name)
+    return tree_sitter.Query(grammar(language), text) if text is not None else None
+
+
+def query_text(folder: str, name: str) -> str | None:
+    """A language's query file with what it inherits; None where there is none."""
     file = resources.files("caretbench.syntax").joinpath("queries", folder, f"{name}.scm")
-    return tree_sitter.Query(grammar(language), file.read_text("utf-8")) if file.is_file() else None
+    if not file.is_file():
+        return None
+    text = file.read_text("utf-8")
+    first = text.partition("\n")[0]
+    if not first.startswith(_INHERITS):
+        return text
+    return f"{query_text(first.removeprefix(_INHERITS).strip(), name) or ''}\n{text}"
 
 
 def _query(language: str, name: str) -> tree_sitter.Query | None:

@@ -1,19 +1,2 @@
-; @name is bound: to @module itself, or to @symbol of @module where there is one.
-(import_statement (import_clause (identifier) @symbol @name @default) source: (_) @module)
-(import_statement (import_clause (namespace_import (identifier) @name)) source: (_) @module)
-(import_statement (import_clause (named_imports (import_specifier !alias name: (_) @symbol @name))) source: (_) @module)
-(import_statement (import_clause (named_imports (import_specifier name: (_) @symbol alias: (_) @name)))
-  source: (_) @module)
-(export_statement (export_clause (export_specifier !alias name: (_) @symbol @name)) source: (_) @module)
-(export_statement (export_clause (export_specifier name: (_) @symbol alias: (_) @name)) source: (_) @module)
-(export_statement "*" source: (_) @module)
-((variable_declarator name: (identifier) @name
-  value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module .)))
-  (#eq? @_require "require"))
-((variable_declarator name: (object_pattern (shorthand_property_identifier_pattern) @symbol @name)
-  value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module .)))
-  (#eq? @_require "require"))
-((variable_declarator name: (object_pattern (pair_pattern key: (_) @symbol value: (identifier) @name))
-  value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module .)))
-  (#eq? @_require "require"))
+; inherits: javascript
 (import_statement (import_require_clause (identifier) @name source: (_) @module))
