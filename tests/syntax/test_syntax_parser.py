@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.languages import languages
-from caretbench.syntax import Offsets, comments, error_count, fault_count, fits, has_error, parse
+from caretbench.syntax import Offsets, captures, comments, error_count, fault_count, fits, has_error, parse
+from caretbench.syntax.source import grammar_of
 
 GOOD = {
     "python": "def f(a):\n    return a\n",
@@ -35,6 +36,23 @@ def test_an_unclosed_bracket_is_an_error(language: str) -> None:
     assert has_error(tree)
     assert error_count(tree) > 0
     assert not fits(GOOD[language] + "f(", language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("rust", "fn f<T>(a: T) -> T { a }\n"), ("ruby", "def f(a) = a\n")]
+)
+def test_languages_that_are_only_parsed_have_no_line_in_the_table(language: str, text: str) -> None:
+    assert language not in languages()
+    assert not has_error(parse(text, language))
+    assert error_count(parse(text + "f(", language)) > 0
+    assert captures(parse(text, language).root_node, language, "blocks") == {}
+
+
+def test_the_grammar_of_a_file() -> None:
+    paths = ("a.go", "b.tsx", "c.RS", "d/e.rb", "f.jsx", "g.h", "Makefile", "h.lock")
+    assert [grammar_of(path) for path in paths] == [
+        "go", "tsx", "rust", "ruby", "javascript", "cpp", None, None,
+    ]  # fmt: skip
 
 
 def test_aliases_and_unknown_languages() -> None:
@@ -114,4 +132,18 @@ def test_comments_of_brace_languages(language: str) -> None:
         ("line", '// a "b"'),
         ("block", "/* c\n d */"),
         ("line", "// e"),
+    ]
+
+
+def test_comments_of_languages_that_are_only_parsed() -> None:
+    rust = comments("/// says\nfn f() { /* b */ } // é\n", "rust")
+    assert [(comment.kind, comment.text) for comment in rust] == [
+        ("line", "/// says"),
+        ("block", "/* b */"),
+        ("line", "// é"),
+    ]
+    ruby = comments("a = 1 # é\n=begin\nb\n=end\n", "ruby")
+    assert [(comment.kind, comment.text) for comment in ruby] == [
+        ("line", "# é"),
+        ("block", "=begin\nb\n=end"),
     ]

@@ -25,9 +25,15 @@ class Comment(BaseModel):
     text: str
 
 
+# What opens a block comment in the languages that have no line in the table.
+_PARSED_ONLY_MARKS = {"ruby": "=begin", "rust": "/*"}
+
+
 def _kind(text: str, language: str) -> CommentKind:
-    marks = language_named(language).block_comment
-    return "block" if marks and text.startswith(marks[0]) else "line"
+    mark = _PARSED_ONLY_MARKS.get(language)
+    if mark is None:
+        mark = next(iter(language_named(language).block_comment), None)
+    return "block" if mark and text.startswith(mark) else "line"
 
 
 def _read(node: tree_sitter.Node) -> str:

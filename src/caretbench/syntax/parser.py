@@ -25,23 +25,28 @@ def encode(text: str) -> bytes:
 
 # Grammars of dialects, by the name of the dialect: module's function. Their queries are the language's own.
 DIALECTS = {"tsx": "language_tsx"}
+# Grammars of languages that are read and never run: no line in the table of languages, which promises prompts,
+# a toolchain and sources to mine. Their queries, where there are any, stand in a folder of their own.
+PARSED_ONLY = {"ruby": "tree_sitter_ruby", "rust": "tree_sitter_rust"}
 
 
 @cache
 def _load(name: str) -> tree_sitter.Language:
+    if name in PARSED_ONLY:
+        return tree_sitter.Language(import_module(PARSED_ONLY[name]).language())
     entry = language_named(name)
     function = DIALECTS.get(name, entry.grammar_function)
     return tree_sitter.Language(getattr(import_module(entry.grammar), function)())
 
 
 def dialect_named(language: str) -> str:
-    """The name of a language, or of a dialect with a grammar of its own (``tsx``), by name or alias.
+    """The name of what has a grammar of its own: a language (by name or alias), a dialect (``tsx``), or ``rust``.
 
     Raises:
         KeyError: the table has no such language.
     """
     name = language.strip().lower()
-    return name if name in DIALECTS else language_named(name).name
+    return name if name in DIALECTS or name in PARSED_ONLY else language_named(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:

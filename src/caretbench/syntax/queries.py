@@ -12,7 +12,7 @@ from importlib import resources
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.syntax.parser import dialect_named, grammar
+from caretbench.syntax.parser import PARSED_ONLY, dialect_named, grammar
 
 Captures = dict[str, list[tree_sitter.Node]]
 
@@ -22,7 +22,7 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(language_named(language).name, name)
+    text = query_text(language if language in PARSED_ONLY else language_named(language).name, name)
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 

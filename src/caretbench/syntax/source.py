@@ -28,12 +28,23 @@ _EXTRA_SUFFIXES = {
     ".tsx": "typescript",
 }
 
+_GRAMMAR_SUFFIXES = {".tsx": "tsx", ".rs": "rust", ".rb": "ruby", ".rake": "ruby", ".gemspec": "ruby"}
+
 
 def language_of(path: str) -> str | None:
     """The language that a file's suffix stands for, or None."""
     suffix = PurePosixPath(path).suffix.lower()
     known = {entry.suffix: name for name, entry in languages().items()} | _EXTRA_SUFFIXES
     return known.get(suffix)
+
+
+def grammar_of(path: str) -> str | None:
+    """The name of the grammar that reads a file, by its suffix; None where there is none.
+
+    It is a language's, a dialect's (``tsx``), or that of a language that is parsed only (``rust``, ``ruby``).
+    """
+    suffix = PurePosixPath(path).suffix.lower()
+    return _GRAMMAR_SUFFIXES.get(suffix) or language_of(path)
 
 
 class SourceFile:
