@@ -1,0 +1,130 @@
+"""How much of a reference a text says again: chrF, ROUGE-L, and the overlap of words.
+
+Each is a number from 0 to 1. Unlike :mod:`caretbench.metrics.similarity` these tell what is missing (recall) from what
+is too much (precision), and they forgive another order of lines or words more than edits do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rapidfuzz.distance import LCSseq
+
+CHRF_ORDER: Final = 6
+CHRF_BETA: Final = 2.0
+
+_BLANKS: Final = re.compile(r"\s+")
+_WORD: Final = re.compile(r"[^\W_]+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SHORTEST_CONTENT_WORD: Final = 4
+_FUNCTION_WORDS: Final = frozenset(
+    _WORD.findall(
+        """about above after again against also although always among another because been before being below between both
+    cannot could does doesn doing done down during each either else even ever every from further have having hence here
+    however instead into itself just like many more most much must need neither never none once only onto other others
+    otherwise over rather same should since some still such than that their them themselves then there therefore these
+    they this those though through thus under until upon very was were what when where whereas whether which while whom
+    whose will with within without would your"""
+    )
+)
+
+
+class Overlap(NamedTuple):
+    """What two bags of things share: ``precision`` of the answer's, ``recall`` of the reference's, ``f1`` of both."""
+
+    precision: float
+    recall: float
+    f1: float
+
+    @classmethod
+    def of(cls, shared: float, answered: float, referred: float) -> Overlap:
+        """The overlap of ``shared`` things of ``answered`` and ``referred`` many; nothing beside nothing is all."""
+        if not answered and not referred:
+            return cls(1.0, 1.0, 1.0)
+        if not shared:
+            return cls(0.0, 0.0, 0.0)
+        return cls(shared / answered, shared / referred, 2 * shared / (answered + referred))
+
+
+def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
+    """The overlap of two bags: a thing that stands there twice counts twice. Two empty bags give 1 throughout.
+
+    Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), of any things.
+    """
+    first, second = Counter(answer), Counter(reference)
+    return Overlap.of((first & second).total(), first.total(), second.total())
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters and digits, lower-cased; an underscore parts words."""
+    return _WORD.findall(text.lower())
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry what a text is about: letters, four at least, lower-cased, no function words of English.
+
+    Identifiers are parted at underscores and humps (``maxPortRange``: port, range), so that prose and code meet.
+    """
+    found = _LETTERS.findall(_HUMPS.sub(" ", text))
+    return [
+        word
+        for word in (entry.lower() for entry in found)
+        if len(word) >= _SHORTEST_CONTENT_WORD and word not in _FUNCTION_WORDS
+    ]
+
+
+def rouge_l(answer: str, reference: str) -> Overlap:
+    """ROUGE-L of one answer: the longest common subsequence of words, over the words of either.
+
+    Words as in :func:`words`, no stemming, F with equal weights; two texts without words give 1 throughout.
+    Source: Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), section 3.1; on ASCII text it agrees
+    with the package ``rouge-score`` (0.1.2, ``rougeL``, no stemmer).
+    """
+    first, second = words(answer), words(reference)
+    return Overlap.of(_longest_common(first, second), len(first), len(second))
+
+
+def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+    # Numbers for words: rapidfuzz hashes the elements of a sequence, and one-letter words like characters.
+    numbers: dict[str, int] = {}
+    coded = [[numbers.setdefault(word, len(numbers)) for word in sequence] for sequence in (first, second)]
+    return LCSseq.similarity(*coded)
+
+
+@lru_cache(maxsize=64)  # samples of a problem come close together, and patches are long
+def _grams(text: str, order: int) -> tuple[Counter[str], ...]:
+    return tuple(
+        Counter(text[start : start + size] for start in range(len(text) - size + 1))
+        for size in range(1, order + 1)
+    )
+
+
+def chrf(answer: str, reference: str, *, order: int = CHRF_ORDER, beta: float = CHRF_BETA) -> float:
+    """The chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
+
+    Blanks are left out. Orders for which one of the texts is too short do not count; ``beta`` 2 weighs recall twice.
+    Equal texts give 1, empty ones too; an empty one beside another gives 0.
+    Source: Popović, "chrF: character n-gram F-score for automatic MT evaluation" (2015); the numbers agree with
+    sacreBLEU 2.6 (``chrF2``, sentence level, no smoothing).
+    """
+    first, second = _BLANKS.sub("", answer), _BLANKS.sub("", reference)
+    if first == second:
+        return 1.0
+    usable = min(order, len(first), len(second))
+    if not usable:
+        return 0.0
+    precision = recall = 0.0
+    for mine, other in zip(_grams(first, order)[:usable], _grams(second, order)[:usable], strict=True):
+        shared = (mine & other).total()
+        precision += shared / mine.total()
+        recall += shared / other.total()
+    if not precision + recall:
+        return 0.0
+    precision, recall = precision / usable, recall / usable
+    weight = beta * beta
+    return (1 + weight) * precision * recall / (weight * precision + recall)
