@@ -24,12 +24,15 @@ _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SHORTEST_CONTENT_WORD: Final = 4
 _FUNCTION_WORDS: Final = frozenset(
     _WORD.findall(
-        """about above after again against also although always among another because been before being below between both
-    cannot could does doesn doing done down during each either else even ever every from further have having hence here
-    however instead into itself just like many more most much must need neither never none once only onto other others
-    otherwise over rather same should since some still such than that their them themselves then there therefore these
-    they this those though through thus under until upon very was were what when where whereas whether which while whom
-    whose will with within without would your"""
+        """
+    about above after again against also although always among another because been before being
+    below between both cannot could does doesn doing done down during each either else even ever
+    every from further have having hence here however instead into itself just like many more most
+    much must need neither never none once only onto other others otherwise over rather same should
+    since some still such than that their them themselves then there therefore these they this those
+    though through thus under until upon very was were what when where whereas whether which while
+    whom whose will with within without would your
+    """
     )
 )
 
