@@ -1,0 +1,80 @@
+"""A multiple-choice problem: which of four patches is the change that a text asks for.
+
+What GMCQ-Easy and GMCQ-Hard share. The problem's text is the query alone; what is asked of the model, and how the
+choices are set out, belongs to the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, provenance
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query
+from caretbench.suites.efcb.positions import CHOICES, LETTERS, rotations
+from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.seeding import item_id
+
+
+def choice_problem(
+    pull: PullRequest,
+    task: str,
+    tier: str,
+    query: Query,
+    choices: Sequence[str],
+    correct: int,
+    labels: Mapping[str, Label],
+    options: BuildOptions,
+    rotation: int = 0,
+) -> Problem:
+    """The problem that shows four patches in the given order.
+
+    Args:
+        pull: The change that is asked for.
+        task: ``gmcq-easy`` or ``gmcq-hard``.
+        tier: Which kind of that task; empty where there is one alone.
+        query: The text that asks for it.
+        choices: Four patches as they are shown, all different.
+        correct: Which of them is right, counted from 0.
+        labels: What else is known of the item, such as ``lexical_margin``; they go beside those that all tasks share.
+        options: Those of the build.
+        rotation: How far the choices have been turned from the order of rotation 0.
+
+    Raises:
+        ValueError: There are not four choices, two are alike, or none is ``correct``.
+    """
+    if len(choices) != CHOICES or len(set(choices)) != CHOICES or not 0 <= correct < CHOICES:
+        raise ValueError(
+            f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right"
+        )
+    variant = "" if query.variant == DEFAULT_VARIANT else query.variant
+    shared = common_labels(pull, render(pull, generated=options.profile == "paper"), task, tier)
+    return Problem(
+        id=item_id(
+            task, tier, pull.repo, pull.merge_sha, options.configuration, variant=variant, rotation=rotation
+        ),
+        suite=SUITE,
+        shown=Question(text=query.text, choices=tuple(choices)),
+        splice=NoSplice(),
+        reference=LETTERS[correct],
+        checks=(ChoiceCheck(correct=correct),),
+        labels={**shared, "query": query.variant, "rotation": float(rotation), **labels},
+        cluster=cluster(pull),
+        provenance=provenance(pull),
+    )
+
+
+def choice_problems(
+    pull: PullRequest,
+    task: str,
+    tier: str,
+    query: Query,
+    choices: Sequence[str],
+    correct: int,
+    labels: Mapping[str, Label],
+    options: BuildOptions,
+) -> Iterator[Problem]:
+    """The problem in as many cyclic orders of its choices as ``options.rotations`` says, the first as given."""
+    for turn, turned, place in rotations(choices, correct, options.rotations):
+        yield choice_problem(pull, task, tier, query, turned, place, labels, options, rotation=turn)
