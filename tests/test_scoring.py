@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.tamper import SCAN_VERSION
-from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import Completion, Problem, Score
@@ -70,6 +71,38 @@ def test_a_problem_whose_golden_answer_fails_here_is_left_out(
     assert stage.run() == {"golden answer: failed": [problem.id]}
     [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
     assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
+
+
+class Backwards(FakeExecutor):
+    """Takes every request before it answers, and answers the last one first."""
+
+    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+        yield from super().submit(reversed(list(requests)))
+
+
+def test_an_answer_that_is_faster_than_its_golden_answer_waits_for_it(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    sound = make_problem()
+    broken = make_problem("python/low_context/broken", reference="    return None\n")
+    stage = scoring(tmp_path, [sound, broken], Backwards(right))
+    answers = ("    return 2 * x\n", "    return x\n", None)
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for problem in (sound, broken)
+        for sample, text in enumerate(answers)
+    )
+    assert stage.run() == {"golden answer: failed": [broken.id]}
+    found = {
+        (row.problem_id, row.sample): row.outcome
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert [found[sound.id, sample] for sample in range(3)] == ["passed", "failed", "failed"]
+    assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
+    assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
+    order = [row.model for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == sound.id]
+    assert order[0] == "golden"
 
 
 def test_a_module_that_the_golden_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:

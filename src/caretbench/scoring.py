@@ -1,14 +1,16 @@
 """The scoring stage: completions in, scores out; only what is missing is computed.
 
 The golden answer of every problem runs first, on this machine and under this profile: a model is not measured on a
-problem whose golden answer does not pass here. Everything is appended row by row, so the stage may be killed at any
-moment and the same command goes on.
+problem whose golden answer does not pass here. Nobody waits for it, though: golden answers that sleep leave the
+processors to the completions, whose verdicts are held until that of their golden answer is there. Everything is
+appended row by row, so the stage may be killed at any moment and the same command goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from caretbench import verdicts
 from caretbench.execution.dispatch import AnyExecutor, AnyRequest
@@ -21,6 +23,11 @@ from caretbench.suites.base import Suite
 
 EXECUTION = "execution@1"
 GOLDEN = "golden"
+
+_Answer = tuple[Completion, str | None]
+"""A completion and the text of it that is inserted."""
+
+_Verdict = tuple[Completion, str | None, ExecutionResult]
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many rows were added, and the total where it is known."""
@@ -90,14 +97,18 @@ class Scoring:
         """
         self._forget_rows_without_verdict()
         with Appender(self.folder.scores_path) as appender:
-            done = {row.key for row in self.folder.scores()}
-            left_out: dict[str, str] = {}
-            if self.executor is not None:
-                self._run_goldens(appender, done)
-                left_out = self._left_out()
-            self._run_completions(appender, done, left_out)
+            self._done = {row.key for row in self.folder.scores()}
+            self._left_out: dict[str, str] = {}
+            self._waiting: dict[str, list[_Verdict]] = {}
+            goldens = self._missing_goldens(appender) if self.executor is not None else []
+            completions = self._missing_completions(appender)
+            if self.executor is None:
+                for _ in completions:
+                    raise RuntimeError("nothing is to be executed in this run")
+            else:
+                self._execute(self.executor, chain(goldens, completions), appender)
         causes: dict[str, list[str]] = {}
-        for identity, cause in sorted(left_out.items()):
+        for identity, cause in sorted(self._left_out.items()):
             causes.setdefault(cause, []).append(identity)
         return causes
 
@@ -111,26 +122,26 @@ class Scoring:
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
 
-    # --- the golden answers -------------------------------------------------------------------------------------
+    # --- what is missing ----------------------------------------------------------------------------------------
 
-    def _run_goldens(self, appender: Appender, done: set[ScoreKey]) -> None:
+    def _missing_goldens(self, appender: Appender) -> list[_Answer]:
+        """The golden answers without a verdict; their problems wait for it. What is known of the others is taken."""
         goldens = [
             Completion(problem_id=problem.id, model=GOLDEN, text=problem.reference)
             for problem in self.problems
         ]
         self.add_completions(goldens)
-        missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in done]
+        missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in self._done]
         known = self._goldens_of_other_policies()
-        taken = [known[golden.problem_id] for golden in missing if golden.problem_id in known]
-        appender.append(*taken)
-        done.update(row.key for row in taken)
+        appender.append(*(known[golden.problem_id] for golden in missing if golden.problem_id in known))
+        for row in self.folder.scores():
+            whose = (row.model, row.scorer, row.policy, row.profile)
+            if whose == (GOLDEN, EXECUTION, self.policy.key, self.profile):
+                self._settle(row)
         missing = [golden for golden in missing if golden.problem_id not in known]
+        self._waiting = {golden.problem_id: [] for golden in missing}
         self.report("golden answers", 0, len(missing))
-        for completion, _, result in self._execute((golden, golden.text) for golden in missing):
-            row = self._execution_row(completion, verdicts.of_golden(result))
-            appender.append(row)
-            done.add(row.key)
-            self.report("golden answers", 1, None)
+        return [(golden, golden.text) for golden in missing]
 
     def _goldens_of_other_policies(self) -> dict[str, Score]:
         """What is known of the golden answers: no policy cuts them, so a verdict holds under every one."""
@@ -140,48 +151,37 @@ class Scoring:
             if row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile and row.counted
         }
 
-    def _left_out(self) -> dict[str, str]:
-        causes = {}
-        for row in self.folder.scores():
-            is_golden = row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile
-            if is_golden and row.values.get("passed") != 1.0:
-                causes[row.problem_id] = verdicts.left_out_cause(row.outcome, row.details)
-        return causes
+    def _settle(self, golden: Score) -> None:
+        """Take note of a golden answer's verdict."""
+        self._done.add(golden.key)
+        if golden.values.get("passed") != 1.0:
+            cause = verdicts.left_out_cause(golden.outcome, golden.details)
+            self._left_out[golden.problem_id] = cause
 
-    # --- completions --------------------------------------------------------------------------------------------
-
-    def _run_completions(self, appender: Appender, done: set[ScoreKey], left_out: dict[str, str]) -> None:
+    def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
+        """The completions that are to be run; the rows of what needs no run are appended on the way."""
         total = sum(row.problem_id in self._problems for row in self.folder.completions())
         self.report("completions", 0, total)
-
-        def to_run() -> Iterator[tuple[Completion, str | None]]:
-            for completion in self.folder.completions():
-                problem = self._problems.get(completion.problem_id)
-                if problem is None:
-                    continue
-                text = self._text(completion, problem)
-                rows = [row for row in self._measured(completion, problem, text) if row.key not in done]
-                appender.append(*rows)
-                done.update(row.key for row in rows)
-                if self.executor is None or self._key(completion, EXECUTION) in done:
-                    self.report("completions", 1, None)
-                    continue
-                outcome = self._without_run(completion, problem, left_out)
-                if outcome is not None:
-                    appender.append(outcome)
-                    done.add(outcome.key)
-                    self.report("completions", 1, None)
-                    continue
+        for completion in self.folder.completions():
+            problem = self._problems.get(completion.problem_id)
+            if problem is None:
+                continue
+            text = self._text(completion, problem)
+            rows = [row for row in self._measured(completion, problem, text) if row.key not in self._done]
+            self._write(appender, *rows)
+            if (
+                self.executor is None
+                or completion.model == GOLDEN
+                or self._key(completion, EXECUTION) in self._done
+            ):
+                self.report("completions", 1, None)
+            elif (outcome := self._without_run(completion)) is not None:
+                self._write(appender, outcome)
+                self.report("completions", 1, None)
+            else:
                 # `done` only grows by rows that stand in the file; a request under way is not asked for twice,
                 # since completions are unique by key.
                 yield completion, text
-
-        for completion, text, result in self._execute(to_run()):
-            found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
-            row = self._execution_row(completion, verdicts.of_answer(result), found)
-            appender.append(row)
-            done.add(row.key)
-            self.report("completions", 1, None)
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
         """The text to insert; the golden answer is never cut."""
@@ -197,36 +197,24 @@ class Scoring:
                 completion, measured.scorer, values=measured.values, details=dict(measured.details)
             )
 
-    def _without_run(
-        self, completion: Completion, problem: Problem, left_out: dict[str, str]
-    ) -> Score | None:
+    def _without_run(self, completion: Completion) -> Score | None:
         if completion.error and self.profile == "default":
             return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
-        if problem.id in left_out:
-            return self._row(
-                completion,
-                EXECUTION,
-                counted=False,
-                outcome="left_out",
-                details={"cause": left_out[problem.id]},
-            )
-        return None
+        cause = self._left_out.get(completion.problem_id)
+        if cause is None:
+            return None
+        details = {"cause": cause}
+        return self._row(completion, EXECUTION, counted=False, outcome="left_out", details=details)
 
     # --- running ------------------------------------------------------------------------------------------------
 
-    def _execute(
-        self, texts: Iterable[tuple[Completion, str | None]]
-    ) -> Iterator[tuple[Completion, str | None, ExecutionResult]]:
-        executor = self.executor
-        if executor is None:
-            for _ in texts:
-                raise RuntimeError("nothing is to be executed in this run")
-            return
-        under_way: dict[str, tuple[Completion, str | None]] = {}
-        finished: list[tuple[Completion, str | None, ExecutionResult]] = []
+    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: Appender) -> None:
+        """Run the answers and append their rows; a completion's when its golden answer's is there."""
+        under_way: dict[str, _Answer] = {}
+        finished: list[_Verdict] = []
 
         def requests() -> Iterator[AnyRequest]:
-            for completion, text in texts:
+            for completion, text in answers:
                 problem = self._problems[completion.problem_id]
                 request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
                 if request is None:
@@ -236,11 +224,36 @@ class Scoring:
                 under_way[identity] = (completion, text)
                 yield request.model_copy(update={"id": identity})
 
-        for result in executor.submit(requests()):
-            yield (*under_way.pop(result.id), result)
-        yield from finished
+        results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
+        for verdict in chain(results, finished):
+            completion, _, result = verdict
+            if completion.model == GOLDEN:
+                row = self._execution_row(completion, verdicts.of_golden(result))
+                self._write(appender, row)
+                self._settle(row)
+                self.report("golden answers", 1, None)
+                for held in self._waiting.pop(completion.problem_id):
+                    self._conclude(held, appender)
+            elif completion.problem_id in self._waiting:
+                self._waiting[completion.problem_id].append(verdict)
+            else:
+                self._conclude(verdict, appender)
+
+    def _conclude(self, verdict: _Verdict, appender: Appender) -> None:
+        """Append the row of a completion whose golden answer is known."""
+        completion, text, result = verdict
+        row = self._without_run(completion)
+        if row is None:
+            found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
+            row = self._execution_row(completion, verdicts.of_answer(result), found)
+        self._write(appender, row)
+        self.report("completions", 1, None)
 
     # --- rows ---------------------------------------------------------------------------------------------------
+
+    def _write(self, appender: Appender, *rows: Score) -> None:
+        appender.append(*rows)
+        self._done.update(row.key for row in rows)
 
     def _key(self, completion: Completion, scorer: str) -> ScoreKey:
         return (*completion.key, scorer, self.policy.key, self.profile)

@@ -61,6 +61,36 @@ def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache)
         assert cache.get(status.value) is None
 
 
+@pytest.mark.parametrize(
+    ("reason", "cpu_s", "signal_number", "stage", "kept"),
+    [
+        ("it ran for longer than 60 s", 0.3, None, "run", True),  # it waited
+        ("it ran for longer than 60 s", 9.0, None, "run", False),  # the machine may have been busy
+        ("it used more than 15 s of CPU", 15.1, signal.SIGXCPU, "run", True),
+        ("it used more than 15 s of CPU", 17.2, None, "run", True),
+        ("", 0.0, None, "run", False),
+        ("it ran for longer than 120 s", 0.3, None, "compile", False),
+    ],
+)
+def test_a_timeout_is_kept_where_load_had_no_part_in_it(
+    cache: ResultCache, reason: str, cpu_s: float, signal_number: int | None, stage: str, kept: bool
+) -> None:
+    late = ExecutionResult.model_validate(
+        {
+            "id": "0",
+            "status": "timeout",
+            "stage": stage,
+            "reason": reason,
+            "cpu_s": cpu_s,
+            "signal": signal_number,
+        }
+    )
+    assert cache.put("k", REQUEST, late) is kept
+    if stage == "run":
+        checked = late.model_copy(update={"status": Status.TYPE_ERROR, "run_status": Status.TIMEOUT})
+        assert cache.put("l", REQUEST, checked) is kept
+
+
 def test_a_row_of_another_version_counts_as_absent(cache: ResultCache) -> None:
     cache.put("k", REQUEST, result())
     with sqlite3.connect(cache.folder / "verdicts.sqlite") as connection:

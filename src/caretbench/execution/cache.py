@@ -1,9 +1,9 @@
 """Verdicts and compiled programs, kept by what decides them, so that a program runs once on this machine.
 
 A key is the hash of the program's text and of all that its verdict depends on. Only verdicts that would come out the
-same again are kept: never a timeout, out of memory, a missing module, a sandbox's fault or a skipped program. The
-verdicts stand in one SQLite file that several processes write at a time; compiled programs in folders that appear
-whole by a rename.
+same again are kept: never out of memory, a missing module, a sandbox's fault or a skipped program, and a timeout only
+where the machine's load had no part in it. The verdicts stand in one SQLite file that several processes write at a
+time; compiled programs in folders that appear whole by a rename.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.building import building, folder_digest, sweep
-from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.verdict_file import VerdictFile
 from caretbench.files import cache_folder, sha256_json
@@ -33,7 +33,7 @@ DETERMINISTIC = frozenset(
         Status.INCOMPLETE, Status.OUTPUT_LIMIT,
     }
 )  # fmt: skip
-"""What is kept; everything else depends on the machine's load, on us, or on packages that may be installed later."""
+"""What is always kept; else the machine's load, we, or packages that may be installed later may decide."""
 
 _FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
 _NOTED_S = 3600.0
@@ -80,6 +80,11 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 def _mark(key: str, data: bytes) -> bytes:
     """What shows that a row is as it was written, under this key."""
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def _ran_out_of_its_own_time(result: ExecutionResult) -> bool:
+    ran = result.stage == "run" or result.run_status is not None
+    return ran and ran_out_of_its_own_time(result.ended, result.reason, result.signal, result.cpu_s)
 
 
 def _ended_from_outside(result: ExecutionResult) -> bool:
@@ -143,7 +148,8 @@ class ResultCache:
 
     def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
         """Store a verdict if it would come out the same again; gives whether it did."""
-        if not {result.status, result.ended} <= DETERMINISTIC or _ended_from_outside(result):
+        own = {Status.TIMEOUT} if _ran_out_of_its_own_time(result) else frozenset[Status]()
+        if not {result.status, result.ended} <= DETERMINISTIC | own or _ended_from_outside(result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)

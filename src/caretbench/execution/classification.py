@@ -18,14 +18,21 @@ from caretbench.execution.types import Limits, Status
 CRITERION_VERSION = "1"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
+_LATE = "it ran for longer than "
+_SPENT = "it used more than "
+
 _KILLED: Mapping[str, tuple[Status, str]] = {
     "output": (Status.OUTPUT_LIMIT, "it wrote more than {limits.output_kill_mb} MB"),
     "memory": (Status.OUT_OF_MEMORY, "it used more than {limits.memory_mb} MB"),
-    "wall": (Status.TIMEOUT, "it ran for longer than {limits.wall_s:g} s"),
-    "cpu": (Status.TIMEOUT, "it used more than {limits.cpu_s:g} s of CPU"),
+    "wall": (Status.TIMEOUT, _LATE + "{limits.wall_s:g} s"),
+    "cpu": (Status.TIMEOUT, _SPENT + "{limits.cpu_s:g} s of CPU"),
     "disk": (Status.RUNTIME_ERROR, "its files took more than {limits.tmp_mb} MB"),
     "processes": (Status.RUNTIME_ERROR, "it had more than {limits.pids} processes"),
 }
+
+STARVED_CPU_S = 2.0
+"""A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
+that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _NEAR_THE_LIMIT = 0.8
 """The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
@@ -95,6 +102,18 @@ def classify(
     if profile == "default" and not result.sentinel:
         return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
     return Status.PASSED, ""
+
+
+def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
+    """Whether the load of the machine may have held a run up: the wall's clock ended it, and it was computing."""
+    late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
+    return late and cpu_s >= STARVED_CPU_S
+
+
+def ran_out_of_its_own_time(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
+    """Whether a run timed out whatever else the machine did: it had used up its CPU time, or only waited."""
+    decided = status is Status.TIMEOUT and reason.startswith((_LATE, _SPENT))
+    return decided and not held_up(status, reason, signal_number, cpu_s)
 
 
 _NOT_THE_PROGRAMS = frozenset(

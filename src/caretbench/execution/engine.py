@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache import ResultCache, opened, verdict_key
+from caretbench.execution.classification import held_up
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox
@@ -25,9 +26,6 @@ _QUIET_WAITING = 32
 _REMEMBERED = 256
 _LONGEST_PROGRAM = 4_000_000
 """Bytes. A longer text fails as the program's own fault: no sandbox could hold it, nor a compiler with others."""
-_STARVED_CPU_S = 2.0
-"""A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
-that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _Group = tuple[str, str, str | None, str | None]
 
@@ -255,10 +253,5 @@ class _Submission:
 
 
 def _held_up(result: ExecutionResult) -> bool:
-    return (
-        result.ended is Status.TIMEOUT
-        and (result.stage == "run" or result.run_status is not None)
-        and result.signal is None
-        and result.reason.startswith("it ran for longer")
-        and result.cpu_s >= _STARVED_CPU_S
-    )
+    ran = result.stage == "run" or result.run_status is not None
+    return ran and held_up(result.ended, result.reason, result.signal, result.cpu_s)

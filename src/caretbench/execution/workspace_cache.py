@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from caretbench.execution.cache import DETERMINISTIC, ResultCache
-from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.types import Status
 from caretbench.execution.walls import PATH
 from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
@@ -115,7 +115,8 @@ class WorkspaceCache:
         """Store a result if it would come out the same again, and is not large; gives whether it did."""
         if request.network == "index":  # what it found there is no one's verdict
             return False
-        if result.status not in DETERMINISTIC or _ended_from_outside(result):
+        own = ran_out_of_its_own_time(result.status, result.reason, result.signal, result.cpu_s)
+        if (result.status not in DETERMINISTIC and not own) or _ended_from_outside(result):
             return False
         if sum(len(file.data) for file in result.files) > _LARGEST:
             return False

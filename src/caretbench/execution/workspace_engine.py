@@ -18,13 +18,13 @@ from typing import Protocol
 
 from caretbench.errors import DataError
 from caretbench.execution.cache import ResultCache, opened
+from caretbench.execution.classification import held_up
 from caretbench.execution.types import Isolation, Limits, Progress, Status
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.execution.workspace_cache import WorkspaceCache
 
 _WINDOW_PER_WORKER = 4
 _QUIET_WAITING = 32
-_STARVED_CPU_S = 2.0
 _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
 _WALL_S, _WALLS_PER_CPU = 60.0, 6.0
 
@@ -211,7 +211,7 @@ class _Submission:
             wait = False
             self._tasks -= 1
             result = future.result()
-            if _held_up(result):
+            if held_up(result.status, result.reason, result.signal, result.cpu_s):
                 self._quiet.append((job, result))
             else:
                 yield from self._give(job, result)
@@ -232,13 +232,3 @@ class _Submission:
         yield result
         for identity in job.others:
             yield result.model_copy(update={"id": identity, "cached": True})
-
-
-def _held_up(result: WorkspaceResult) -> bool:
-    """Whether others on the machine may have held it up: it ran out of time, and was computing."""
-    return (
-        result.status is Status.TIMEOUT
-        and result.signal is None
-        and result.reason.startswith("it ran for longer")
-        and result.cpu_s >= _STARVED_CPU_S
-    )
