@@ -1,0 +1,238 @@
+"""The EFCB score: the mean of five tasks, as published, and corrected for what chance and copying reach.
+
+Published: ``(A_easy + A_hard + MPR/10 + RQA/10 + (1 - C)) / 5``, with two accuracies, two judges' means from 0 to 10
+and the share of hallucinating answers; each is the mean over repositories, whatever their sizes (macro).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
+from caretbench.metrics.resampling import FEWEST_CLUSTERS, Floats
+from caretbench.suites.efcb.positions import CHOICES
+
+EASY: Final = "gmcq-easy"
+HARD: Final = "gmcq-hard"
+MASKED: Final = "mpr-gen"
+REVERSE: Final = "reverse-qa"
+HALLUCINATION: Final = "reverse-qa-hallu"
+TASKS: Final = (EASY, HARD, MASKED, REVERSE, HALLUCINATION)
+
+SHARES: Final = frozenset({EASY, HARD, HALLUCINATION})
+"""The tasks whose values are 0 or 1."""
+
+JUDGED_MAXIMUM: Final = 10.0
+CHANCE: Final = 1 / CHOICES
+
+N = TypeVar("N", float, Floats)
+
+Weighting = Literal["macro", "micro"]
+"""``macro``: the mean of the repositories' means, as published. ``micro``: the mean over all problems."""
+
+
+class Outcome(NamedTuple):
+    """One problem's value: 0 or 1 for the choices and hallucination (1 is bad), 0 to 10 for what is judged.
+
+    ``cluster`` is the pull request, which belongs to one repository. ``floor`` is what copying reaches there, on the
+    same scale; it counts for ``mpr-gen`` alone.
+    """
+
+    task: str
+    repository: str
+    cluster: str
+    value: float
+    floor: float = 0.0
+
+
+class Estimate(NamedTuple):
+    """A number with its interval, over so many problems from so many pull requests."""
+
+    value: float
+    interval: Interval
+    problems: int
+    pull_requests: int
+
+
+class EfcbScore(NamedTuple):
+    """A model's means by task, and the score; None where a task has no value. ``floor`` is the copying's mean."""
+
+    weighting: Weighting
+    tasks: Mapping[str, Estimate]
+    floor: float
+    published: Estimate | None
+    corrected: Estimate | None
+
+
+def _five(means: Mapping[str, float]) -> tuple[float, float, float, float, float]:
+    missing = [task for task in TASKS if task not in means]
+    if missing:
+        raise ValueError(f"the EFCB score needs all five tasks; there is no {', '.join(missing)}")
+    return means[EASY], means[HARD], means[MASKED], means[REVERSE], means[HALLUCINATION]
+
+
+def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
+    return (easy + hard + masked / JUDGED_MAXIMUM + reverse / JUDGED_MAXIMUM + 1 - hallucination) / len(TASKS)
+
+
+def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:
+    # Accuracies as metrics.skill has them, here for arrays too.
+    easy, hard = (easy - CHANCE) / (1 - CHANCE), (hard - CHANCE) / (1 - CHANCE)
+    return _published(easy, hard, masked - floor, reverse, hallucination)
+
+
+def published_score(means: Mapping[str, float]) -> float:
+    """The score of the paper from the five tasks' means.
+
+    From the averages of Tables 5 to 9 it gives 0.482 (Llama-3.3-70B) and 0.584 (o4-mini). Table 4 prints three of the
+    five columns under each other's heads; taken literally it would give numbers below zero.
+
+    Raises:
+        ValueError: a task is missing.
+    """
+    return _published(*_five(means))
+
+
+def corrected_score(means: Mapping[str, float], floor: float) -> float:
+    """The same mean with accuracies as skill above guessing, and MPR-Gen net of what copying gets.
+
+    Who guesses and copies gets 0 in those three tasks. A perfect model stays below 1 by a fifth of the floor.
+
+    Args:
+        means: The five tasks' means, as for :func:`published_score`.
+        floor: The mean from 0 to 10 that copying gets in MPR-Gen.
+
+    Raises:
+        ValueError: a task is missing.
+    """
+    return _corrected(*_five(means), floor)
+
+
+# --- from the problems' values ----------------------------------------------------------------------------------
+
+
+def efcb_score(
+    outcomes: Iterable[Outcome],
+    *,
+    weighting: Weighting = "macro",
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> EfcbScore:
+    """Means and scores with bootstrap intervals (percentile) by pull request; the order of the outcomes is irrelevant.
+
+    One pull request feeds five tasks: it is drawn with all that is made of it, within its repository, so that a
+    resample has the same repositories with as many pull requests each.
+
+    Raises:
+        ValueError: no outcomes, an unknown task, or a value that is not finite.
+    """
+    tables = _tables(outcomes)
+    sizes = [len(table.counts) for table in tables]
+    observed = _means(tables, [np.ones((1, size)) for size in sizes], weighting)
+    generator = np.random.default_rng(seed)
+    drawn = [
+        generator.multinomial(size, np.full(size, 1 / size), size=resamples).astype(np.float64)
+        for size in sizes
+    ]
+    resampled = _means(tables, drawn, weighting)
+    tasks = {}
+    for index, task in enumerate(TASKS):
+        units = int(sum((table.counts[:, index] > 0).sum() for table in tables))
+        if units:
+            problems = int(sum(table.counts[:, index].sum() for table in tables))
+            value = float(observed[0, index])
+            tasks[task] = Estimate(
+                value,
+                _interval(value, resampled[:, index], units, confidence, share=task in SHARES),
+                problems,
+                units,
+            )
+    floor = float(observed[0, -1])
+    if len(tasks) < len(TASKS):
+        return EfcbScore(weighting, tasks, floor, None, None)
+    problems = sum(task.problems for task in tasks.values())
+    five, draws = list(observed[0]), list(resampled.T)
+
+    def estimate(value: float, values: Floats) -> Estimate:
+        return Estimate(value, _interval(value, values, sum(sizes), confidence), problems, sum(sizes))
+
+    return EfcbScore(
+        weighting,
+        tasks,
+        floor,
+        estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)])),
+        estimate(float(_corrected(*five)), _corrected(*draws)),
+    )
+
+
+def _interval(value: float, draws: Floats, units: int, confidence: float, *, share: bool = False) -> Interval:
+    if units < 2:
+        return Interval(
+            math.nan, math.nan, "undefined", "one pull request alone says nothing about the spread"
+        )
+    warning = (
+        f"only {units} pull requests: the interval may be too narrow" if units < FEWEST_CLUSTERS else None
+    )
+    low, high = np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    if high - low <= 1e-12:
+        if share and value in (0.0, 1.0):
+            # Shares that are all alike have no spread to resample: see intervals.bootstrap_mean.
+            return wilson(value * units, units, confidence)._replace(warning=warning)
+        return Interval(value, value, "constant", "no draw differs: the interval has no width, not no error")
+    return Interval(float(low), float(high), "percentile", warning)
+
+
+class _Table(NamedTuple):
+    """One repository: sums and counts, a row for each pull request, a column for each task and for the floor."""
+
+    sums: Floats
+    counts: Floats
+
+
+def _tables(outcomes: Iterable[Outcome]) -> list[_Table]:
+    found: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    for outcome in outcomes:
+        if outcome.task not in TASKS or not np.isfinite([outcome.value, outcome.floor]).all():
+            raise ValueError(f"{outcome} is no value of a task of EFCB; leave problems without one out")
+        found[outcome.repository][outcome.cluster].append(outcome)
+    if not found:
+        raise ValueError("there is nothing to score")
+    return [
+        _table([cluster for _, cluster in sorted(clusters.items())]) for _, clusters in sorted(found.items())
+    ]
+
+
+def _table(clusters: Sequence[Sequence[Outcome]]) -> _Table:
+    sums, counts = np.zeros((2, len(clusters), len(TASKS) + 1))
+    for row, cluster in enumerate(clusters):
+        # Sorted, because floating-point sums depend on the order of what is added.
+        for outcome in sorted(cluster):
+            column = TASKS.index(outcome.task)
+            sums[row, column] += outcome.value
+            counts[row, column] += 1
+            if outcome.task == MASKED:
+                sums[row, -1] += outcome.floor
+                counts[row, -1] += 1
+    return _Table(sums, counts)
+
+
+def _means(tables: Sequence[_Table], weights: Sequence[Floats], weighting: Weighting) -> Floats:
+    """Means by draw and task; a repository without a problem of a task takes no part in that task's mean."""
+    sums = np.stack([weight @ table.sums for table, weight in zip(tables, weights, strict=True)])
+    counts = np.stack([weight @ table.counts for table, weight in zip(tables, weights, strict=True)])
+    if weighting == "micro":
+        return _ratio(sums.sum(axis=0), counts.sum(axis=0))
+    means = _ratio(sums, counts)
+    return _ratio(np.nansum(means, axis=0), (~np.isnan(means)).sum(axis=0))
+
+
+def _ratio(sums: Floats, counts: Floats) -> Floats:
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means

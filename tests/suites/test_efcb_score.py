@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import csv
+import math
+import random
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from caretbench.metrics.intervals import bootstrap_mean
+from caretbench.metrics.skill import skill
+from caretbench.suites.efcb.efcb_score import (
+    CHANCE,
+    EASY,
+    HALLUCINATION,
+    HARD,
+    MASKED,
+    REVERSE,
+    TASKS,
+    Outcome,
+    corrected_score,
+    efcb_score,
+    published_score,
+)
+
+# Averages of Tables 5 to 9, and the score that the paper prints.
+AVERAGES = {
+    "Llama-3.3-70B": ({EASY: 0.803, HARD: 0.476, MASKED: 7.23, REVERSE: 3.74, HALLUCINATION: 0.965}, 0.482),
+    "o4-mini": ({EASY: 0.892, HARD: 0.868, MASKED: 7.41, REVERSE: 3.67, HALLUCINATION: 0.946}, 0.584),
+}
+TABLES = {"table_5": MASKED, "table_6": EASY, "table_7": HARD, "table_8": REVERSE, "table_9": HALLUCINATION}
+
+
+@pytest.mark.parametrize("model", AVERAGES)
+def test_the_averages_give_the_published_score(model: str) -> None:
+    means, score = AVERAGES[model]
+    assert round(published_score(means), 3) == score
+
+
+def test_table_4_taken_literally_does_not() -> None:
+    means = {EASY: 0.803, HARD: 0.476, MASKED: 3.74, REVERSE: 0.965, HALLUCINATION: 7.23}
+    assert published_score(means) == pytest.approx(-0.896, abs=5e-4)
+
+
+@pytest.mark.parametrize("model", AVERAGES)
+def test_the_values_by_repository_give_averages_and_score(test_data: Path, model: str) -> None:
+    cells: dict[str, dict[str, float]] = defaultdict(dict)
+    with (test_data / "published" / "efcb.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            if row["table"] in TABLES and row["model"] == model:
+                cells[TABLES[row["table"]]][row["subset"].rpartition("repo=")[2]] = float(row["value"])
+    averages, score = AVERAGES[model]
+    outcomes = []
+    for task in TASKS:
+        printed = cells[task].pop("all")
+        assert len(cells[task]) == 6
+        assert printed == averages[task]
+        assert sum(cells[task].values()) / 6 == pytest.approx(printed, abs=0.0051 if printed > 1 else 0.00084)
+        outcomes += [Outcome(task, name, f"{name}@1", value) for name, value in cells[task].items()]
+    found = efcb_score(outcomes, resamples=10)
+    assert found.published is not None
+    assert round(found.published.value, 3) == score
+
+
+def test_guessing_and_copying_get_nothing_in_the_corrected_score() -> None:
+    means = {EASY: CHANCE, HARD: CHANCE, MASKED: 6.0, REVERSE: 0.0, HALLUCINATION: 1.0}
+    assert corrected_score(means, floor=6.0) == 0.0
+    best = {EASY: 1.0, HARD: 1.0, MASKED: 10.0, REVERSE: 10.0, HALLUCINATION: 0.0}
+    assert corrected_score(best, floor=0.0) == 1.0
+    means = AVERAGES["o4-mini"][0]
+    chosen = [skill(means[EASY], 0.25), skill(means[HARD], 0.25)]
+    assert corrected_score(means, 5.0) == pytest.approx(
+        (sum(filter(None, chosen)) + 0.241 + 0.367 + 0.054) / 5
+    )
+
+
+def test_a_missing_task_is_named() -> None:
+    with pytest.raises(ValueError, match="no gmcq-hard, reverse-qa"):
+        published_score({EASY: 1.0, MASKED: 1.0, HALLUCINATION: 0.0})
+
+
+def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[Outcome]:
+    """Values in which the tasks of one pull request rise and fall together."""
+    draw = random.Random(seed)  # noqa: S311 - a test
+    found = []
+    for number in range(pulls):
+        skilled = draw.random()
+        for task in TASKS:
+            if task == HARD and number % 2:
+                continue
+            share = task in (EASY, HARD, HALLUCINATION)
+            value = float(draw.random() < skilled) if share else 10 * skilled
+            found.append(Outcome(task, f"r{number % repositories}", f"c{number}", value, 2.0))
+    return found
+
+
+def test_macro_weighs_repositories_and_micro_problems() -> None:
+    outcomes = [Outcome(EASY, "large", f"l{number}", 1.0) for number in range(9)]
+    outcomes += [Outcome(EASY, "small", "s", 0.0)]
+    assert efcb_score(outcomes).tasks[EASY].value == 0.5
+    assert efcb_score(outcomes, weighting="micro").tasks[EASY].value == 0.9
+
+
+def test_order_is_irrelevant_and_a_seed_gives_the_same_numbers() -> None:
+    outcomes = outcomes_of(60)
+    first = efcb_score(outcomes, seed=3, resamples=300)
+    random.Random(2).shuffle(outcomes)  # noqa: S311 - a test
+    assert efcb_score(outcomes, seed=3, resamples=300) == first
+    assert efcb_score(outcomes, seed=4, resamples=300) != first
+
+
+def test_the_interval_of_one_task_in_one_repository_is_the_house_s() -> None:
+    outcomes = [entry for entry in outcomes_of(200, repositories=1) if entry.task == REVERSE]
+    found = efcb_score(outcomes, resamples=4000).tasks[REVERSE]
+    values = [entry.value for entry in outcomes]
+    house = bootstrap_mean(values, seed=0, method="percentile", resamples=4000)
+    assert found.value == pytest.approx(sum(values) / len(values))
+    assert found.interval[:2] == pytest.approx(house[:2], abs=0.1)
+    assert (found.problems, found.pull_requests) == (200, 200)
+
+
+def test_tasks_of_one_pull_request_are_drawn_together() -> None:
+    together = outcomes_of(240)
+    apart = [entry._replace(cluster=f"{entry.cluster}/{entry.task}") for entry in together]
+
+    def width(outcomes: list[Outcome]) -> float:
+        found = efcb_score(outcomes, resamples=2000).published
+        assert found is not None
+        return found.interval.high - found.interval.low
+
+    assert width(together) > 1.15 * width(apart)
+
+
+def test_without_all_tasks_there_is_no_score() -> None:
+    found = efcb_score([entry for entry in outcomes_of(40) if entry.task != HARD], resamples=50)
+    assert found.published is None
+    assert found.corrected is None
+    assert set(found.tasks) == set(TASKS) - {HARD}
+
+
+def test_too_little_to_resample_is_said() -> None:
+    alone = efcb_score([Outcome(EASY, "r", "c", 1.0)]).tasks[EASY].interval
+    assert alone.method == "undefined"
+    assert math.isnan(alone.low)
+    few = efcb_score([Outcome(EASY, "r", f"c{number}", 1.0) for number in range(5)]).tasks[EASY].interval
+    assert few.method == "wilson"
+    assert few.low < 1.0
+    assert few.warning == "only 5 pull requests: the interval may be too narrow"
+    same = efcb_score([Outcome(REVERSE, "r", f"c{number}", 1.0) for number in range(50)])
+    assert same.tasks[REVERSE].interval.method == "constant"
+
+
+@pytest.mark.parametrize("outcome", [Outcome("gmcq", "r", "c", 1.0), Outcome(EASY, "r", "c", math.nan)])
+def test_what_is_no_value_is_refused(outcome: Outcome) -> None:
+    with pytest.raises(ValueError, match="no value of a task"):
+        efcb_score([outcome])
+    with pytest.raises(ValueError, match="nothing to score"):
+        efcb_score([])
