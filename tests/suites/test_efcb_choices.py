@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.problem import ChoiceCheck, Question
@@ -150,6 +150,7 @@ def test_draws_depend_on_seed_purpose_and_item() -> None:
     assert rng(0, "p", "i").random() == draws[0]
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.dictionaries(st.text(max_size=4), st.sampled_from("rst"), max_size=60), st.integers(0, 5))
 def test_positions_are_balanced_overall_and_in_each_group(groups: dict[str, str], seed: int) -> None:
     positions = balanced(groups, seed, "positions")
@@ -162,6 +163,7 @@ def test_positions_are_balanced_overall_and_in_each_group(groups: dict[str, str]
     assert positions == balanced(dict(reversed(list(groups.items()))), seed, "positions")
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 3), st.integers(1, 4))
 def test_the_right_choice_is_followed_through_turns(position: int, count: int) -> None:
     choices = placed("right", ("x", "y", "z"), position)
