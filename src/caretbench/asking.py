@@ -13,9 +13,10 @@ from pydantic import JsonValue
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling
 from caretbench.prices import Price
-from caretbench.problem import Caret, Problem
+from caretbench.problem import Caret, Problem, Question
 from caretbench.prompts.marks import texts_of
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.question import question_texts
+from caretbench.prompts.strategy import AsksQuestions, Budget, Strategy, UnpromptableError
 from caretbench.runs import ModelInfo
 from caretbench.secrets import redact
 
@@ -177,13 +178,20 @@ class Asking:
                 yield Wanted(problem, samples, None, str(error))
 
     def _prompt(self, problem: Problem) -> Prompt:
-        if not isinstance(problem.shown, Caret):
-            raise UnpromptableError("a question has no caret")
+        if isinstance(problem.shown, Question):
+            return self._question(problem.shown)
         caret = problem.shown if self.context is None else self.context(problem)
         for step in self.preprocess:
             caret = step(caret)
         prompt = self.strategy.render(caret, self.budget)
-        self._refuse_control_tokens(caret)
+        self._refuse_control_tokens(texts_of(caret))
+        return prompt
+
+    def _question(self, question: Question) -> Prompt:
+        if not isinstance(self.strategy, AsksQuestions):
+            raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
+        prompt = self.strategy.render_question(question, self.budget)
+        self._refuse_control_tokens(question_texts(question))
         return prompt
 
     @cached_property
@@ -191,11 +199,11 @@ class Asking:
         tokens = sorted(self.client.control_tokens(), key=lambda token: (-len(token), token))
         return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 
-    def _refuse_control_tokens(self, caret: Caret) -> None:
+    def _refuse_control_tokens(self, texts: Sequence[str]) -> None:
         """As with sentinels, what is left out for want of room counts too: it does not hang on a budget."""
         if self._control is None:
             return
-        for text in texts_of(caret):
+        for text in texts:
             if found := self._control.search(text):
                 raise UnpromptableError(
                     f"what is shown holds {found[0]!r}, a control token of {self.client.name}"

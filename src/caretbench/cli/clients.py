@@ -66,7 +66,7 @@ class Clients:
             yield Asking(
                 name=model.name,
                 client=client,
-                strategy=choose(client, model.prompt),
+                strategy=choose(client, model.prompt, questions=self._questions()),
                 sampling=model.sampling,
                 samples=model.samples,
                 context=showing([subject.suite for subject in self._plan.subjects], model.context),
@@ -74,6 +74,25 @@ class Clients:
                 prompt_tokens=model.prompt_tokens,
                 price=self.price(model),
             )
+
+    def _questions(self) -> bool:
+        """Whether the problems are questions; either all of them are, or none.
+
+        Raises:
+            ValueError: some are, and others are places in programs.
+        """
+        from caretbench.problem import Question
+
+        kinds = {
+            isinstance(problem.shown, Question)
+            for subject in self._plan.subjects
+            for problem in subject.problems
+        }
+        if len(kinds) > 1:
+            raise ValueError(
+                "questions and places in programs are asked by different prompts: make two runs of it"
+            )
+        return kinds == {True}
 
     @contextmanager
     def grader(self, grader: GraderPlan) -> Iterator[ModelClient]:

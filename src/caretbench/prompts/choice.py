@@ -5,10 +5,10 @@ from __future__ import annotations
 from caretbench.models import ModelClient
 from caretbench.prompts import fim
 from caretbench.prompts.registry import AUTO, OURS, strategy
-from caretbench.prompts.strategy import Strategy
+from caretbench.prompts.strategy import AsksQuestions, Strategy
 
 
-def choose(client: ModelClient, wanted: str | None) -> Strategy:
+def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
     """The strategy for a model. The caller says which it is: a choice that nobody sees would be a default.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
@@ -19,19 +19,28 @@ def choose(client: ModelClient, wanted: str | None) -> Strategy:
       is not known here;
     * a conversation, where nothing else is accepted.
 
+    Questions are asked in a conversation wherever one is accepted.
+
     Args:
         client: The model.
         wanted: The name of a strategy, ``auto`` or None.
+        questions: The problems are questions, none of them a place in a program.
 
     Raises:
         KeyError: There is no such strategy.
         ValueError: The model does not take such prompts, or its format is not known; the message says what to give.
     """
-    found = _automatic(client) if wanted is None or wanted == AUTO else strategy(wanted)
+    if wanted is None or wanted == AUTO:
+        found = _automatic_question(client) if questions else _automatic(client)
+    else:
+        found = strategy(wanted)
+    if questions is not isinstance(found, AsksQuestions):
+        asked = "questions" if questions else "places in programs"
+        raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
     if found.kind not in client.accepts:
         raise ValueError(
             f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
-            f"give --prompt {_offers(client)}"
+            f"give --prompt {_offers(client, questions=questions)}"
         )
     return found
 
@@ -50,11 +59,19 @@ def _automatic(client: ModelClient) -> Strategy:
         raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 
+def _automatic_question(client: ModelClient) -> Strategy:
+    return strategy("question" if "chat" in client.accepts else "question-text")
+
+
 def _kinds(client: ModelClient) -> str:
     return " and ".join(sorted(client.accepts))
 
 
-def _offers(client: ModelClient) -> str:
+def _offers(client: ModelClient, *, questions: bool = False) -> str:
     """What --prompt may say for this model; the formats as one."""
-    ours = [entry.name for entry in OURS if entry.kind in client.accepts]
-    return ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts else ours)
+    ours = [
+        entry.name
+        for entry in OURS
+        if entry.kind in client.accepts and isinstance(entry, AsksQuestions) is questions
+    ]
+    return ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)

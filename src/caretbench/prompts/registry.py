@@ -14,13 +14,16 @@ from caretbench.prompts.fim_strategy import FimStrategy, fim_strategies
 from caretbench.prompts.left_to_right import LeftToRight
 from caretbench.prompts.natural import Natural
 from caretbench.prompts.plugged import STRATEGIES, plugged_strategy
+from caretbench.prompts.question import AskQuestion, ContinueQuestion
 from caretbench.prompts.released import DevBenchPaper
 from caretbench.prompts.strategy import Strategy
 
 AUTO: Final = "auto"
 """The name that leaves the choice to :func:`caretbench.prompts.choose`; no strategy has it."""
 
-OURS: tuple[Strategy, ...] = (Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper())
+OURS: tuple[Strategy, ...] = (
+    Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper(), AskQuestion(), ContinueQuestion(),
+)  # fmt: skip
 """The strategies that are no FIM format and no plug-in."""
 
 _BY_NAME: Mapping[str, Strategy] = MappingProxyType({entry.name: entry for entry in OURS})

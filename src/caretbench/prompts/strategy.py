@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from caretbench.models import Prompt, PromptKind
-from caretbench.problem import Caret
+from caretbench.problem import Caret, Question
 
 
 class UnpromptableError(Exception):
@@ -53,6 +53,19 @@ class Strategy(Protocol):
 
         Text that does not fit is left out at line starts: the prefix loses its beginning, the suffix its end, the
         files of the context go first.
+
+        Raises:
+            UnpromptableError: it cannot be asked so.
+        """
+        ...
+
+
+@runtime_checkable
+class AsksQuestions(Protocol):
+    """A strategy for problems that are questions: it has this beside what every strategy has."""
+
+    def render_question(self, question: Question, budget: Budget) -> Prompt:
+        """What is sent for ``question``; nothing of it is ever left out.
 
         Raises:
             UnpromptableError: it cannot be asked so.

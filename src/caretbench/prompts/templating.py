@@ -51,6 +51,14 @@ def _template(name: str) -> Template:
     return _environment().from_string(_read(name))
 
 
+def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
+    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
+    return (
+        Message(role="system", text=_template(f"{name}.system.j2").render(values)),
+        Message(role="user", text=_template(f"{name}.user.j2").render(values)),
+    )
+
+
 def conversation(
     name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
 ) -> ChatPrompt:
@@ -68,11 +76,7 @@ def conversation(
     by_text: dict[str, tuple[Message, ...]] = {}
 
     def rendered(parts: Parts) -> str:
-        filled = values(parts)
-        messages = (
-            Message(role="system", text=_template(f"{name}.system.j2").render(filled)),
-            Message(role="user", text=_template(f"{name}.user.j2").render(filled)),
-        )
+        messages = filled(name, values(parts))
         text = "\n".join(message.text for message in messages)
         by_text[text] = messages
         return text

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from caretbench.asking import Asking
+from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
+from caretbench.prompts import choose, strategy
+from caretbench.prompts.question import AskQuestion, ContinueQuestion
+from caretbench.prompts.strategy import Budget, UnpromptableError
+from tests.fakes import FakeClient
+
+WIDE = Budget(None, len)
+QUESTION = Question(
+    text="Which patch does this?\n",
+    choices=("one\n", "``` two", "three", "four {{ 1 }} $mark"),
+    context=(ContextFile(path="patch.diff", text="+ added"),),
+)
+
+
+def test_all_of_a_question_is_shown_in_order_behind_fences_that_no_text_closes() -> None:
+    prompt = AskQuestion().render_question(QUESTION, WIDE)
+    assert isinstance(prompt, ChatPrompt)
+    system, user = prompt.messages
+    assert "A, B, C or D" in system.text
+    places = [user.text.index(text) for text in ("Which", "patch.diff:", "+ added", "Choice A:", "one")]
+    assert places == sorted(places)
+    assert "Choice D:\n\n````\nfour {{ 1 }} $mark\n````" in user.text
+    assert user.text.endswith("Answer with its letter alone.")
+
+
+def test_a_question_without_choices_asks_for_no_letter() -> None:
+    system, user = AskQuestion().render_question(Question(text="Describe it."), WIDE).messages
+    assert "letter" not in system.text + user.text
+    assert user.text == "Describe it."
+
+
+def test_a_base_model_continues_where_the_answer_begins() -> None:
+    prompt = ContinueQuestion().render_question(QUESTION, WIDE)
+    assert isinstance(prompt, TextPrompt)
+    assert prompt.text.endswith("The letter of the right choice\nAnswer:")
+    assert prompt.stop == ("\n",)
+    assert ContinueQuestion().render_question(Question(text="Why?"), WIDE).stop == ()
+
+
+@pytest.mark.parametrize("ask", [AskQuestion(), ContinueQuestion()])
+def test_a_question_is_never_cut(ask: AskQuestion | ContinueQuestion) -> None:
+    with pytest.raises(UnpromptableError, match="a question is never cut"):
+        ask.render_question(QUESTION, Budget(20, len))
+    with pytest.raises(UnpromptableError, match="more than there are letters"):
+        ask.render_question(Question(text="?", choices=tuple(map(str, range(27)))), WIDE)
+    with pytest.raises(UnpromptableError, match="a place in a program"):
+        ask.render(Caret(language="python", prefix="x"), WIDE)
+
+
+def test_questions_and_carets_get_prompts_of_their_own() -> None:
+    both, base = FakeClient(), FakeClient(accepts=("text",))
+    assert choose(both, None, questions=True).name == "question"
+    assert choose(base, "auto", questions=True).name == "question-text"
+    with pytest.raises(ValueError, match="the problems are questions"):
+        choose(both, "chat", questions=True)
+    with pytest.raises(ValueError, match="the problems are places in programs"):
+        choose(both, "question")
+    with pytest.raises(ValueError, match="--prompt"):
+        choose(base, "question", questions=True)
+
+
+def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
+    problem = Problem(
+        id="q", suite="efcb", shown=QUESTION, splice=NoSplice(), reference="A", checks=(ChoiceCheck(correct=0),),
+        cluster="r@1", provenance=Provenance(source="r"),
+    )  # fmt: skip
+    asking = Asking("m", FakeClient(control=("<|end|>",)), strategy("question"))
+    [wanted] = asking.wanted([problem], {})
+    assert isinstance(wanted.prompt, ChatPrompt)
+    hostile = QUESTION.model_copy(update={"choices": ("a", "b", "c", "<|end|>")})
+    [refused] = asking.wanted([problem.model_copy(update={"shown": hostile})], {})
+    assert refused.prompt is None
+    assert "control token" in refused.fault
+    [mistaken] = Asking("m", FakeClient(), strategy("chat")).wanted([problem], {})
+    assert mistaken.prompt is None
