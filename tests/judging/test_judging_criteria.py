@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.files import DataError
+from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import BY_PROFILE, criteria, criterion
 from caretbench.judging.prompting import mark_for, render
 from tests.conftest import MakeProblem
@@ -26,7 +26,23 @@ def test_the_prompts_are_as_their_versions_say() -> None:
     assert {entry.key: entry.fingerprint[:12] for entry in criteria().values()} == {
         "devbench-paper@1": "0574cba8df00",
         "devbench-quality@1": "0499b16a48fa",
+        "efcb-claim-support@1": "db9d01a7ea26",
+        "efcb-claims@1": "b89dc52ca8d2",
+        "efcb-description@1": "3501239f45d1",
+        "efcb-hallucination-paper@1": "a957b2cd27bc",
+        "efcb-masked@1": "e0da45bafc60",
+        "efcb-similarity-paper@1": "03d6769187fa",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"), [("devbench-paper", "4d17816e6fe2"), ("devbench-quality", "baf139540e4f")]
+)
+def test_what_is_sent_for_a_caret_is_what_stored_judgements_were_given(
+    name: str, digest: str, make_problem: MakeProblem
+) -> None:
+    prompt = render(criterion(name), make_problem(suffix="\nprint(double(2))\n"), "    return $mark\n")
+    assert sha256_text(prompt.model_dump_json())[:12] == digest
 
 
 def test_every_profile_has_a_criterion_of_ten_points() -> None:
@@ -81,7 +97,7 @@ def test_a_criterion_file_that_is_not_there(tmp_path: Path) -> None:
         criterion(str(tmp_path / "none.toml"))
 
 
-@pytest.mark.parametrize("name", list(criteria()))
+@pytest.mark.parametrize("name", [entry.name for entry in criteria().values() if entry.subject == "caret"])
 def test_the_judge_sees_the_three_texts_and_nothing_more(name: str, make_problem: MakeProblem) -> None:
     problem = make_problem(
         prefix="def double(x):\n", suffix="\nprint(double(3))\n", reference="REFERENCE", hidden="HIDDEN",

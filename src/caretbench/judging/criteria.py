@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
@@ -16,11 +17,27 @@ from caretbench.files import DataError, describe, sha256_json
 from caretbench.models import Sampling
 from caretbench.problem import Profile, Row
 
-_PLACES = frozenset({"language", "prefix", "completion", "suffix", "mark"})
-_SHOWN = frozenset({"prefix", "completion", "suffix"})
+Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
+"""How an answer is read.
 
-Form = Literal["scores", "final-sum"]
-"""``scores``: a JSON object with every score, read strictly. ``final-sum``: as DevBench's released code reads."""
+``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
+``claims``: a JSON object with a list of statements. ``label``: a JSON object that names the one score that gets 1.
+All strictly; ``final-sum``: as DevBench's released code reads.
+"""
+
+About = Literal["caret", "answer", "claim"]
+"""What is judged: a text in its place, the answer to a question, or one statement that an answer makes."""
+
+_CARET_PLACES = frozenset({"language", "prefix", "completion", "suffix", "mark"})
+_SHOWN: Mapping[About, frozenset[str]] = {
+    "caret": frozenset({"prefix", "completion", "suffix"}),
+    "answer": frozenset({"answer"}),
+    "claim": frozenset({"claim"}),
+}
+"""What a prompt must show."""
+
+_DECIDES_NOTHING = frozenset({"about", "sampling", "subject", "repeats", "overall", "paper", "then"})
+"""Fields that leave a judge's answer to a prompt as it is."""
 
 
 class Scale(Row):
@@ -32,26 +49,43 @@ class Scale(Row):
 
 
 class PromptText(Row):
-    """What is sent; ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark`` are filled in."""
+    """What is sent, with places to be filled in.
+
+    At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark``. Of a question: ``$question``,
+    ``$shown`` (the question with its context files), ``$reference``, ``$answer``, ``$claim``, ``$mark``, and each
+    context file by its name without the ending (``$patch`` for ``patch.diff``). ``pair`` holds two parts that ``$pair``
+    stands for, in this order for even repeats and in the other one for odd ones.
+    """
 
     system: str | None = None
     user: str
+    pair: tuple[str, str] | None = None
 
     @model_validator(mode="after")
-    def _places_are_known(self) -> Self:
-        template = Template(self.user)
-        if not template.is_valid():
+    def _places_are_places(self) -> Self:
+        if not all(Template(text).is_valid() for text in (self.user, *(self.pair or ()))):
             raise ValueError("a dollar sign that names no place is written $$")
-        found = set(template.get_identifiers())
-        if found - _PLACES:
-            raise ValueError(f"unknown places: {', '.join(sorted(found - _PLACES))}")
-        if _SHOWN - found:
-            raise ValueError(f"the prompt shows no {', '.join(sorted(_SHOWN - found))}")
+        if ("pair" in Template(self.user).get_identifiers()) != (self.pair is not None):
+            raise ValueError("unknown places: pair; $pair and the two parts of a pair belong together")
         return self
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The names of all places, those within the pair included."""
+        texts = (self.user, *(self.pair or ()))
+        return frozenset(name for text in texts for name in Template(text).get_identifiers()) - {"pair"}
 
 
 class Criterion(Row):
-    """What a judge is asked. The sum of its scores is the judge's score of a text."""
+    """What a judge is asked. The sum of its scores is the judge's score of a text, or the mean of ``overall``.
+
+    Args:
+        subject: What is judged.
+        repeats: How often each text is judged where nothing else is said.
+        overall: The scores whose mean is the score of a text; none: the sum of all is.
+        paper: The name of the criterion that is asked under the paper profile instead.
+        then: The name of the criterion by which each statement is judged that was found by this one.
+    """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     version: int = Field(ge=1)
@@ -62,14 +96,34 @@ class Criterion(Row):
     sampling: Sampling = Sampling(max_tokens=8192, temperature=None, top_p=None)
     scores: tuple[Scale, ...] = Field(min_length=1)
     prompt: PromptText
+    subject: About = "caret"
+    repeats: int = Field(default=1, ge=1)
+    overall: tuple[str, ...] = ()
+    paper: str | None = None
+    then: str | None = None
 
     @model_validator(mode="after")
     def _scores_are_distinct(self) -> Self:
         names = [scale.name for scale in self.scores]
         if len(set(names)) < len(names) or "reasoning" in names:
             raise ValueError("the names of the scores are distinct, and none is 'reasoning'")
-        if self.form == "final-sum" and len(names) > 1:
-            raise ValueError("the form final-sum has one score, the total")
+        if self.form in _ONE_SCORE and len(names) > 1:
+            raise ValueError(f"the form {self.form} has one score{_ONE_SCORE[self.form]}")
+        if set(self.overall) - set(names):
+            raise ValueError("overall names scores that there are")
+        if (self.then is not None) != (self.form == "claims"):
+            raise ValueError(
+                "a criterion that finds claims says what they are judged by then, and no other does"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _places_are_known(self) -> Self:
+        found = self.prompt.places
+        if self.subject == "caret" and found - _CARET_PLACES:
+            raise ValueError(f"unknown places: {', '.join(sorted(found - _CARET_PLACES))}")
+        if lacking := _SHOWN[self.subject] - found:
+            raise ValueError(f"the prompt shows no {', '.join(sorted(lacking))}")
         return self
 
     @property
@@ -79,28 +133,74 @@ class Criterion(Row):
 
     @property
     def maximum(self) -> float:
-        """The best sum."""
+        """The best sum, or the best mean of ``overall``."""
+        if self.overall:
+            tops = [scale.maximum for scale in self.scores if scale.name in self.overall]
+            return sum(tops) / len(tops)
         return sum(scale.maximum for scale in self.scores)
+
+    def value(self, scores: Mapping[str, float]) -> float:
+        """One number out of the scores of a text: the mean of ``overall``, or the sum of all."""
+        if self.overall:
+            return math.fsum(scores[name] for name in self.overall) / len(self.overall)
+        return math.fsum(scores[scale.name] for scale in self.scores)
+
+    @property
+    def orders(self) -> int:
+        """In how many orders the texts are shown: repeats go through them in turn."""
+        return 1 if self.prompt.pair is None else 2
 
     @property
     def fingerprint(self) -> str:
         """Hash of everything that decides the answers: part of the parameters of every judgement."""
-        return sha256_json(self.model_dump(mode="json", exclude={"about", "sampling"}))
+        value = self.model_dump(mode="json", exclude=set(_DECIDES_NOTHING))
+        if self.prompt.pair is None:  # criteria that have none were stored without the field
+            del value["prompt"]["pair"]
+        return sha256_json(value)
 
     @property
     def json_schema(self) -> Mapping[str, JsonValue] | None:
-        """The form of the answer for providers that can enforce one; None where the answer is free text."""
-        if self.form != "scores":
+        """The form of the answer for providers that can enforce one; None where the answer is no JSON."""
+        properties = _PROPERTIES[self.form](self.scores) if self.form in _PROPERTIES else None
+        if properties is None:
             return None
-        properties: dict[str, JsonValue] = {"reasoning": {"type": "string"}}
-        for scale in self.scores:
-            properties[scale.name] = {
-                "type": "number", "minimum": 0, "maximum": scale.maximum, "description": scale.about,
-            }  # fmt: skip
         required: list[JsonValue] = list(properties)
         return {
             "type": "object", "properties": properties, "required": required, "additionalProperties": False,
         }  # fmt: skip
+
+
+def _score_properties(scores: Sequence[Scale]) -> dict[str, JsonValue]:
+    properties: dict[str, JsonValue] = {"reasoning": {"type": "string"}}
+    for scale in scores:
+        properties[scale.name] = {
+            "type": "number", "minimum": 0, "maximum": scale.maximum, "description": scale.about,
+        }  # fmt: skip
+    return properties
+
+
+def _claim_properties(scores: Sequence[Scale]) -> dict[str, JsonValue]:
+    text: JsonValue = {"type": "string"}
+    return {CLAIMS: {"type": "array", "items": text, "maxItems": int(scores[0].maximum)}}
+
+
+def _label_properties(scores: Sequence[Scale]) -> dict[str, JsonValue]:
+    names: list[JsonValue] = [scale.name for scale in scores]
+    return {"reasoning": {"type": "string"}, VERDICT: {"type": "string", "enum": names}}
+
+
+CLAIMS: Final = "claims"
+"""The name of the list in an answer of the form ``claims``."""
+
+VERDICT: Final = "verdict"
+"""The name of the label in an answer of the form ``label``."""
+
+_PROPERTIES: Mapping[Form, Callable[[Sequence[Scale]], dict[str, JsonValue]]] = {
+    "scores": _score_properties,
+    "claims": _claim_properties,
+    "label": _label_properties,
+}
+_ONE_SCORE: Mapping[Form, str] = {"final-sum": ", the total", "number": "", "flag": "", "claims": ""}
 
 
 BY_PROFILE: Mapping[Profile, str] = {"default": "devbench-quality", "paper": "devbench-paper"}

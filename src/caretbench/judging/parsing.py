@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from caretbench.judging.criteria import Criterion, Form
+from caretbench.judging.criteria import CLAIMS, VERDICT, Criterion, Form
 
 
 class Parsed(NamedTuple):
@@ -20,7 +20,12 @@ class Parsed(NamedTuple):
 
 def parse(criterion: Criterion, text: str | None) -> Parsed:
     """Read an answer as the criterion's form wants it."""
-    return _FORMS[criterion.form](criterion, text or "")
+    if criterion.form == "final-sum":
+        return _released(criterion, text or "")
+    try:
+        return Parsed(_STRICT[criterion.form](criterion, text or ""))
+    except _Fault as fault:
+        return Parsed({}, str(fault))
 
 
 # --- strictly ---------------------------------------------------------------------------------------------------
@@ -33,18 +38,17 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
     """Why an answer cannot be read."""
 
 
-def _strict(criterion: Criterion, text: str) -> Parsed:
-    try:
-        return Parsed(_scores(criterion, _object(text)))
-    except _Fault as fault:
-        return Parsed({}, str(fault))
+def _said(text: str) -> str:
+    """The answer without the thoughts that stand before it."""
+    answer = _THOUGHTS.sub("", text, count=1).strip()
+    if not answer:
+        raise _Fault("the answer is empty")
+    return answer
 
 
 def _object(text: str) -> dict[str, Any]:
     """The JSON object that is the whole answer, or the whole content of its only fence."""
-    answer = _THOUGHTS.sub("", text, count=1).strip()
-    if not answer:
-        raise _Fault("the answer is empty")
+    answer = _said(text)
     fenced = _FENCE.findall(answer)
     if not answer.startswith("{") and len(fenced) > 1:
         raise _Fault("the answer holds several fences")
@@ -88,6 +92,70 @@ def _score(name: str, value: object, maximum: float) -> float:
     return float(value)
 
 
+def _only(value: Mapping[str, Any], name: str) -> Any:
+    """What stands under the only name that was asked for, beside which a judge may reason."""
+    if name not in value:
+        raise _Fault(f"the answer has no {name}")
+    if set(value) - {name, "reasoning"}:
+        raise _Fault("the answer holds names that were not asked for")
+    return value[name]
+
+
+# --- the strict forms -------------------------------------------------------------------------------------------
+
+_ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
+
+
+def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
+    """One number in range and nothing beside it: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
+    answer, scale = _said(text), criterion.scores[0]
+    if not _ONE_NUMBER.fullmatch(answer):
+        raise _Fault("the answer is not one number")
+    return {scale.name: _score(scale.name, float(answer), scale.maximum)}
+
+
+def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
+    """1 or 0 and nothing beside it."""
+    answer = _said(text)
+    if answer not in {"0", "1"}:
+        raise _Fault("the answer is neither 0 nor 1")
+    return {criterion.scores[0].name: float(answer)}
+
+
+def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
+    """How many claims there are; what they say is read by :func:`claims_in`."""
+    return {criterion.scores[0].name: float(len(_statements(criterion, text)))}
+
+
+def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
+    """1 for the score that the answer names, 0 for the others."""
+    names = [scale.name for scale in criterion.scores]
+    label = _only(_object(text), VERDICT)
+    if label not in names:
+        raise _Fault(f"the {VERDICT} is none of {', '.join(names)}")
+    return {name: float(name == label) for name in names}
+
+
+def _statements(criterion: Criterion, text: str) -> tuple[str, ...]:
+    found = _only(_object(text), CLAIMS)
+    if not isinstance(found, list) or not all(isinstance(claim, str) for claim in found):
+        raise _Fault("the claims are no list of texts")
+    claims = [" ".join(claim.split()) for claim in found]
+    if not all(claims):
+        raise _Fault("a claim is empty")
+    if len(claims) > criterion.scores[0].maximum:
+        raise _Fault(f"there are more than {criterion.scores[0].maximum:g} claims")
+    return tuple(dict.fromkeys(claims))
+
+
+def claims_in(criterion: Criterion, text: str | None) -> tuple[str, ...]:
+    """The distinct claims that an answer of the form ``claims`` lists, blanks evened; none where it cannot be read."""
+    try:
+        return _statements(criterion, text or "")
+    except _Fault:
+        return ()
+
+
 # --- as released ------------------------------------------------------------------------------------------------
 
 _NUMBER = r":?\s*(?:\*\*)?([0-9.]+)"
@@ -123,4 +191,10 @@ def _released(criterion: Criterion, text: str) -> Parsed:
     return Parsed({}, "no score is found")
 
 
-_FORMS: Mapping[Form, Callable[[Criterion, str], Parsed]] = {"scores": _strict, "final-sum": _released}
+_STRICT: Mapping[Form, Callable[[Criterion, str], Mapping[str, float]]] = {
+    "scores": lambda criterion, text: _scores(criterion, _object(text)),
+    "number": _number,
+    "flag": _flag,
+    "claims": _claims,
+    "label": _label,
+}

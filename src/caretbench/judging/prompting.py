@@ -1,36 +1,46 @@
-"""From a problem and a text to what the judge is sent. It never sees the reference, tests, results or the author."""
+"""From a problem and a text to what the judge is sent. It never sees tests, results or the author.
+
+Of a text at a caret it sees no reference either; an answer to a question may be set beside the reference.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from string import Template
 
 from pydantic import JsonValue
 
-from caretbench.files import sha256_text
+from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import Criterion
 from caretbench.languages import language
 from caretbench.models import ChatPrompt, Message, ModelClient, Sampling
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Question
 
 _MARK_LENGTH = 16
 
 
-def render(criterion: Criterion, problem: Problem, text: str) -> ChatPrompt:
-    """The conversation that asks for a judgement of ``text`` at the caret of ``problem``.
+def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -> ChatPrompt:
+    """The conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
+
+    ``repeat`` decides in which order a pair of texts is shown.
 
     Raises:
-        TypeError: the problem asks a question and has no caret.
+        TypeError: the criterion is about a caret and the problem asks a question, or the other way round.
+        DataError: the problem has no context file of a name that the prompt shows.
     """
-    caret = problem.caret
-    # One pass: a place's name inside a text stays as it is.
-    user = Template(criterion.prompt.user).substitute(
-        language=_title(caret.language),
-        prefix=caret.prefix,
-        completion=text,
-        suffix=caret.suffix,
-        mark=mark_for(caret.prefix, text, caret.suffix),
-    )
-    messages = [Message(role="user", text=user)]
+    texts = _at_the_caret(problem, text) if criterion.subject == "caret" else _asked(problem, text)
+    lacking = criterion.prompt.places - {*texts, "mark"}
+    if lacking:
+        raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} shows")
+    # In the order in which they are named below: the mark is a hash of it, and stands in stored judgements' prompts.
+    shown = [entry for name, entry in texts.items() if name in criterion.prompt.places - _WORDS]
+    texts = {**texts, "mark": mark_for(*shown)}
+    # One pass over each text of ours: a place's name inside a text that is shown stays as it is.
+    if criterion.prompt.pair is not None:
+        parts = [Template(part).substitute(texts) for part in criterion.prompt.pair]
+        texts["pair"] = "\n\n".join(parts if repeat % criterion.orders == 0 else reversed(parts))
+    messages = [Message(role="user", text=Template(criterion.prompt.user).substitute(texts))]
     if criterion.prompt.system is not None:
         messages.insert(0, Message(role="system", text=criterion.prompt.system))
     return ChatPrompt(
@@ -38,6 +48,32 @@ def render(criterion: Criterion, problem: Problem, text: str) -> ChatPrompt:
         schema_name=criterion.name.replace("-", "_") if criterion.json_schema else None,
         json_schema=criterion.json_schema,
     )
+
+
+_WORDS = frozenset({"language"})
+"""Places that hold a word of ours, and no text to be fenced in."""
+
+
+def _at_the_caret(problem: Problem, text: str) -> dict[str, str]:
+    caret = problem.caret
+    return {
+        "language": _title(caret.language),
+        "prefix": caret.prefix,
+        "completion": text,
+        "suffix": caret.suffix,
+    }
+
+
+def _asked(problem: Problem, text: str) -> dict[str, str]:
+    question = problem.shown
+    if not isinstance(question, Question):
+        raise TypeError(f"{problem.id} asks no question")
+    files: Mapping[str, str] = {PurePosixPath(file.path).stem: file.text for file in question.context}
+    whole = "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
+    return {
+        **files, "question": question.text, "shown": whole, "reference": problem.reference, "answer": text,
+        "claim": text,
+    }  # fmt: skip
 
 
 def mark_for(*texts: str) -> str:
