@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from caretbench.sources.descriptions import (
+    cleaned,
+    form_lines,
+    prose_characters,
+    without_emails,
+    without_trailers,
+)
+
+FORM = """<!-- Thank you!
+Please read CONTRIBUTING first. -->
+## Description of changes
+
+Retry the write once, since the follower may be behind.
+See https://example.com/design for why.
+
+- Improvements & Bug fixes
+  - ...
+
+## Test plan
+
+_How are these changes tested?_
+
+- [x] Tests pass locally with `pytest` for python,
+  `cargo test` for rust
+- [ ] Benchmarks
+
+### Details
+
+N/A
+
+```python
+# [ ] stays
+Fixes #1
+```
+
+## Migration plan
+
+Fixes #12, closes owner/name#13
+https://example.com/issues/14
+Signed-off-by: A Person <a.person@example.com>
+
+---------
+
+Co-authored-by: Another <b@example.com>
+🤖 Generated with [Claude Code](https://example.com)
+"""
+
+
+def test_a_form_leaves_what_somebody_wrote() -> None:
+    assert (
+        cleaned(FORM)
+        == """## Description of changes
+
+Retry the write once, since the follower may be behind.
+See https://example.com/design for why.
+
+## Test plan
+
+### Details
+
+```python
+# [ ] stays
+Fixes #1
+```"""
+    )
+    assert prose_characters(FORM) == len(
+        "Retry the write once, since the follower may be behind. See for why."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Updates #cleanup",
+        "Updates #20220\nUpdates tailscale/corp#22467",
+        "Fixes: https://example.com/a/b/issues/4612.",
+        "Closes TUN-10216",
+        "- [ ] one\n- [x] two\n   and more of it",
+        "See also: GH-17",
+        "![image](https://example.com/a.png)",
+        '<img width="803" alt="image" src="https://example.com/a.png" />',
+        "cc @somebody",
+        "None",
+        "Part of #1 and #2",
+        "<!-- never closed",
+        "Reviewed-on: https://example.com/1\n(cherry picked from commit 0123456789abcdef)",
+    ],
+)
+def test_references_and_forms_alone_say_nothing(text: str) -> None:
+    assert cleaned(text) == ""
+    assert prose_characters(text) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fixes a dropped assignment in the reconciler.",
+        "Since #17567 every file is read twice.",
+        "RELNOTE: the port may be left out",
+        "Note: this needs a restart",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |",
+        "return a[ ] when empty",
+    ],
+)
+def test_sentences_stay_as_they_are(text: str) -> None:
+    assert cleaned(text) == text
+    assert prose_characters(text) > 0
+
+
+def test_code_urls_and_headings_are_no_prose() -> None:
+    text = "# Heading\n\nOne `two`   three\nhttps://example.com/x y\n```\ncode\n```\n[four](https://example.com)  five"
+    assert prose_characters(text) == len("One two three y four five")
+
+
+def test_trailers_are_counted_wherever_they_stand() -> None:
+    signed = "* one\n\nSigned-off-by: A <a@example.com>\n\n* two\n\nChange-Id: I0123\n"
+    text = f"{signed}co-authored-by: B <b@example.com>\n---\n"
+    assert without_trailers(text) == ("* one\n\n\n* two", 3)
+    assert without_trailers("Reviewed by nobody\n\n---\nx") == ("Reviewed by nobody\n\n---\nx", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("write to a.b+c@mail.example.com.", "write to <email>."),
+        ("<x_y@example.org>: ask", "<<email>>: ask"),
+        ("bump github.com/go-git/go-git/v5@v5.19.0", "bump github.com/go-git/go-git/v5@v5.19.0"),
+        ("npm i thing@4.17.21 @types/node@20.1.0-beta.x", "npm i thing@4.17.21 @types/node@20.1.0-beta.x"),
+        ("clone git@github.com:a/b.git", "clone git@github.com:a/b.git"),
+        ("@Override foo@bar", "@Override foo@bar"),
+    ],
+)
+def test_addresses_of_people_are_masked(text: str, masked: str) -> None:
+    assert without_emails(text) == masked
+
+
+def test_lines_of_a_repositorys_own_form_are_found() -> None:
+    texts = [f"Summary of impact\nchange {number}\nAsk in the room below" for number in range(30)]
+    form = form_lines([*texts, "", "plain"])
+    assert form == {"Summary of impact", "Ask in the room below"}
+    assert cleaned(texts[3], form) == "change 3"
+    assert prose_characters(texts[3], form) == len("change 3")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 60000,
+        "<" * 60000,
+        "<!--" * 20000,
+        "a@" * 40000,
+        "a." * 40000 + "@",
+        "# " * 40000,
+        " " * 100000 + "x",
+        "fixes " * 20000,
+        "(" * 50000,
+        "https://" * 15000,
+        "`" * 60000,
+        "[a](" * 20000,
+        "**a" * 30000,
+    ],
+)
+def test_hostile_text_takes_no_time(text: str) -> None:
+    begin = time.process_time()
+    cleaned(text)
+    prose_characters(text)
+    without_emails(text)
+    assert time.process_time() - begin < 5
