@@ -7,13 +7,18 @@ import pytest
 from report_fakes import make_problem, make_run
 
 from caretbench.cli.report import labels_by, summarised
+from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.report import charts, tables
+from caretbench.report.estimates import Estimate
 from caretbench.report.export import to_csv, to_markdown
+from caretbench.report.form_tables import form_tables, printed_table
 from caretbench.report.frame import Run, build_frame
 from caretbench.report.html import render_html
+from caretbench.report.printed import forms_of, printed_estimates
+from caretbench.report.step_examples import step_examples
 from caretbench.report.strata import strata_of
-from caretbench.suites.base import stratification_of
+from caretbench.suites.base import PaperTable, stratification_of
 from caretbench.suites.simcopilot import SUITE
 
 PASSES = {
@@ -94,12 +99,57 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
 
 def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
     summary = summarised(run())
-    table = tables.printed_table(summary.columns[:1], summary.main)
+    table = printed_table(summary.columns[:1], summary.main)
     assert table is not None
-    assert table.rows[0][4].text.startswith("75.")
-    assert table.rows[0][5].text == "30.1 to 95.4"
+    assert [field.text.split(" ")[0] for field in table.rows[0][4:]] == ["75.0"] * 3
+    assert table.rows[0][5].note == "30.1 to 95.4"
     methods = {row["metric"] for row in csv.DictReader(io.StringIO(to_csv(summary)))}
     assert {"pass@1 (parametric)", "pass@1 (wilson)"} <= methods
+
+
+def test_300_of_382_prints_the_same_by_three_methods() -> None:
+    rate = Estimate(value=300 / 382, problems=382, method="wilson")
+    printed = printed_estimates(rate, 0, all_three=True)
+    texts = {
+        name: plus_minus(entry.value, Interval(entry.low or 0.0, entry.high or 0.0, "wilson"))
+        for name, entry in printed.items()
+    }
+    assert texts == dict.fromkeys(("parametric", "wilson", "percentile"), "78.5 ± 4.1")
+
+
+def test_the_papers_tables_stand_in_their_form() -> None:
+    summary = summarised(run())
+    found = {table.title: table for table in form_tables(summary.columns[:1], summary.forms)}
+    overall, reference, construct = (
+        next(table for title, table in found.items() if f"{name}, in form" in title)
+        for name in ("Table 2", "Table 3", "Tables 5 to 7")
+    )
+    assert overall.heads == ("Model", "Python / infill", "Python / suffix hidden")
+    assert overall.rows[0][0].text == "m"
+    assert overall.rows[0][1].text.startswith("50.0 ± ")
+    assert overall.rows[0][2].text == "100.0 ± 0.0"
+    assert overall.rows[0][1].note == "n = 2"
+    assert reference.heads[1:] == ("m",)
+    assert "10" in reference.caption  # where the paper cuts
+    assert construct.heads[:2] == ("Constructs", "Model")
+    assert [row[0].text for row in construct.rows] == ["function", "loop body"]
+
+
+def test_under_the_papers_profile_distances_are_cut_at_its_bounds_already() -> None:
+    tables_ = (PaperTable("t", ("language", "reference_distance@paper")), PaperTable("u", ("colour",)))
+    assert [form.stratum for form in forms_of(tables_, {"language / reference_distance"})] == [
+        "language / reference_distance"
+    ]
+
+
+def test_the_steps_are_shown_on_an_answer_that_they_made_right() -> None:
+    found = step_examples(run())
+    assert [example.title for example in found] == ["m, devbench/python/c/1", "m, devbench/python/c/2"]
+    [infill, _] = found
+    assert [step.passed for step in infill.steps] == [None, None, False, True, True, None]
+    assert infill.steps[0].text.count("▮") == 1
+    page = render_html(summarised(run()), run(), samples=0)
+    assert "Post-processing step by step" in page
 
 
 def test_distances_are_cut_at_terciles_and_at_the_papers_bounds() -> None:

@@ -36,7 +36,7 @@ PAGE = Palette(
     grid="var(--grid)",
     series=tuple(f"var(--series-{number})" for number in range(1, 9)),
     good="var(--good)",
-    bad=tuple(f"var(--bad-{number})" for number in range(1, 9)),
+    bad=tuple(f"var(--bad-{number})" for number in range(1, 13)),
     ours="var(--ours)",
 )
 PAPER = Palette(
@@ -45,7 +45,20 @@ PAPER = Palette(
     grid="#e1e5ea",
     series=("#2563a8", "#d9730d", "#1f8a70", "#a23b72", "#6b5ca5", "#8c6d1f", "#3f8fb0", "#7a7f87"),
     good="#2c8c66",
-    bad=("#c8553d", "#e08e45", "#a23b72", "#6b5ca5", "#3f8fb0", "#b8a13a", "#8a5a44", "#7a7f87"),
+    bad=(
+        "#c8553d",
+        "#e08e45",
+        "#a23b72",
+        "#6b5ca5",
+        "#3f8fb0",
+        "#b8a13a",
+        "#8a5a44",
+        "#7a7f87",
+        "#d98880",
+        "#5b8c3a",
+        "#b58ad1",
+        "#2f4f7f",
+    ),
     ours="#b5bbc3",
     font="DejaVu Sans, sans-serif",
 )

@@ -1,8 +1,9 @@
-"""The chart of failures by class: the paper's Figure 8, in form."""
+"""The charts of how answers ended by class: of all answers (SimCopilot's Figure 8, in form), and of the failures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
@@ -36,15 +37,57 @@ def error_shares(
             ]  # fmt: skip
     if not rows:
         return None
+    return _stacked(
+        rows, classes, palette, "share of failures", "How answers failed: shares of the classes of errors"
+    )
+
+
+def outcome_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
+
+    None where there is no verdict.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = classes_present(tuple(shown.values()))
+    rows = []
+    for key, column in shown.items():
+        total = sum(part.total for part in column.parts)
+        for place, name in enumerate(classes):
+            count = sum(part.by_class().get(name, 0) for part in column.parts)
+            if count:
+                rows.append(
+                    {
+                        "bar": titles[key], "class": class_title(name), "count": count, "place": place,
+                        "share": count / total,
+                    }
+                )  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of all answers", "How all answers ended, in classes of errors"
+    )
+
+
+def _stacked(
+    rows: Sequence[Mapping[str, Any]], classes: Sequence[str], palette: Palette, axis: str, description: str
+) -> Spec:
+    """Bars of shares that add up to one, each class in its colour."""
     names = [class_title(name) for name in classes]
-    colours = [palette.bad[place % len(palette.bad)] for place in range(len(names))]
+    bad = iter(palette.bad * 2)
+    colours = [palette.good if name == "pass" else next(bad) for name in classes]
     chart = (
         chart_of(rows)
         .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
         .encode(
             y=alt.Y("bar:N", title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False)),
             x=alt.X(
-                "share:Q", title="share of failures", stack="zero", axis=alt.Axis(format="%", tickCount=6)
+                "share:Q",
+                title=axis,
+                stack="zero",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", tickCount=6),
             ),
             color=alt.Color(
                 "class:N",
@@ -62,4 +105,4 @@ def error_shares(
         )
         .properties(width="container", height={"step": 24})
     )
-    return finished(chart, palette, "How answers failed: shares of the classes of errors")
+    return finished(chart, palette, description)

@@ -15,15 +15,17 @@ from markupsafe import Markup
 
 from caretbench.report import charts, tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
-from caretbench.report.error_charts import error_shares
+from caretbench.report.error_charts import error_shares, outcome_shares
 from caretbench.report.error_tables import error_tables, error_titles
 from caretbench.report.flag_tables import flag_tables
+from caretbench.report.form_tables import form_tables, printed_table
 from caretbench.report.frame import Run
 from caretbench.report.judged import Judged
 from caretbench.report.judgement_charts import overall_scores, score_map
 from caretbench.report.judgement_tables import judged_published_table, judged_tables
 from caretbench.report.published import beside_published, judged_beside_published
 from caretbench.report.samples import DEFAULT_LIMIT, pack_samples, to_island
+from caretbench.report.step_examples import step_examples
 from caretbench.report.summary import Column, Summary
 from caretbench.report.usage_tables import usage_tables
 
@@ -62,7 +64,7 @@ def render_html(
             for number, group in enumerate(tables.groups(summary))
             if not tables.is_further(summary, group[1])
         ],
-        policies=_policies(summary, specs),
+        policies=_policies(summary, run, specs),
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
         flagged=_flagged(summary),
@@ -140,6 +142,7 @@ def _group(
                 draw(f"{stratum}-{title}", title, spec)
     draw("status", "How completions ended", charts.status_shares(columns))
     titles = error_titles(columns)
+    draw("outcomes", "How all answers ended, by class", outcome_shares(summary.errors, titles))
     draw("errors", "How answers failed", error_shares(summary.errors, titles))
     best = sorted(tables.pass_columns(columns), key=lambda column: -column.overall.pass_at[1].value)
     best = [column for column in best if not column.baseline]
@@ -157,7 +160,8 @@ def _group(
         "profile": profile,
         "policy": policy,
         "headline": tables.headline(judged) if judged else None,
-        "printed": tables.printed_table(columns, summary.main),
+        "printed": printed_table(columns, summary.main),
+        "forms": form_tables(columns, summary.forms),
         "similarity": tables.similarity_table(columns),
         "charts": drawn,
         "details": [
@@ -168,7 +172,7 @@ def _group(
     }
 
 
-def _policies(summary: Summary, specs: dict[str, charts.Spec]) -> dict[str, Any] | None:
+def _policies(summary: Summary, run: Run, specs: dict[str, charts.Spec]) -> dict[str, Any] | None:
     """The same answers under several policies; None where there is one. Charts go to ``specs``."""
     profiles = dict.fromkeys(column.profile for column in summary.columns)
     found = [tables.policies_table(summary, profile) for profile in profiles]
@@ -188,7 +192,7 @@ def _policies(summary: Summary, specs: dict[str, charts.Spec]) -> dict[str, Any]
                 table.model_copy(update={"title": f"{table.title} ({profile} profile, policy {policy})"})
                 for table in (tables.headline(judged), *errors[:1])
             ]
-    return {"tables": shown, "charts": drawn, "details": details}
+    return {"tables": shown, "charts": drawn, "details": details, "examples": step_examples(run)}
 
 
 def _flagged(summary: Summary) -> list[tables.Table]:

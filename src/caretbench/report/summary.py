@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from pydantic import Field, JsonValue
 
-from caretbench.metrics.intervals import RESAMPLES, parametric_bootstrap, wilson
+from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
 from caretbench.report.asked import differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
@@ -30,6 +30,7 @@ from caretbench.report.flags import Flagged, flagged_passes
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
+from caretbench.report.printed import Form, forms_of, printed_estimates
 from caretbench.report.strata import SEPARATOR, Stratum, strata_of, stratum_name
 from caretbench.report.usage import ModelUsage
 from caretbench.suites.base import ORDINARY, Stratification
@@ -116,6 +117,8 @@ class Summary(Reported):
     main: str = "language / category"
     """The stratum by which policies are set side by side."""
     heat_maps: tuple[str, ...] = ("language / category",)
+    forms: tuple[Form, ...] = ()
+    """The paper's tables of results, in form."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
 
@@ -160,8 +163,10 @@ def summarise(
         _column(group, frame, problems, left_out, seed, _wanted(group, strata, policies, stratification))
         for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
     )
+    there = {name for column in columns for name in column.strata}
+    forms = tuple(forms_of(stratification.paper_tables, there))
     if stratification.printed_intervals:
-        columns = tuple(_with_printed(column, main, seed) for column in columns)
+        columns = tuple(_with_printed(column, main, forms, seed) for column in columns)
     cases = discordant_cases(frame.filter(~pl.col("model").is_in(BASELINES)), discordant_limit)
     verdicts = dict(
         frame.unique("problem_id")
@@ -188,6 +193,7 @@ def summarise(
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
         main=main,
         heat_maps=tuple(map(stratum_name, stratification.heat_maps)),
+        forms=forms,
         warnings=tuple(_warnings(columns)),
         notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes(judged)),
         manifest=dict(manifest),
@@ -207,37 +213,23 @@ def _wanted(
     return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
 
 
-def _with_printed(column: Column, main: str, seed: int) -> Column:
-    """The column with the paper's interval and Wilson's, where one sample a problem gives them a meaning."""
+def _with_printed(column: Column, main: str, forms: Sequence[Form], seed: int) -> Column:
+    """The column with the intervals that papers print, where one sample a problem gives them a meaning."""
     if column.samples != 1:
         return column
+
+    def printed(cell: Cell, *, all_three: bool) -> Cell:
+        rate = cell.pass_at.get(1)
+        if rate is None:
+            return cell
+        return cell.model_copy(update={"printed": printed_estimates(rate, seed, all_three=all_three)})
+
+    wanted = {main, *(form.stratum for form in forms)}
     strata = {
-        name: tuple(_cell_printed(cell, seed) for cell in cells) if name == main else cells
+        name: tuple(printed(cell, all_three=name == main) for cell in cells) if name in wanted else cells
         for name, cells in column.strata.items()
     }
-    return column.model_copy(update={"overall": _cell_printed(column.overall, seed), "strata": strata})
-
-
-def _cell_printed(cell: Cell, seed: int) -> Cell:
-    rate = cell.pass_at.get(1)
-    if rate is None:
-        return cell
-    passes = round(rate.value * rate.problems)
-    intervals = (
-        parametric_bootstrap(passes, rate.problems, seed=seed),
-        wilson(passes, rate.problems),
-    )
-    printed = {
-        interval.method: Estimate(
-            value=rate.value,
-            low=interval.low,
-            high=interval.high,
-            problems=rate.problems,
-            method=interval.method,
-        )
-        for interval in intervals
-    }
-    return cell.model_copy(update={"printed": printed})
+    return column.model_copy(update={"overall": printed(column.overall, all_three=True), "strata": strata})
 
 
 def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caretbench.languages import language
-from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.report.best_of import STEPS, TITLE
 from caretbench.report.discordant import KIND_TITLES
 from caretbench.report.estimates import Estimate, Reported
@@ -212,41 +211,6 @@ def is_further(summary: Summary, policy: str) -> bool:
     """Whether a policy is one of those that are shown beside the run's own."""
     further = summary.manifest.get("further_policies")
     return isinstance(further, list) and policy in further
-
-
-def printed_table(columns: Sequence[Column], main: str) -> Table | None:
-    """pass@1 by the main labels with the paper's ± and Wilson's interval; None where nobody asked for them."""
-    judged = pass_columns(columns)
-    judged = tuple(column for column in judged if not column.baseline) or judged
-    rows = [
-        (
-            text_field(column.title),
-            text_field(shown_name(cell)),
-            number_field(cell.problems),
-            rate_field(cell.pass_at.get(1)),
-            number_field(parametric.value, plus_minus(parametric.value, _interval(parametric))),
-            number_field(score.value, f"{100 * (score.low or 0.0):.1f} to {100 * (score.high or 0.0):.1f}"),
-        )
-        for column in judged
-        for cell in (column.overall, *column.strata.get(main, ()))
-        if (parametric := cell.printed.get("parametric")) and (score := cell.printed.get("wilson"))
-    ]
-    if not rows:
-        return None
-    return Table(
-        title=f"pass@1 by {shown_stratum(main)}, with the paper's intervals",
-        heads=("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson"),
-        numeric=(False, False, True, True, True, True),
-        rows=tuple(rows),
-        caption=(
-            "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The paper's "
-            "± and Wilson's interval take all problems for independent."
-        ),
-    )
-
-
-def _interval(estimate: Estimate) -> Interval:
-    return Interval(estimate.low or 0.0, estimate.high or 0.0, "parametric")
 
 
 def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:

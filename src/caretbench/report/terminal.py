@@ -13,6 +13,7 @@ from rich.text import Text
 from caretbench.report import tables
 from caretbench.report.error_tables import error_tables, error_titles
 from caretbench.report.flag_tables import flag_tables
+from caretbench.report.form_tables import printed_table
 from caretbench.report.judgement_tables import judged_published_table, judged_tables
 from caretbench.report.published import beside_published, judged_beside_published
 from caretbench.report.summary import Summary
@@ -30,7 +31,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
         errors = error_tables(summary.errors, error_titles(columns))
         part = (
             tables.headline(judged) if judged else None,
-            tables.printed_table(columns, summary.main),
+            printed_table(columns, summary.main),
             *(tables.stratum_table(columns, name) for name in tables.strata_names(columns)),
             tables.similarity_table(columns),
             tables.status_table(columns),

@@ -57,6 +57,20 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
+class PaperTable(NamedTuple):
+    """A table of a paper whose form a report follows: pass@1 with the paper's ±.
+
+    Args:
+        title: What it shows, and which table of the paper that is.
+        labels: The stratum; one that was not cut for the run's profile is replaced by the one that was (``@paper``).
+        models_across: Models side by side and parts below each other, or the other way round.
+    """
+
+    title: str
+    labels: tuple[str, ...]
+    models_across: bool = False
+
+
 class Stratification(NamedTuple):
     """By which labels reports break a suite's results down.
 
@@ -68,7 +82,9 @@ class Stratification(NamedTuple):
             so under ``default`` too, beside the one without.
         main: The labels that say what a number is about: policies are set side by side by them.
         heat_maps: What the page draws as fields of colour: the last label across, the others down.
-        printed_intervals: Whether rates by ``main`` get the paper's ± and Wilson's interval beside the reported one.
+        printed_intervals: Whether rates by ``main`` get the paper's ±, Wilson's interval and the plain bootstrap's
+            beside the reported one.
+        paper_tables: The paper's tables of results, in form.
     """
 
     labels: tuple[str, ...] = ("language", "category", "mode")
@@ -77,6 +93,7 @@ class Stratification(NamedTuple):
     main: tuple[str, ...] = ("language", "category")
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
     printed_intervals: bool = False
+    paper_tables: tuple[PaperTable, ...] = ()
 
 
 ORDINARY: Final = Stratification()

@@ -14,7 +14,7 @@ from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, Completion, FileSplice, Problem, Profile
-from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.base import Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.suites.simcopilot import released, starter
 from caretbench.suites.simcopilot.analyses import analysis_of
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
@@ -48,6 +48,8 @@ class SimCopilot:
             ("language", "mode", "constructs"),
             ("language", "mode", "reference_distance"),
             ("language", "mode", "comment_distance"),
+            ("language", "mode", "reference_distance@paper"),
+            ("language", "mode", "comment_distance@paper"),
             ("constructs", "reference_distance"),
             ("reference_distance", "comment_distance"),
             ("mode", "files_crossed"),
@@ -62,6 +64,18 @@ class SimCopilot:
         main=("language", "mode"),
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
         printed_intervals=True,
+        paper_tables=(
+            PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
+            PaperTable(
+                "By distance to the furthest referenced object (Table 3, in form)",
+                ("language", "mode", "reference_distance@paper"), models_across=True,
+            ),
+            PaperTable(
+                "By distance to the nearest comment (Table 4, in form)",
+                ("language", "mode", "comment_distance@paper"), models_across=True,
+            ),
+            PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs")),
+        ),
     )  # fmt: skip
 
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
