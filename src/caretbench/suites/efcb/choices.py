@@ -1,12 +1,13 @@
 """A multiple-choice problem: which of four patches is the change that a text asks for.
 
-What GMCQ-Easy and GMCQ-Hard share. The problem's text is the query alone; what is asked of the model, and how the
-choices are set out, belongs to the prompt.
+What GMCQ-Easy and GMCQ-Hard share. The problem's text says what is asked, then the query; how the choices are set
+out, and in what form the answer is wanted, belongs to the prompt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
 from caretbench.sources.pull_request import PullRequest
@@ -15,6 +16,19 @@ from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query
 from caretbench.suites.efcb.positions import CHOICES, LETTERS, rotations
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import item_id
+
+ASKED: Final = "Which of these patches makes the change that the following text describes?\n\n"
+
+
+def query_text(problem: Problem) -> str:
+    """The query of a choice problem, without what is asked.
+
+    Raises:
+        TypeError: the problem is no question.
+    """
+    if not isinstance(problem.shown, Question):
+        raise TypeError(f"{problem.id} is no question")
+    return problem.shown.text.removeprefix(ASKED)
 
 
 def choice_problem(
@@ -55,7 +69,7 @@ def choice_problem(
             task, tier, pull.repo, pull.merge_sha, options.configuration, variant=variant, rotation=rotation
         ),
         suite=SUITE,
-        shown=Question(text=query.text, choices=tuple(choices)),
+        shown=Question(text=ASKED + query.text, choices=tuple(choices)),
         splice=NoSplice(),
         reference=LETTERS[correct],
         checks=(ChoiceCheck(correct=correct),),
