@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.choices import choice_problem, choice_problems
+from caretbench.suites.efcb.choices import choice_problem, choice_problems, query_text
 from caretbench.suites.efcb.describing import main_language
 from caretbench.suites.efcb.options import BuildOptions, Query
 from caretbench.suites.efcb.positions import balanced, placed, rotations
@@ -87,7 +87,8 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     )  # fmt: skip
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
-    assert problem.shown.text == "call new"
+    assert problem.shown.text.endswith("described here?\n\ncall new")
+    assert query_text(problem) == "call new"
     assert problem.reference == "C"
     assert problem.checks == (ChoiceCheck(correct=2),)
     assert problem.cluster == f"owner/name@{'a' * 40}"
@@ -106,6 +107,20 @@ def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct:
     with pytest.raises(ValueError, match="four different"):
         choice_problem(
             change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, BuildOptions()
+        )
+
+
+def test_a_query_that_says_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        choice_problem(
+            change(),
+            "gmcq-easy",
+            "",
+            Query("description_only", "\n"),
+            ("a", "b", "c", "d"),
+            0,
+            {},
+            BuildOptions(),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+from typing import Final
 
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
 from caretbench.sources.pull_request import PullRequest
@@ -29,6 +30,21 @@ def query_text(problem: Problem) -> str:
     if not isinstance(problem.shown, Question):
         raise TypeError(f"{problem.id} is no question")
     return problem.shown.text.removeprefix(ASKED)
+
+
+ASKS: Final = "Four patches are given. Which of them makes the change that is described here?\n\n"
+"""Stands before the query in the problem's text."""
+
+
+def query_text(problem: Problem) -> str:
+    """The text of the query in a choice problem, without what is asked; for baselines.
+
+    Raises:
+        TypeError: The problem is one at a caret.
+    """
+    if not isinstance(problem.shown, Question):
+        raise TypeError(f"{problem.id} asks no question")
+    return problem.shown.text.removeprefix(ASKS)
 
 
 def choice_problem(
@@ -56,8 +72,10 @@ def choice_problem(
         rotation: How far the choices have been turned from the order of rotation 0.
 
     Raises:
-        ValueError: There are not four choices, two are alike, or none is ``correct``.
+        ValueError: There are not four choices, two are alike, none is ``correct``, or the query says nothing.
     """
+    if not query.text.strip():
+        raise ValueError(f"{pull.repo} {pull.merge_sha}: its {query.variant} is empty")
     if len(choices) != CHOICES or len(set(choices)) != CHOICES or not 0 <= correct < CHOICES:
         raise ValueError(
             f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right"

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from caretbench.problem import Row
+from caretbench.sources.generated import is_generated
 from caretbench.sources.pull_request import FileChange, PullRequest
 
 END_OF_FILE: Final = "\n---\n"
@@ -82,5 +83,10 @@ def _shown(files: Sequence[FileChange], generated: bool) -> tuple[ShownFile, ...
             deletions=file.deletions,
         )
         for file in files
-        if file.patch.strip() and not file.binary and (generated or not file.generated)
+        if file.patch.strip() and not file.binary and (generated or not _is_generated(file))
     )
+
+
+def _is_generated(file: FileChange) -> bool:
+    """What the record says of the file, or its path does: foreign records may say nothing."""
+    return file.generated or is_generated(file.path)

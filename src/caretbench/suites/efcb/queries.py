@@ -1,0 +1,98 @@
+"""The text that asks for a change: its title and description, or less of them.
+
+``title_and_description`` is what the paper says is shown, ``description_only`` what its release shows, and ``scrubbed``
+what is left when paths, names of files and references are taken out of both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Final
+
+from caretbench.languages import languages
+from caretbench.problem import Profile
+from caretbench.sources.descriptions import NO_FORM, cleaned, form_lines
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant
+
+# `ipn/store, util/{a,b}: fix`, `fix(core): …`, `[docs] …`: what stands before the subject names where the change is.
+_WHERE = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*)*(?:[^\s:,]+(?:,\s*[^\s:,]+){0,7}\s*:(?=\s))?\s*")
+_REFERENCE = re.compile(
+    r"(?:\b[\w.-]+/[\w.-]+)?#\d+\b|\bGH-\d+\b|\b[A-Z][A-Z0-9]+-\d+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
+)
+_URL = re.compile(r"\bhttps?://\S+")
+_WORD = re.compile(r"[^\s`'\"()<>\[\]{},;]+")
+_GAPS = re.compile(r"[ \t]{2,}")
+_EMPTY_MARKS = re.compile(r"``|''|\"\"|\(\s*\)|\[\s*\]")
+
+
+def query(
+    pull: PullRequest,
+    variant: QueryVariant = DEFAULT_VARIANT,
+    profile: Profile = "default",
+    form: Collection[str] = NO_FORM,
+) -> Query:
+    """What asks for the change, in the given variant. The text may be empty: a change need not be described.
+
+    Args:
+        pull: The change.
+        variant: How much of its title and description is shown.
+        profile: ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers and lines
+            that only refer.
+        form: The lines of its repository's form, from :func:`forms`.
+    """
+    description = pull.description.strip() if profile == "paper" else cleaned(pull.description, form)
+    return Query(variant, _VARIANTS[variant](pull, description))
+
+
+def forms(pulls: Iterable[PullRequest]) -> Mapping[str, frozenset[str]]:
+    """For each repository the lines that so many of its descriptions hold that they are its form."""
+    descriptions: dict[str, list[str]] = defaultdict(list)
+    for pull in pulls:
+        descriptions[pull.repo].append(pull.description)
+    return {repo: form_lines(texts) for repo, texts in descriptions.items()}
+
+
+def _both(pull: PullRequest, description: str) -> str:
+    return f"{pull.title.strip()}\n\n{description}".strip()
+
+
+def _scrubbed(pull: PullRequest, description: str) -> str:
+    title = _WHERE.sub("", pull.title, count=1)
+    text = _REFERENCE.sub("", _URL.sub("", f"{title.strip()}\n\n{description}"))
+    named = _FileNames(pull)
+    text = _WORD.sub(lambda found: "" if named.holds(found.group()) else found.group(), text)
+    text = _GAPS.sub(" ", _EMPTY_MARKS.sub("", text))
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip()
+
+
+class _FileNames:
+    """Words that name a file: any with the suffix of a program, or of one of the changed files, and their paths."""
+
+    def __init__(self, pull: PullRequest) -> None:
+        paths = [PurePosixPath(path) for file in pull.files for path in (file.path, file.old_path) if path]
+        self._suffixes = {path.suffix.lower() for path in paths if path.suffix}
+        self._suffixes |= {language.suffix for language in languages().values()}
+        self._names = {path.name for path in paths}
+        self._parts = {str(part) for path in paths for part in (path, *path.parents)}
+
+    def holds(self, word: str) -> bool:
+        """Whether a word names a file or a folder with a slash in it."""
+        bare = word.strip(":*_!?").removeprefix("./").rstrip(":./!?")
+        path = PurePosixPath(bare)
+        return (
+            bare in self._names
+            or path.suffix.lower() in self._suffixes
+            or ("/" in bare and any(known == bare or known.endswith(f"/{bare}") for known in self._parts))
+        )
+
+
+_VARIANTS: Final[Mapping[QueryVariant, Callable[[PullRequest, str], str]]] = {
+    "title_and_description": _both,
+    "title_only": lambda pull, _: pull.title.strip(),
+    "description_only": lambda _, description: description,
+    "scrubbed": _scrubbed,
+}
