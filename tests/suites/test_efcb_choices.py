@@ -87,7 +87,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     )  # fmt: skip
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
-    assert problem.shown.text.endswith("described here?\n\ncall new")
+    assert problem.shown.text.endswith("?\n\ncall new")
     assert query_text(problem) == "call new"
     assert problem.reference == "C"
     assert problem.checks == (ChoiceCheck(correct=2),)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
-from typing import Final
 
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
 from caretbench.sources.pull_request import PullRequest
@@ -30,21 +29,6 @@ def query_text(problem: Problem) -> str:
     if not isinstance(problem.shown, Question):
         raise TypeError(f"{problem.id} is no question")
     return problem.shown.text.removeprefix(ASKED)
-
-
-ASKS: Final = "Four patches are given. Which of them makes the change that is described here?\n\n"
-"""Stands before the query in the problem's text."""
-
-
-def query_text(problem: Problem) -> str:
-    """The text of the query in a choice problem, without what is asked; for baselines.
-
-    Raises:
-        TypeError: The problem is one at a caret.
-    """
-    if not isinstance(problem.shown, Question):
-        raise TypeError(f"{problem.id} asks no question")
-    return problem.shown.text.removeprefix(ASKS)
 
 
 def choice_problem(
