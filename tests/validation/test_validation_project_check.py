@@ -62,7 +62,7 @@ def test_every_fault_is_said(given: WorkspaceResult, says: str) -> None:
 
 
 def flaky(request: WorkspaceRequest) -> WorkspaceResult:
-    bad = request.repeat == 1 and "not (test_clock)" not in request.command
+    bad = request.repeat % 3 == 1 and "not (test_clock)" not in request.command
     clock = TestOutcome(name="t.Clock::test_clock[3]", outcome="failed" if bad else "passed")
     other = TestOutcome(name="t.Clock::test_other", outcome="passed")
     return result(Status.FAILED if bad else Status.PASSED, tests=(clock, other))
@@ -76,7 +76,43 @@ def test_flaky_tests_are_named_and_left_out_where_the_runner_can() -> None:
 
 def test_a_project_whose_runner_cannot_leave_them_out_is_refused() -> None:
     found = check_project(Engine(flaky), PYTEST.model_copy(update={"command": ("make", "test")}))
-    assert found.fault == "tests_flaky: 2 of 3 runs pass; not always: t.Clock::test_clock[3]"
+    assert found.fault == "tests_flaky: 4 of 6 runs pass; not always: t.Clock::test_clock[3]"
+
+
+def test_what_a_busy_machine_held_up_runs_again_alone_and_is_named() -> None:
+    sizes: list[int] = []
+
+    class Busy(Engine):
+        def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+            asked = list(requests)
+            sizes.append(len(asked))
+            yield from super().submit(asked)
+
+    engine = Busy(lambda request: flaky(request) if len(sizes) == 1 else flaky(PYTEST))
+    found = check_project(engine, PYTEST)
+    assert (found.fault, found.flaky, found.held_up) == ("", (), ("t.Clock::test_clock[3]",))
+    assert sizes == [3, 1, 1, 1]
+    assert sorted(request.repeat for request in engine.asked) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_sandbox_that_fails_at_times_is_no_fault_of_the_tests() -> None:
+    bad = result(Status.SANDBOX_ERROR, reason="no memory")
+    found = check_project(Engine(lambda request: bad if request.repeat % 2 else result()), PYTEST)
+    assert (found.fault, found.machine) == ("not_run: no memory", True)
+
+
+@pytest.mark.parametrize(
+    ("said", "nothing"),
+    [
+        ("make: 'test' is up to date.\n", True),
+        ("make[1]: Nothing to be done for 'check'.\n", True),
+        ("make: 'lib' is up to date.\n./t\nall well\n", False),
+    ],
+)
+def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) -> None:
+    request = PYTEST.model_copy(update={"command": ("make", "test"), "junit": ()})
+    found = check_project(Engine(lambda _request: result(stdout=Output(text=said))), request)
+    assert found.fault.startswith("no_tests: ") is nothing
 
 
 def test_runners_with_a_choice_of_their_own_are_left_alone() -> None:

@@ -16,7 +16,8 @@ from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.runs import Validity
-from caretbench.validation.workspace_gate import WorkspaceGate, repeats
+from caretbench.validation.repeats import repeats
+from caretbench.validation.workspace_gate import WorkspaceGate
 from tests.fakes import ISOLATION
 
 SOURCE = """\
@@ -99,7 +100,7 @@ def test_a_problem_whose_wrong_answers_fail_is_valid() -> None:
     engine = Engine(checked)
     [row] = gate(engine).decide([problem()])
     assert (row.verdict, row.reasons, row.details["killed_by"]) == ("valid", (), "default_return")
-    assert row.details["runs"] == "2"  # nothing, and the first mutant
+    assert row.details["runs"] == "3"  # nothing, a throw, and the first mutant
     assert engine.asked[:3] == ["", "", ""]  # the project as it is
     assert SOURCE not in engine.asked
 
@@ -109,7 +110,9 @@ def test_a_problem_whose_wrong_answers_fail_is_valid() -> None:
     [
         (lambda _text: Status.PASSED, "invalid", "answerable_without_answer: empty"),
         (lambda text: Status.PASSED if "return" in text.split("def volume")[0] or "raise Run" in text
-         else Status.FAILED, "unverified", "no_killing_mutant"),
+         else Status.FAILED, "invalid", "answerable_without_answer: throw"),
+        (lambda text: Status.FAILED if "raise Run" in text or "return width" not in text else Status.PASSED,
+         "valid", ""),
         (lambda _text: Status.COMPILE_ERROR, "unverified", "no_killing_mutant"),
         (lambda _text: Status.SKIPPED, "unverified", "not_run"),
     ],
@@ -117,7 +120,7 @@ def test_a_problem_whose_wrong_answers_fail_is_valid() -> None:
 def test_reasons(decide: Decide, verdict: str, reason: str) -> None:
     [row] = gate(Engine(decide)).decide([problem()])
     assert row.verdict == verdict
-    assert row.reasons[0].startswith(reason)
+    assert "".join(row.reasons).startswith(reason)
 
 
 def test_an_answer_that_does_not_even_parse_is_not_run() -> None:
@@ -137,7 +140,8 @@ def test_what_no_test_reaches_is_refused_before_anything_is_tried() -> None:
         problem().id: ("invalid", ("not_reached: no test runs it",)),
         problem(OTHER).id: ("valid", ()),
     }
-    assert all(OTHER not in text for text in engine.asked[3:])
+    assert engine.asked[3:]
+    assert all(BODY in text for text in engine.asked[3:])  # nothing else was touched
 
 
 def test_a_project_whose_tests_fail_says_so_for_every_problem_and_is_run_once() -> None:

@@ -85,7 +85,9 @@ class Runner:
         if not toolchain.available:
             return f"no toolchain for {request.language}: {toolchain.remedy}"
         level = self.sandbox.level
-        return next((reason for need in request.needs if (reason := _unmet(need, level)) is not None), None)
+        return next(
+            (reason for need in request.needs if (reason := unmet_need(need, level)) is not None), None
+        )
 
     # --- compiling --------------------------------------------------------------------------------------------
 
@@ -235,7 +237,8 @@ def _size(files: Mapping[str, str]) -> int:
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
-def _unmet(need: str, level: Level) -> str | None:
+def unmet_need(need: str, level: Level) -> str | None:
+    """Why a need of a program cannot be met at this level on this machine; None where it can."""
     if need == "display" and level != "namespaces":
         return f"the program needs a display, which the {level} level does not give: see caretbench doctor"
     if need == "display":

@@ -17,9 +17,10 @@ from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.comments import Comment, comments
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
-from caretbench.validation.mutation import CRASH, OPERATORS
+from caretbench.validation.mutation import OPERATORS
 from caretbench.validation.mutation_subject import Edit, Subject
 from caretbench.validation.mutation_tables import TABLES
+from caretbench.validation.mutation_throws import CRASH, early_throw
 
 REACH_ONLY = frozenset({CRASH})
 """Names of mutants whose failure shows that the place is run, not that anything is checked."""
@@ -124,6 +125,29 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
         if fault_count(parse(changed, language), language) <= allowed:
             found[key] = Mutant(edit.name, text)
     return list(found.values())
+
+
+def throw_at_start(problem: Problem) -> Mutant | None:
+    """The reference with a throw before the first statement that it executes: it does nothing of what it should.
+
+    None where there is no such statement, or the program would not parse. Called ``crash`` where every run passes.
+
+    Raises:
+        TypeError: the problem asks a question, or is not spliced into one program.
+    """
+    splice = _splice(problem)
+    language = language_named(problem.caret.language).name
+    before, reference = encode(splice.before), encode(problem.reference)
+    program = encode(splice.program(problem.reference))
+    subject = Subject(program, language, len(before), len(before) + len(reference))
+    edit = early_throw(subject)
+    if edit is None:
+        return None
+    changed = program[: edit.start] + encode(edit.text) + program[edit.end :]
+    if fault_count(parse(changed, language), language) > fault_count(subject.tree, language):
+        return None
+    text = changed[subject.start : len(changed) - (len(program) - subject.end)]
+    return Mutant(edit.name, text.decode("utf-8", "surrogatepass"))
 
 
 def stub(problem: Problem) -> str:

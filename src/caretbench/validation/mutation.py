@@ -13,9 +13,15 @@ import tree_sitter
 
 from caretbench.validation.mutation_subject import Edit, Subject
 from caretbench.validation.mutation_tables import SWAPS
-
-CRASH = "crash"
-"""The name of throws in code that every run passes, at the top level or in the main function."""
+from caretbench.validation.mutation_throws import (
+    crashes,
+    insertion,
+    is_entry,
+    late_throw,
+    own_functions,
+    statements,
+    throws,
+)
 
 _IMPORTS = frozenset(
     {
@@ -51,119 +57,24 @@ def _return_of_nothing(subject: Subject, function: tree_sitter.Node) -> str | No
     )
 
 
-def _insertion(subject: Subject, node: tree_sitter.Node, name: str, statement: str) -> Edit:
-    if subject.language != "python":
-        return Edit(name, node.start_byte, node.start_byte, f"{statement} ")
-    indentation = subject.indentation(node)
-    separator = "; " if indentation is None else f"\n{indentation}"
-    return Edit(name, node.start_byte, node.start_byte, statement + separator)
-
-
-def _statements(subject: Subject) -> Iterator[tree_sitter.Node]:
-    """Statements that begin in the reference and before which another may be inserted."""
-    open_nodes = [subject.tree.root_node]
-    while open_nodes:
-        node = open_nodes.pop()
-        if node.end_byte <= subject.start or node.start_byte >= subject.end:
-            continue
-        parent = node.parent
-        is_statement = parent is not None and parent.type in subject.table.containers and node.is_named
-        if is_statement and node.start_byte >= subject.start and node.type not in subject.table.not_before:
-            yield node
-        open_nodes.extend(reversed(node.children))
-
-
-def _own_functions(subject: Subject) -> list[tuple[tree_sitter.Node, tree_sitter.Node]]:
-    """Functions whose whole body lies in the reference, outer ones first, each with its body."""
-    held = [pair for pair in subject.functions.values() if subject.holds(pair[1])]
-    return sorted(held, key=lambda pair: pair[1].start_byte)
-
-
-def _is_entry(subject: Subject, function: tree_sitter.Node) -> bool:
-    """Whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
-    declarator = function.child_by_field_name("declarator") or function
-    name = declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator")
-    return name is not None and subject.text(name).lower() == "main"
-
-
-def _always_runs(subject: Subject, function: tree_sitter.Node | None) -> bool:
-    """Whether code is the program's own: at its top level or in its main function."""
-    return function is None or _is_entry(subject, function)
-
-
 def _stubs(subject: Subject) -> Iterator[Edit]:
-    for function, body in _own_functions(subject):
+    for function, body in own_functions(subject):
         returned = _return_of_nothing(subject, function)
         if subject.language == "python":
             yield Edit("default_return", body.start_byte, body.end_byte, "pass")
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
             yield Edit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
-    first = next(_statements(subject), None)
+    first = next(statements(subject), None)
     around = subject.function_around(first) if first is not None else None
-    if first is None or around is None or _is_entry(subject, around):
+    if first is None or around is None or is_entry(subject, around):
         return
     if not subject.holds(subject.functions[around.id][1]):
         returned = _return_of_nothing(subject, around)
         if returned is not None:
-            yield _insertion(
+            yield insertion(
                 subject, first, "default_return", subject.table.early_return.replace("@", returned)
             )
-
-
-def _throws(subject: Subject) -> Iterator[Edit]:
-    for _, body in _own_functions(subject):
-        children = [child for child in body.named_children if child.type not in subject.table.not_before]
-        if subject.language == "python":
-            if children:
-                yield _insertion(subject, children[0], "throw", subject.table.throw)
-            continue
-        place = body.start_byte + 1
-        for child in body.named_children:
-            if child.type == "explicit_constructor_invocation":  # nothing may stand before it
-                place = child.end_byte
-        yield Edit("throw", place, place, f" {subject.table.throw}")
-    for statement in _statements(subject):
-        if not _always_runs(subject, subject.function_around(statement)):
-            yield _insertion(subject, statement, "throw", subject.table.throw)
-
-
-def _crashes(subject: Subject) -> Iterator[Edit]:
-    """Throws in code that every run passes: that they fail shows reach, not that anything is checked."""
-    for statement in _statements(subject):
-        if _always_runs(subject, subject.function_around(statement)):
-            yield _insertion(subject, statement, CRASH, subject.table.throw)
-
-
-def _function_at(subject: Subject, container: tree_sitter.Node) -> tree_sitter.Node | None:
-    parent: tree_sitter.Node | None = container
-    while parent is not None and parent.id not in subject.functions:
-        parent = parent.parent
-    return parent
-
-
-def _late_throw(subject: Subject) -> Iterator[Edit]:
-    """A throw where the reference ends, for references that hold no statement of their own."""
-    if next(_statements(subject), None) is not None or _own_functions(subject):
-        return
-    node = subject.tree.root_node.descendant_for_byte_range(subject.end, subject.end)
-    while node is not None and node.type not in subject.table.containers:
-        if node.type.endswith(
-            ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
-        ):
-            return
-        node = node.parent
-    if node is None:
-        return
-    text = subject.program[subject.start : subject.end].decode("utf-8", "surrogatepass")
-    filled = [line for line in text.split("\n") if line.strip()]
-    last = filled[-1] if filled else ""
-    place = subject.start + len(text.rstrip().encode("utf-8", "surrogatepass"))
-    indentation = last[: len(last) - len(last.lstrip())]
-    lead = f"\n{indentation}" if text.strip() else ""
-    tail = "" if text[len(text.rstrip()) :] else "\n"
-    name = CRASH if _always_runs(subject, _function_at(subject, node)) else "throw"
-    yield Edit(name, place, place, lead + subject.table.throw + tail)
 
 
 def _conditions(subject: Subject) -> Iterator[Edit]:
@@ -250,6 +161,13 @@ def _no_items(subject: Subject) -> Iterator[Edit]:
             yield Edit("no_items", node.start_byte, node.end_byte, subject.table.no_items)
 
 
+def _no_rounds(subject: Subject) -> Iterator[Edit]:
+    """Loops that end before they begin, whatever their condition says."""
+    for node in subject.nodes("loop_condition"):
+        never = subject.table.never.replace("@", subject.text(node))
+        yield Edit("no_rounds", node.start_byte, node.end_byte, never)
+
+
 def _dropped(subject: Subject) -> Iterator[Edit]:
     for node in subject.nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
@@ -267,7 +185,7 @@ def _dropped_lines(subject: Subject) -> Iterator[Edit]:
 
 OPERATORS: tuple[Callable[[Subject], Iterator[Edit]], ...] = (
     _stubs,
-    _throws,
+    throws,
     _conditions,
     _numbers,
     _swaps("boolean"),
@@ -280,7 +198,8 @@ OPERATORS: tuple[Callable[[Subject], Iterator[Edit]], ...] = (
     _strings,
     _dropped_lines,
     _no_items,
-    _late_throw,
-    _crashes,
+    _no_rounds,
+    late_throw,
+    crashes,
 )
 """All kinds of change, the likeliest to kill first."""

@@ -35,7 +35,7 @@ class MutationTable:
     ``containers`` are nodes that hold statements; before the kinds in ``not_before`` none is inserted.
     ``default_value`` fits every type where ``defaults`` names none; ``wrong_values`` make a wrong value of
     a right one by type, ``wrong_value`` stands for all other types. In typed languages, what a function of
-    unknown type returns is left alone.
+    unknown type returns is left alone. ``never`` makes a condition that never holds.
     """
 
     throw: str
@@ -54,6 +54,7 @@ class MutationTable:
     returns_nothing: frozenset[str] = frozenset()
     untouched: frozenset[str] = frozenset()  # types of which no value can be made up
     undeclared: str | None = None  # the type of a function that declares none
+    never: str = "false && (@)"
     no_items: str | None = None  # what a loop finds nothing in, whatever it looks for
 
 
@@ -98,6 +99,7 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_value="None",
         vague_comment='"""Does something."""',
         vague_line_comment="# Does something.",
+        never="False and (@)",
         no_items="()",
     ),
     # The condition of the guards is one that no compiler follows: code behind them stays reachable.

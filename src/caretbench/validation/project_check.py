@@ -2,7 +2,8 @@
 
 Every run starts from the same snapshot in a place of its own, so files that a run leaves behind, and the order in which
 others run, change nothing. What is found out: tests that fail, hang, need the network or a package, tests that pass at
-times only, and commands that run no test at all.
+times only, and commands that run no test at all. Where some runs pass and others do not, a busy machine may be why:
+they all run again, one at a time, and only if one of those fails, too, tests are called flaky.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from caretbench.execution.workspace_engine import WorkspaceEngine, limits_for
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many
+_OURS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
 _NAMED = 5
 _TAIL_LINES = 3
 _NETWORK = re.compile(
@@ -30,6 +32,9 @@ _NO_TESTS = re.compile(
     r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
     r"|testing: warning: no tests to run)",
     re.MULTILINE,
+)
+_MAKE_DOES_NOTHING = re.compile(
+    r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE
 )
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 
@@ -43,6 +48,7 @@ class ProjectCheck(NamedTuple):
         fault: Why the project can check nothing, as ``kind: words``; empty where it can.
         machine: Whether the fault is this machine's (a bundle or a toolchain that is not here), not the project's.
         flaky: Tests that pass at times only; they are left out.
+        held_up: Tests (or what was said) that failed beside other work and passed each time alone.
         tests: How many tests passed, by reports or the runner's last words; 0 where neither tells.
         cpu_s: CPU seconds of one run: the largest.
         wall_s: Seconds of one run: the largest.
@@ -52,6 +58,7 @@ class ProjectCheck(NamedTuple):
     fault: str = ""
     machine: bool = False
     flaky: tuple[str, ...] = ()
+    held_up: tuple[str, ...] = ()
     tests: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
@@ -80,27 +87,43 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
 
 
 def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
-    repeated = [request.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(runs)]
-    results = sorted(engine.submit(repeated), key=lambda result: result.id)
-    passed = [result for result in results if result.status is Status.PASSED]
+    repeated = [request.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(2 * runs)]
+    results = sorted(engine.submit(repeated[:runs]), key=lambda result: result.id)
+    failed = _not_passed(results)
+    held_up: tuple[str, ...] = ()
+    if 0 < len(failed) < runs:
+        first = results
+        results = [result for one in repeated[runs:] for result in engine.submit([one])]
+        if _not_passed(results):
+            failed, results = _not_passed([*first, *results]), [*first, *results]
+        else:
+            held_up, failed = _names(failed) or (_why(failed[0]),), []
     cpu_s = max(result.cpu_s for result in results)
     wall_s = max(result.wall_s for result in results)
-    if len(passed) == len(results):
-        if all(_no_tests(result) for result in passed):
-            return ProjectCheck(request, "no_tests: the command ends well, but runs no test")
+    if not failed:
+        if all(_no_tests(result) for result in results):
+            return ProjectCheck(request, _runs_nothing(results[0]))
         limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
-        tests = min(_passed_tests(result) for result in passed)
+        tests = min(_passed_tests(result) for result in results)
         least = max(request.minimum_tests, tests)
         bounded = request.model_copy(update={"limits": limits, "minimum_tests": least})
-        return ProjectCheck(bounded, tests=tests, cpu_s=cpu_s, wall_s=wall_s)
-    failed = [result for result in results if result.status is not Status.PASSED]
-    if not passed:
-        machine = failed[0].status in (Status.SKIPPED, Status.SANDBOX_ERROR)
-        return ProjectCheck(request, _why(failed[0]), machine, cpu_s=cpu_s, wall_s=wall_s)
-    names = tuple(sorted({name for result in failed for name in _failing(result)}))
+        return ProjectCheck(bounded, held_up=held_up, tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+    ours = all(result.status in _OURS for result in failed)
+    if ours or len(failed) == len(results):
+        return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
+    names = _names(failed)
     said = ", ".join(names[:_NAMED]) or _why(failed[0])
-    fault = f"tests_flaky: {len(passed)} of {len(results)} runs pass; not always: {said}"
+    passed = len(results) - len(failed)
+    fault = f"tests_flaky: {passed} of {len(results)} runs pass; not always: {said}"
     return ProjectCheck(request, fault, flaky=names, cpu_s=cpu_s, wall_s=wall_s)
+
+
+def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
+    return [result for result in results if result.status is not Status.PASSED]
+
+
+def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
+    return tuple(sorted({name for result in failed for name in _failing(result)}))
 
 
 def _failing(result: WorkspaceResult) -> tuple[str, ...]:
@@ -110,7 +133,16 @@ def _failing(result: WorkspaceResult) -> tuple[str, ...]:
 def _no_tests(result: WorkspaceResult) -> bool:
     if result.tests:
         return result.no_tests
-    return bool(_NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text))
+    if _NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text):
+        return True
+    said = f"{result.stdout.text}\n{result.stderr.text}"
+    return bool(_MAKE_DOES_NOTHING.search(said)) and not _MAKE_DOES_NOTHING.sub("", said).strip()
+
+
+def _runs_nothing(result: WorkspaceResult) -> str:
+    said = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
+    why = f" ({said[0]})" if said else ""
+    return f"no_tests: the command ends well, but runs no test{why}; name the one that runs them"
 
 
 def _passed_tests(result: WorkspaceResult) -> int:
@@ -124,7 +156,7 @@ def _why(result: WorkspaceResult) -> str:
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
     tail = " / ".join([line.strip() for line in said.splitlines() if line.strip()][-_TAIL_LINES:])
     failing = ", ".join(_failing(result)[:_NAMED])
-    if result.status in (Status.SKIPPED, Status.SANDBOX_ERROR):
+    if result.status in _OURS:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
         return f"tests_hang: {result.reason}; the whole test command has to end by then"

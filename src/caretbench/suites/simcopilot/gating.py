@@ -10,7 +10,8 @@ from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
 from caretbench.suites.simcopilot.reach import Reach, reached
-from caretbench.suites.simcopilot.running import file_splice, original, workspace_request
+from caretbench.suites.simcopilot.running import file_splice, original, tests_check, workspace_request
+from caretbench.validation.project_check import ProjectCheck
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 
@@ -20,6 +21,7 @@ def workspace_gate(
     *,
     store: SnapshotStore | None = None,
     reach: Reach | None = None,
+    known: Callable[[WorkspaceRequest], ProjectCheck | None] = lambda _request: None,
     progress: Callable[[int], None] = lambda _count: None,
 ) -> WorkspaceGate:
     """The gate.
@@ -28,12 +30,16 @@ def workspace_gate(
         engine: Runs the projects' tests.
         policy: The extraction that must leave golden answers unchanged.
         store: Where the projects lie; the user's cache by default.
-        reach: What the tests reach, where that is known already; else it is found out, once for each project.
+        reach: What the tests reach, where that is known already; else it is found out, once for each project. Problems
+            whose check names the tests that reach them are not asked again.
+        known: What became of a project's own tests, where they ran already.
         progress: Called with the number of problems decided.
     """
 
     def reached_ones(request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
         found = reach
+        if found is None and all(tests_check(problem).tests for problem in problems):
+            return {problem.id for problem in problems}
         if found is None:
             found = reached(engine, request, (file_splice(problem).path for problem in problems), store=store)
         splices = ((problem.id, file_splice(problem)) for problem in problems)
@@ -47,5 +53,6 @@ def workspace_gate(
         lambda problem, text: workspace_request(problem, text, store=store),
         lambda problem: original(file_splice(problem).snapshot, file_splice(problem).path, store),
         reached_ones,
+        known,
         progress,
     )

@@ -12,3 +12,5 @@
 (function_definition body: (compound_statement) @body) @function
 (lambda_expression body: (compound_statement) @body) @function
 (expression_statement) @statement
+(for_statement condition: (_) @loop_condition)
+(while_statement condition: (condition_clause value: (_) @loop_condition))

@@ -16,3 +16,5 @@
 (accessor_declaration body: (block) @body) @function
 (lambda_expression body: (block) @body) @function
 (expression_statement) @statement
+(for_statement condition: (_) @loop_condition)
+(while_statement condition: (_) @loop_condition)

@@ -14,3 +14,5 @@
 (constructor_declaration body: (constructor_body) @body) @function
 (lambda_expression body: (block) @body) @function
 (expression_statement) @statement
+(for_statement condition: (_) @loop_condition)
+(while_statement condition: (parenthesized_expression (_) @loop_condition))

@@ -16,3 +16,5 @@
 (method_definition body: (statement_block) @body) @function
 (expression_statement) @statement
 (for_in_statement right: (_) @iterable)
+(for_statement condition: (_) @loop_condition)
+(while_statement condition: (parenthesized_expression (_) @loop_condition))

@@ -16,3 +16,4 @@
 (expression_statement) @statement
 (for_statement right: (_) @iterable)
 (for_in_clause right: (_) @iterable)
+(while_statement condition: (_) @loop_condition)

@@ -1,0 +1,123 @@
+"""Where a statement can be put into a reference, and the changes that put a throw there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tree_sitter
+
+from caretbench.validation.mutation_subject import Edit, Subject
+
+CRASH = "crash"
+"""The name of throws in code that every run passes, at the top level or in the main function."""
+
+
+def insertion(subject: Subject, node: tree_sitter.Node, name: str, statement: str) -> Edit:
+    """A statement before another one; in Python on a line of its own where the other has one."""
+    if subject.language != "python":
+        return Edit(name, node.start_byte, node.start_byte, f"{statement} ")
+    indentation = subject.indentation(node)
+    separator = "; " if indentation is None else f"\n{indentation}"
+    return Edit(name, node.start_byte, node.start_byte, statement + separator)
+
+
+def statements(subject: Subject) -> Iterator[tree_sitter.Node]:
+    """Statements that begin in the reference and before which another may be inserted."""
+    open_nodes = [subject.tree.root_node]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node.end_byte <= subject.start or node.start_byte >= subject.end:
+            continue
+        parent = node.parent
+        is_statement = parent is not None and parent.type in subject.table.containers and node.is_named
+        if is_statement and node.start_byte >= subject.start and node.type not in subject.table.not_before:
+            yield node
+        open_nodes.extend(reversed(node.children))
+
+
+def own_functions(subject: Subject) -> list[tuple[tree_sitter.Node, tree_sitter.Node]]:
+    """Functions whose whole body lies in the reference, outer ones first, each with its body."""
+    held = [pair for pair in subject.functions.values() if subject.holds(pair[1])]
+    return sorted(held, key=lambda pair: pair[1].start_byte)
+
+
+def is_entry(subject: Subject, function: tree_sitter.Node) -> bool:
+    """Whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
+    declarator = function.child_by_field_name("declarator") or function
+    name = declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator")
+    return name is not None and subject.text(name).lower() == "main"
+
+
+def always_runs(subject: Subject, function: tree_sitter.Node | None) -> bool:
+    """Whether code is the program's own: at its top level or in its main function."""
+    return function is None or is_entry(subject, function)
+
+
+def throws(subject: Subject) -> Iterator[Edit]:
+    """Throws in code that not every run passes: in functions of the reference, and before its statements."""
+    for _, body in own_functions(subject):
+        children = [child for child in body.named_children if child.type not in subject.table.not_before]
+        if subject.language == "python":
+            if children:
+                yield insertion(subject, children[0], "throw", subject.table.throw)
+            continue
+        place = body.start_byte + 1
+        for child in body.named_children:
+            if child.type == "explicit_constructor_invocation":  # nothing may stand before it
+                place = child.end_byte
+        yield Edit("throw", place, place, f" {subject.table.throw}")
+    for statement in statements(subject):
+        if not always_runs(subject, subject.function_around(statement)):
+            yield insertion(subject, statement, "throw", subject.table.throw)
+
+
+def crashes(subject: Subject) -> Iterator[Edit]:
+    """Throws in code that every run passes: that they fail shows reach, not that anything is checked."""
+    for statement in statements(subject):
+        if always_runs(subject, subject.function_around(statement)):
+            yield insertion(subject, statement, CRASH, subject.table.throw)
+
+
+def early_throw(subject: Subject) -> Edit | None:
+    """A throw before the first statement that the reference itself executes; None where it holds none (a header).
+
+    It compiles wherever the reference does, and does nothing of what the reference does. Called a crash where every run
+    of the program passes.
+    """
+    for statement in statements(subject):
+        container = statement.parent
+        if container is not None and container.start_byte <= subject.start:
+            always = always_runs(subject, subject.function_around(statement))
+            return insertion(subject, statement, CRASH if always else "throw", subject.table.throw)
+    return None
+
+
+def _function_at(subject: Subject, container: tree_sitter.Node) -> tree_sitter.Node | None:
+    parent: tree_sitter.Node | None = container
+    while parent is not None and parent.id not in subject.functions:
+        parent = parent.parent
+    return parent
+
+
+def late_throw(subject: Subject) -> Iterator[Edit]:
+    """A throw where the reference ends, for references that hold no statement of their own."""
+    if next(statements(subject), None) is not None or own_functions(subject):
+        return
+    node = subject.tree.root_node.descendant_for_byte_range(subject.end, subject.end)
+    while node is not None and node.type not in subject.table.containers:
+        if node.type.endswith(
+            ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
+        ):
+            return
+        node = node.parent
+    if node is None:
+        return
+    text = subject.program[subject.start : subject.end].decode("utf-8", "surrogatepass")
+    filled = [line for line in text.split("\n") if line.strip()]
+    last = filled[-1] if filled else ""
+    place = subject.start + len(text.rstrip().encode("utf-8", "surrogatepass"))
+    indentation = last[: len(last) - len(last.lstrip())]
+    lead = f"\n{indentation}" if text.strip() else ""
+    tail = "" if text[len(text.rstrip()) :] else "\n"
+    name = CRASH if always_runs(subject, _function_at(subject, node)) else "throw"
+    yield Edit(name, place, place, lead + subject.table.throw + tail)

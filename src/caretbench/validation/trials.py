@@ -1,0 +1,133 @@
+"""One problem of a project under way through the gate: the answers that are tried, and what their results decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import WorkspaceResult
+from caretbench.problem import InlineSplice, Problem
+from caretbench.runs import Validity
+from caretbench.validation.mutants import REACH_ONLY, mutants
+from caretbench.validation.no_answers import NOTHING, THROW, no_answers
+from caretbench.validation.project_check import ProjectCheck
+from caretbench.validation.repeats import splice_in_file
+
+_AT_START: Final = "throw at start"
+"""The name of the answer that throws at once; mutants throw somewhere."""
+_KILLED: Final = frozenset(
+    {Status.FAILED, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INCOMPLETE, Status.OUT_OF_MEMORY,
+     Status.OUTPUT_LIMIT}
+)  # fmt: skip
+_OURS: Final = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
+
+
+class Answer(NamedTuple):
+    """An answer that is none, or a mutant; ``kind`` is what kind of throw the one at the start is."""
+
+    name: str
+    text: str
+    kind: str = ""
+
+
+@dataclass
+class Trial:
+    """One problem under way."""
+
+    problem: Problem
+    project: ProjectCheck
+    answers: Iterator[Answer]
+    tried: int = 0
+    runs: int = 0
+    cpu_s: float = 0.0
+    stopped_by: str = ""
+    """The name of a throw at the start that the tests stop at."""
+    throw_passes: bool = False
+    reach_only: str = ""
+
+
+def inline_view(problem: Problem, content: bytes) -> Problem:
+    """A problem in a file as one in a program: the file around its span, with line feeds, as mutants are made."""
+    splice = splice_in_file(problem)
+    before, after = (
+        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for part in (content[: splice.start], content[splice.end :])
+    )
+    return problem.model_copy(update={"splice": InlineSplice(before=before, after=after)})
+
+
+def answers(problem: Problem, content: bytes) -> Iterator[Answer]:
+    """Answers that are none, and then mutants; throws, which show the least, come last.
+
+    Args:
+        problem: A problem in a file.
+        content: The file as it is.
+    """
+    inline = inline_view(problem, content)
+    none = no_answers(inline)
+    yield from (Answer(answer.name, answer.text) for answer in none.nothing)
+    if none.throw is not None:
+        yield Answer(_AT_START, none.throw.text, none.throw.name)
+    found = [Answer(mutant.name, mutant.text) for mutant in mutants(inline)]
+    yield from sorted(found, key=lambda one: (one.name in REACH_ONLY, one.name == THROW))
+
+
+def next_answer(trial: Trial) -> Answer | None:
+    """The answer to try next; no other throw where one at the start was stopped at."""
+    answer = next(trial.answers, None)
+    while answer is not None and trial.stopped_by and answer.name in {THROW, *REACH_ONLY}:
+        answer = next(trial.answers, None)
+    return answer
+
+
+def judge(trial: Trial, answer: Answer, result: WorkspaceResult) -> Validity | None:
+    """The verdict that a result decides; None: the next answer is tried."""
+    trial.cpu_s += result.cpu_s
+    if result.status in _OURS:
+        return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
+    passes = result.status is Status.PASSED
+    if answer.name in NOTHING:
+        return _row(trial, "invalid", f"answerable_without_answer: {answer.name}") if passes else None
+    trial.tried += 1
+    if answer.name == _AT_START:
+        if passes:
+            return _row(trial, "invalid", f"answerable_without_answer: {THROW}")
+        trial.stopped_by = answer.kind if result.status in _KILLED else ""
+        return None
+    if passes:
+        trial.throw_passes |= answer.name == THROW
+        return None
+    if result.status not in _KILLED:
+        return None
+    if answer.name in REACH_ONLY:
+        trial.reach_only = answer.name
+        return None
+    return _row(trial, "valid", killed_by=answer.name)
+
+
+def undecided(trial: Trial) -> Validity:
+    """No mutant was killed, but the throw at the start may have been."""
+    if trial.stopped_by and trial.stopped_by not in REACH_ONLY:
+        return _row(trial, "valid", killed_by=trial.stopped_by)
+    if trial.reach_only or trial.stopped_by:
+        return _row(trial, "unverified", f"only_reached: killed by {trial.reach_only or trial.stopped_by}")
+    passes = "; even a throw passes" if trial.throw_passes else ""
+    return _row(trial, "unverified", f"no_killing_mutant: {trial.tried} tried{passes}")
+
+
+def _row(trial: Trial, verdict: str, *reasons: str, **details: str) -> Validity:
+    found = {"mutants_tried": str(trial.tried), "runs": str(trial.runs), "cpu_s": f"{trial.cpu_s:.2f}"}
+    if trial.project.flaky:
+        found["flaky_tests_left_out"] = ", ".join(trial.project.flaky)
+    if trial.project.held_up:
+        found["passed_alone_only"] = ", ".join(trial.project.held_up)
+    return Validity.model_validate(
+        {
+            "problem_id": trial.problem.id,
+            "verdict": verdict,
+            "reasons": reasons,
+            "details": found | details,
+        }
+    )
