@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,9 @@ import typer
 from caretbench.cli.common import AsJson, Steps, aligned, note, say, say_json
 
 if TYPE_CHECKING:
-    from caretbench.suites.simcopilot.building import Builder, BuildOptions, Built
+    from caretbench.execution.index_policy import IndexPolicy
+    from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+    from caretbench.suites.simcopilot.building import Builder
     from caretbench.suites.simcopilot.settings import CheckSettings
 
 _SHOWN_FILES = 12
@@ -53,6 +56,13 @@ def build(
         str | None,
         typer.Option(help="Run once with package indexes in reach; what it leaves belongs to the project."),
     ] = None,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=ADDRESS",
+            help="An index of yours for --setup (PIP_INDEX_URL, npm_config_registry, …); may be repeated.",
+        ),
+    ] = None,
     modes: Annotated[str, typer.Option(help="infill, suffix_hidden, or both.")] = "infill,suffix_hidden",
     limit: Annotated[
         int | None, typer.Option(min=0, help="At most so many candidates of each test command; 0: all.")
@@ -87,9 +97,10 @@ def build(
         raise ValueError(f"nothing to build for {suite_name!r}; simcopilot mines projects")
     check = _check(test_command, junit, expect_output, directory, environment, bundle)
     options = _options(language, modes, limit, per_file, seed, check, setup, exclude, unverified=unverified)
+    indexes = _indexes(index) if setup or index else None
     started = time.monotonic()
     with Steps(quiet=as_json) as steps:
-        builder = _builder(jobs, gate=not candidates_only)
+        builder = _builder(jobs, indexes, gate=not candidates_only)
         builder.progress = steps
         try:
             built = builder.build(project, TaskFolder(output), options)
@@ -131,10 +142,7 @@ def _check(
         output = OutputSettings.model_validate(
             {"file": file, "comparison": how} if colon else {"file": expect_output}
         )
-    values = dict(pair.partition("=")[::2] for pair in environment or ())
-    wrong = next((pair for pair in environment or () if "=" not in pair), None)
-    if wrong is not None:
-        raise ValueError(f"--env {wrong!r}: expected NAME=VALUE")
+    values = _pairs("--env NAME=VALUE", environment)
     return CheckSettings(
         command=command,
         junit=tuple(junit or ()),
@@ -144,6 +152,20 @@ def _check(
         environment=values,
         bundle=bundle,
     )
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    name, _, form = option.partition(" ")
+    wrong = next((pair for pair in given or () if "=" not in pair), None)
+    if wrong is not None:
+        raise ValueError(f"{name} {wrong!r}: expected {form}")
+    return dict(pair.partition("=")[::2] for pair in given or ())
+
+
+def _indexes(given: list[str] | None) -> IndexPolicy:
+    from caretbench.execution.index_policy import index_policy
+
+    return index_policy(_pairs("--index NAME=ADDRESS", given))
 
 
 def _options(
@@ -158,7 +180,7 @@ def _options(
     *,
     unverified: bool,
 ) -> BuildOptions:
-    from caretbench.suites.simcopilot.building import BuildOptions
+    from caretbench.suites.simcopilot.build_types import BuildOptions
     from caretbench.suites.simcopilot.mining import MODES, Wanted
 
     named = [mode.strip() for mode in modes.split(",")]
@@ -177,11 +199,12 @@ def _options(
     )
 
 
-def _builder(jobs: int | None, *, gate: bool) -> Builder:
+def _builder(jobs: int | None, indexes: IndexPolicy | None, *, gate: bool) -> Builder:
+    from caretbench.execution.workspace import Workspaces
     from caretbench.execution.workspace_engine import WorkspaceExecutor
     from caretbench.suites.simcopilot.building import Builder
 
-    return Builder(WorkspaceExecutor(jobs), decide=gate)
+    return Builder(WorkspaceExecutor(jobs, spaces=Workspaces(index=indexes)), decide=gate)
 
 
 # --- what it says -----------------------------------------------------------------------------------------------
@@ -195,6 +218,7 @@ def _cpu_s(built: Built) -> float:
 def _numbers(built: Built, wall_s: float) -> dict[str, object]:
     manifest = built.manifest
     reached = sum(manifest.reached_lines.values())
+    counted = built.counted
     return {
         "project": manifest.project,
         "candidates": len(built.candidates),
@@ -203,24 +227,37 @@ def _numbers(built: Built, wall_s: float) -> dict[str, object]:
         "tasks": built.tasks,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
-        "tasks_per_1000_reached_lines": round(1000 * built.tasks / reached, 1) if reached else None,
+        "valid_per_1000_reached_lines": round(1000 * counted / reached, 1) if reached else None,
         "not_candidates": dict(manifest.rejected),
         "passed_over": dict(manifest.passed_over),
+        "unknown_reach": dict(manifest.unknown_reach),
         "dropped_checks": dict(manifest.dropped_checks),
+        "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
+        "order_dependent": dict(manifest.order_dependent),
         "wall_s": round(wall_s, 1),
         "cpu_s": round(_cpu_s(built), 1),
     }
 
 
+def _note_files(reasons: Mapping[str, str], what: str) -> None:
+    for path, reason in list(reasons.items())[:_SHOWN_FILES]:
+        note(f"{path}: {what}: {reason}")
+    if len(reasons) > _SHOWN_FILES:
+        note(f"… and {len(reasons) - _SHOWN_FILES} more files ({what}); the manifest names all")
+
+
 def _print(built: Built, wall_s: float) -> None:
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
-        note(f"{name}: left out, its tests do not pass three times as the project is: {reason}")
-    over = list(manifest.passed_over.items())
-    for path, reason in over[:_SHOWN_FILES]:
-        note(f"{path}: not mined: {reason}")
-    if len(over) > _SHOWN_FILES:
-        note(f"… and {len(over) - _SHOWN_FILES} more files that are not mined; the manifest names all")
+        note(f"{name}: left out: {reason}")
+    for name, tests in manifest.flaky_tests.items():
+        note(f"{name}: left out, since they pass at times only: {', '.join(tests)}")
+    for name, said in manifest.order_dependent.items():
+        note(f"{name}: {said}; so all tests run for every task, in the project's own order")
+    _note_files(manifest.passed_over, "not mined")
+    _note_files(
+        manifest.unknown_reach, "what its tests reach is not known, so it does not count in the yield"
+    )
     reached = sum(manifest.reached_lines.values())
     say(f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests")
     blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
@@ -238,7 +275,7 @@ def _print(built: Built, wall_s: float) -> None:
             say(f"  {reason} ({count})")
     if built.tasks:
         decided = max(1, len(built.verdicts))
-        per = f"{1000 * built.tasks / reached:.0f} per 1,000 reached lines; " if reached else ""
+        per = f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines; " if reached else ""
         cpu_s = _cpu_s(built)
         say(
             f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "

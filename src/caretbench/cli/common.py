@@ -30,7 +30,7 @@ Select = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option(help="Only the first N problems of every language × category cell.")
+    int | None, typer.Option(help="Only the first N problems of every cell: language × category, or × mode.")
 ]
 Workers = Annotated[
     int | None, typer.Option(help="Programs in flight; by default eight times the processors.")

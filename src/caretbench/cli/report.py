@@ -72,10 +72,13 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     from caretbench.report.errors import error_columns
     from caretbench.report.judgements import run_sections
+    from caretbench.report.own_tables import own_tables
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
+    from caretbench.suites import suite, suite_names
 
-    stratification = _extended(of_suite(str(run.manifest.get("suite"))), by)
+    name = str(run.manifest.get("suite"))
+    stratification = _extended(of_suite(name), by)
     usage = model_usage(run.completions, run.missing)
     return summarise(
         run.frame,
@@ -86,6 +89,12 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
         judged=run_sections(run),
         stratification=stratification,
         errors=error_columns(run.frame, run.completions),
+        own=own_tables(
+            suite(name) if name in suite_names() else None,
+            run.frame,
+            run.problems,
+            int(run.manifest.get("seed") or 0),
+        ),
     )
 
 

@@ -14,7 +14,6 @@ from caretbench.cli.common import AsJson, Engine, Limit, Select, Workers
 if TYPE_CHECKING:
     from caretbench.cli.run_plan import NumberOrNone, Plan
 
-_BASELINES = "golden,empty,stub,copy-context"
 _OF_A_FILE = (
     "model", "samples", "data", "chosen", "limit", "temperature", "top_p", "max_tokens", "seed", "preset", "prompt",
     "context", "prompt_tokens", "preprocess", "policy", "profile", "variant", "connections", "timeout", "retries",
@@ -106,7 +105,7 @@ def run(
         str | None,
         typer.Option(help="What graders are asked: a name or a TOML file. By default the profile's."),
     ] = None,
-    baseline: shared.Baselines = _BASELINES,
+    baseline: shared.Baselines = shared.ALL_BASELINES,
     execute: shared.Execute = True,
     score: Annotated[
         bool, typer.Option("--score/--no-score", help="Score and report after generating.")
@@ -142,7 +141,7 @@ def run(
         _refuse_options(options)
         plan = load_run_file(
             Path(target), output=output, max_cost=max_cost, fail_under=fail_under, score=score,
-            execute=execute, baseline=None if baseline == _BASELINES else baseline, common=common,
+            execute=execute, baseline=None if baseline == shared.ALL_BASELINES else baseline, common=common,
         )  # fmt: skip
     else:
         plan = _plan(options, common)
@@ -235,7 +234,7 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
         criterion=options["criterion"],
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
         max_cost=options["max_cost"],
-        baselines=shared.baseline_names(options["baseline"]),
+        baselines=shared.baseline_names(options["baseline"], [subject.suite]),
         score=options["score"],
         fail_under=options["fail_under"],
         **common,

@@ -103,20 +103,17 @@ def load_run_file(
     except ValidationError as error:
         raise DataError(f"{path}: {describe(error)}") from None
     root = output or file.output or Path("runs") / path.stem
-    if baseline is not None:
-        baselines = shared.baseline_names(baseline)
-    elif file.baselines is not None:
-        baselines = shared.baseline_names(",".join(file.baselines) or "none")
-    else:
-        baselines = shared.baseline_names("golden,empty,stub,copy-context")
+    subjects = [
+        _subject(path, f"suites.{number}", entry, root, execute=execute and file.execute)
+        for number, entry in enumerate(file.suites)
+    ]
+    if baseline is None:
+        baseline = shared.ALL_BASELINES if file.baselines is None else ",".join(file.baselines) or "none"
     return plans.Plan(
         models=[
             _model(path, f"models.{number}", entry, file.defaults) for number, entry in enumerate(file.models)
         ],
-        subjects=[
-            _subject(path, f"suites.{number}", entry, root, execute=execute and file.execute)
-            for number, entry in enumerate(file.suites)
-        ],
+        subjects=subjects,
         graders=[
             plans.GraderPlan(
                 entry.name or redact(_spec(path, f"graders.{number}", entry.spec)), entry.spec,
@@ -127,7 +124,7 @@ def load_run_file(
         criterion=file.criterion,
         prices=_prices(file.prices),
         max_cost=file.max_cost if max_cost is None else max_cost,
-        baselines=baselines,
+        baselines=shared.baseline_names(baseline, [subject.suite for subject in subjects]),
         score=score and file.score,
         fail_under=file.fail_under if fail_under is None else fail_under,
         **(common or {}),

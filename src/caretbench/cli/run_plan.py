@@ -78,7 +78,7 @@ class Plan:
         Raises:
             ValueError: names that clash, no model, folders that clash.
         """
-        from caretbench.suites.baselines import BASELINES
+        from caretbench.suites.baselines import NAMES
         from caretbench.suites.showing import showing
 
         if not self.models:
@@ -91,7 +91,7 @@ class Plan:
             if twice is not None:
                 raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
         for name in (*(model.name for model in self.models), *(grader.name for grader in self.graders)):
-            if name in BASELINES:
+            if name in NAMES:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")

@@ -196,8 +196,10 @@ def _judge(
 
 
 def _score(plan: Plan, sitting: shared.Sitting) -> None:
-    from caretbench.suites.baselines import baseline
+    from caretbench.suites.baselines import baseline, writers_of
 
+    own = writers_of(sitting.subject.suite)
     for name in plan.baselines:
-        sitting.scoring.add_completions(baseline(name, sitting.subject.problems))
+        if name in own:
+            sitting.scoring.add_completions(baseline(name, sitting.subject.problems, own))
     sitting.score()

@@ -44,7 +44,7 @@ def score(
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this model of the recorded ones; may be repeated."),
     ] = None,
-    baseline: shared.Baselines = "golden,empty,stub,copy-context",
+    baseline: shared.Baselines = shared.ALL_BASELINES,
     profile: shared.ProfileName = "default",
     policy: shared.PolicyNames = None,
     variant: shared.Variants = None,
@@ -64,7 +64,7 @@ def score(
         suite_name, data=data, chosen=chosen, limit=limit, policy=policy, profile=profile,
         variants=variant or (), execute=execute, output=output,
     )  # fmt: skip
-    names = shared.baseline_names(baseline)
+    names = shared.baseline_names(baseline, [subject.suite])
     executor = shared.executor(workers, use_cache=use_cache, engine=engine) if execute else None
     seen: dict[tuple[str, str], ModelInfo] = {}
     unknown: dict[Path, list[str]] = {}
@@ -94,11 +94,11 @@ def _gather(
 ) -> Iterator[Completion]:
     """All completions that are asked for; fills ``seen``, and by path the ids of the problems not chosen."""
     from caretbench.runs import ModelInfo
-    from caretbench.suites.baselines import BASELINES, baseline
+    from caretbench.suites.baselines import NAMES, baseline, writers_of
 
     by_id = {problem.id: problem for problem in subject.problems}
     for name in baselines:
-        for completion in baseline(name, subject.problems):
+        for completion in baseline(name, subject.problems, writers_of(subject.suite)):
             seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
             yield completion
     for path in paths:
@@ -108,9 +108,9 @@ def _gather(
             continue
         described = _described(path)
         for completion in subject.suite.recorded(path, by_id, models, pass_over):
-            if completion.model in BASELINES and completion.parameters == "none":
+            if completion.model in NAMES and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
-            if completion.model in BASELINES:
+            if completion.model in NAMES:
                 raise ValueError(
                     f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
                     'field "model" or by the file\'s name'

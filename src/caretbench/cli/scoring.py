@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from caretbench.runs import Manifest, ModelInfo, RunFolder, ToolchainInfo
     from caretbench.suites.base import ProblemSet, Suite
 
+ALL_BASELINES = "all"
 Baselines = Annotated[
-    str, typer.Option("--baseline", help="Baselines beside the models: golden,empty,stub,copy-context; or none.")
-]  # fmt: skip
+    str,
+    typer.Option(
+        "--baseline",
+        metavar="NAMES",
+        help="Baselines beside the models, golden,empty for example; all of the suite's, or none.",
+    ),
+]
 ProfileName = Annotated[
     str,
     typer.Option(
@@ -181,7 +187,14 @@ class Sitting:
         return lambda step, added, total: self._steps(f"{step}, {policy.key}", added, total)
 
     def begin(self, models: Iterable[ModelInfo], graders: Iterable[ModelInfo] = ()) -> None:
-        """Write the manifest, with these models and graders beside those that are there, and the problems."""
+        """Write the manifest, with these models and graders beside those that are there, and the problems.
+
+        Baselines that the suite does not have are left out.
+        """
+        from caretbench.suites.baselines import writers_of
+
+        own = writers_of(self.subject.suite)
+        models = [info for info in models if info.source != "baseline" or info.model in own]
         manifest, folder = self.manifest, self.folder
         for listed, added in ((manifest.models, models), (manifest.graders, graders)):
             known = {(info.model, info.parameters) for info in listed}
@@ -207,18 +220,22 @@ class Sitting:
         _copy_verdicts(self.folder, self.manifest)
 
 
-def baseline_names(option: str) -> list[str]:
-    """The names that ``--baseline`` lists.
+def baseline_names(option: str, suites: Iterable[Suite]) -> list[str]:
+    """The names that ``--baseline`` lists; ``all``: every one that one of the suites has.
 
     Raises:
-        KeyError: no such baseline.
+        KeyError: a suite has no such baseline.
     """
-    from caretbench.suites.baselines import BASELINES
+    from caretbench.suites.baselines import writers_of
 
+    own = {suite.name: writers_of(suite) for suite in suites}
+    if option == ALL_BASELINES:
+        return [*dict.fromkeys(name for writers in own.values() for name in writers)]
     names = [] if option == "none" else [name.strip() for name in option.split(",") if name.strip()]
     for name in names:
-        if name not in BASELINES:
-            raise KeyError(f"unknown baseline {name!r}; known: {', '.join(BASELINES)}")
+        for suite, writers in own.items():
+            if name not in writers:
+                raise KeyError(f"unknown baseline {name!r}; {suite} has {', '.join(writers)}")
     return names
 
 

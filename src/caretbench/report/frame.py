@@ -20,9 +20,9 @@ from caretbench.judging.missing import missing_judgements
 from caretbench.judging.ratings import HumanRating, ratings
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score, TestsCheck
 from caretbench.runs import RunFolder
-from caretbench.suites.baselines import BASELINES as BASELINE_WRITERS
+from caretbench.suites.baselines import NAMES
 
-BASELINES = tuple(BASELINE_WRITERS)
+BASELINES = NAMES
 """Names of the answers that no model gave, in the order in which they are shown."""
 
 LABELS = ("language", "category", "mode")
@@ -102,6 +102,10 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
         raise DataError(f"{manifest_path}: cannot be read ({error}); is {folder} a run's folder?") from None
     if not isinstance(manifest, dict):
         raise DataError(f"{manifest_path}: expected a JSON object, found {type(manifest).__name__}")
+    if not (folder / "scores.jsonl").exists():
+        raise DataError(
+            f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
+        )
     completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"

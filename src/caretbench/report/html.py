@@ -64,6 +64,7 @@ def render_html(
             for number, group in enumerate(tables.groups(summary))
             if not tables.is_further(summary, group[1])
         ],
+        own=[tables.own_table(entry) for entry in summary.own],
         policies=_policies(summary, run, specs),
         left_out=tables.left_out_table(summary),
         discordant=tables.discordant_tables(summary),
@@ -85,6 +86,7 @@ def render_comparison(comparison: ComparisonReport) -> str:
         title=f"Comparison with {comparison.first}",
         summary=None,
         groups=[],
+        own=(),
         policies=None,
         left_out=None,
         discordant=(),

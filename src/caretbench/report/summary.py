@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
-from caretbench.problem import Problem
+from caretbench.problem import CriterionCheck, Problem
 from caretbench.report.asked import differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
 from caretbench.report.discordant import DiscordantCase, discordant_cases
@@ -30,6 +30,7 @@ from caretbench.report.flags import Flagged, flagged_passes
 from caretbench.report.frame import BASELINES, GROUP, metric_columns
 from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
+from caretbench.report.own_tables import OwnTable
 from caretbench.report.printed import Form, forms_of, printed_estimates
 from caretbench.report.strata import SEPARATOR, Stratum, strata_of, stratum_name
 from caretbench.report.usage import ModelUsage
@@ -112,6 +113,8 @@ class Summary(Reported):
     """How answers went wrong, by model; empty where nobody looked."""
     flagged: tuple[Flagged, ...] = ()
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
+    own: tuple[OwnTable, ...] = ()
+    """The suite's own tables of results."""
     warnings: tuple[str, ...] = ()
     """Why a number is not to be believed."""
     main: str = "language / category"
@@ -134,6 +137,7 @@ def summarise(
     discordant_limit: int = 40,
     stratification: Stratification = ORDINARY,
     errors: Sequence[ErrorColumn] = (),
+    own: Sequence[OwnTable] = (),
 ) -> Summary:
     """Summarise a run.
 
@@ -147,6 +151,7 @@ def summarise(
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
         stratification: By which labels, and by which of them at once.
         errors: How answers went wrong (:func:`caretbench.report.errors.error_columns`).
+        own: The suite's own tables (:func:`caretbench.report.own_tables.own_tables`).
 
     Returns:
         One column per model, parameters, policy and profile: models first, then baselines.
@@ -191,6 +196,7 @@ def summarise(
         best_of=tuple(best_of_steps(frame, left_out, seed)),
         errors=tuple(errors),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
+        own=tuple(own),
         main=main,
         heat_maps=tuple(map(stratum_name, stratification.heat_maps)),
         forms=forms,
@@ -253,7 +259,7 @@ def _column(
     table = fold_problems(group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded))), known)
     eligible = table.filter(pl.col("eligible"))
     samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
-    expected = samples * sum(problem.id not in excluded for problem in problems)
+    expected = samples * sum(problem.id not in excluded for problem in problems if _decided(problem))
     verdicts = int(eligible["samples"].sum())
     empty = _passed_by_empty(frame, profile)
     net = eligible.filter(~pl.col("problem_id").is_in(list(empty)))
@@ -288,6 +294,11 @@ def _column(
         similarity_titles={column.name: column.title for column in known},
         correlation=correlate(eligible.filter(pl.col("samples") > 0), known),
     )
+
+
+def _decided(problem: Problem) -> bool:
+    """Whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
+    return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def _titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:

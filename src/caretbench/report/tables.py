@@ -9,6 +9,7 @@ from caretbench.report.best_of import STEPS, TITLE
 from caretbench.report.discordant import KIND_TITLES
 from caretbench.report.estimates import Estimate, Reported
 from caretbench.report.frame import BASELINES
+from caretbench.report.own_tables import OwnTable
 from caretbench.report.published import Beside
 from caretbench.report.summary import Cell, Column, Summary
 
@@ -33,6 +34,34 @@ class Table(Reported):
     numeric: tuple[bool, ...]
     rows: tuple[tuple[Field, ...], ...]
     caption: str = ""
+
+
+def own_table(entry: OwnTable) -> Table:
+    """A suite's own table."""
+    parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
+    numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
+    rows = tuple(
+        tuple(
+            number_field(_number(text), text, note)
+            if number
+            else Field(text=text, sort=text.lower(), note=note)
+            for (text, note), number in zip(row, numeric, strict=True)
+        )
+        for row in parts
+    )
+    caption = " ".join(entry.notes)
+    return Table(title=entry.title, heads=entry.columns, numeric=(*numeric,), rows=rows, caption=caption)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip("%± ").partition(" ")[0].replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _numeric(text: str) -> bool:
+    return text in ("", NONE, "n/a") or _number(text) is not None
 
 
 def percent(value: float | None, digits: int = 1) -> str:

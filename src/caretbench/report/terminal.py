@@ -45,6 +45,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
     profiles = dict.fromkeys(column.profile for column in summary.columns)
     found += [tables.policies_table(summary, profile) for profile in profiles]
     found.append(tables.best_of_table(summary))
+    found += map(tables.own_table, summary.own)
     found += flag_tables(summary)
     found.append(tables.left_out_table(summary))
     for section in summary.judged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.workspace_engine import WorkspaceEngine
@@ -12,6 +12,9 @@ from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Caret, Completion, Problem, Profile
 from caretbench.validation.workspace_gate import WorkspaceGate
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class ProblemSet(NamedTuple):
@@ -49,12 +52,16 @@ class Measurement(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One table of a paper in form: rows are (subset, metric, model) -> value."""
+    """One table, of a paper in form or a suite's own: lines of texts under their heads.
+
+    A second line of a text is a note to the first (an interval); ``notes`` say how the table is to be read.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
 
 
 class PaperTable(NamedTuple):
@@ -121,6 +128,24 @@ class DescribesData(Protocol):
 
         Raises:
             DataError: the data are not there or malformed.
+        """
+        ...
+
+
+@runtime_checkable
+class GivesResultTables(Protocol):
+    """A suite whose results make tables of its own, beside rates by labels."""
+
+    def result_tables(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[Table, ...]:
+        """The tables of a run, profiles and policies apart.
+
+        Args:
+            results: One line per completion, policy and profile: the columns of the report's table, every measured
+                value, and ``judged:CRITERION:SCORE`` for what graders said, null where they said nothing.
+            problems: The run's problems by id.
+            seed: Of intervals that are drawn.
         """
         ...
 

@@ -1,7 +1,8 @@
 """Baselines that need no model: every score stands beside what these reach.
 
 ``golden`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
-``copy-context`` the lines that followed the line most like the caret's in the text that is shown.
+``copy-context`` the lines that followed the line most like the caret's in the text that is shown. A suite of questions
+has its own (its attribute ``baselines``).
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ def _copy_context(problem: Problem) -> str:
     return copied + "\n" if caret.prefix.endswith("\n") else copied.lstrip()
 
 
-BASELINES: Mapping[str, Callable[[Problem], str]] = {
+Writer = Callable[[Problem], str | None]
+"""From a problem to a baseline's answer; None: it has none for such a problem."""
+
+BASELINES: Mapping[str, Writer] = {
     "golden": _golden,
     "empty": _empty,
     "stub": stub,
@@ -57,15 +61,31 @@ BASELINES: Mapping[str, Callable[[Problem], str]] = {
 }
 
 
-def baseline(name: str, problems: Sequence[Problem]) -> Iterator[Completion]:
-    """The completions of one baseline for every problem at a caret.
+OF_QUESTIONS = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
+"""Names of baselines of suites that ask questions: what needs no understanding may still find the right choice."""
+
+NAMES = (*BASELINES, *OF_QUESTIONS)
+"""All names that are no model's, in the order in which they are shown."""
+
+
+def writers_of(suite: object) -> Mapping[str, Writer]:
+    """The baselines of a suite: its own, or those at carets."""
+    own: Mapping[str, Writer] | None = getattr(suite, "baselines", None)
+    return BASELINES if own is None else own
+
+
+def baseline(
+    name: str, problems: Sequence[Problem], writers: Mapping[str, Writer] = BASELINES
+) -> Iterator[Completion]:
+    """The completions of one baseline for every problem that it has an answer to.
 
     Raises:
         KeyError: no such baseline; the message lists the known ones.
     """
-    if name not in BASELINES:
-        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(BASELINES)}")
-    write = BASELINES[name]
+    if name not in writers:
+        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(writers)}")
     for problem in problems:
-        if isinstance(problem.shown, Caret):
-            yield Completion(problem_id=problem.id, model=name, text=write(problem))
+        if writers is BASELINES and not isinstance(problem.shown, Caret):
+            continue
+        if (text := writers[name](problem)) is not None:
+            yield Completion(problem_id=problem.id, model=name, text=text)
