@@ -1,0 +1,149 @@
+"""The changes of one repository as wrong choices for each other: which are fair, and which are looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caretbench.problem import Profile
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.balancing import Vector
+from caretbench.suites.efcb.candidate_sets import WrongChoices, sets_by_rank
+from caretbench.suites.efcb.easy_options import EasyOptions, Tier
+from caretbench.suites.efcb.lexical import Corpus, Scores
+from caretbench.suites.efcb.linking import Links, linked
+from caretbench.suites.efcb.positions import CHOICES
+from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.seeding import rng
+
+Indices = npt.NDArray[np.int64]
+
+# A rival has so much more of a score than the right choice that other statistics of words do not turn it round.
+_CLEARLY: Final = 1.05
+_WRONG: Final = CHOICES - 1
+
+
+class Candidates(NamedTuple):
+    """Changes that sets of wrong choices are made of, what each costs, and what else to compare them with the gold by.
+
+    ``shortage`` says why there are none.
+    """
+
+    indices: Indices
+    costs: Scores
+    compared: tuple[Scores, ...] = ()
+    shortage: str | None = None
+
+
+class CandidatePool:
+    """The changes of one repository, in the order in which they were merged."""
+
+    def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
+        self.pulls = tuple(sorted(pulls, key=lambda pull: pull.newest_first))
+        self.repo = self.pulls[0].repo
+        shown = [render(pull, generated=profile == "paper") for pull in self.pulls]
+        self.texts = tuple(patch.text for patch in shown)
+        self._characters = np.array([patch.characters for patch in shown])
+        self._lines = np.array([patch.lines for patch in shown])
+        self._folders = [
+            frozenset(str(PurePosixPath(file.path).parent) for file in patch.files) for patch in shown
+        ]
+        self._links = [Links.of(pull) for pull in self.pulls]
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """All patches, as words."""
+        return Corpus(self.texts)
+
+    def different(self, gold: int) -> list[int]:
+        """All that show another patch, each patch once."""
+        seen = {self.texts[gold]}
+        return [index for index, text in enumerate(self.texts) if not (text in seen or seen.add(text))]  # type: ignore[func-returns-value]
+
+    def candidates(self, gold: int, text: str, tier: Tier, options: EasyOptions) -> Candidates:
+        """The changes that sets of wrong choices for ``gold`` are made of, asked for by ``text``."""
+        fair = self._fair(gold, tier, options)
+        if len(fair) < _WRONG:
+            return Candidates(fair, np.zeros(len(fair)), shortage="too_few_candidates")
+        return _SEARCHES[tier](self, gold, fair, text, options)
+
+    def sets(self, gold: int, found: Candidates) -> Mapping[Vector, WrongChoices]:
+        """Sets of three of the candidates, by the ranks that the right choice has in them; none where it lacks some."""
+        if found.shortage:
+            return {}
+        rows = np.array([gold, *found.indices])
+        compared = (self._characters, *found.compared)
+        return sets_by_rank(self.corpus.likeness(rows), [values[rows] for values in compared], found.costs)
+
+    def _fair(self, gold: int, tier: Tier, options: EasyOptions) -> Indices:
+        """Others near in time and in size that do not belong to the same piece of work.
+
+        Those that are longer in lines and shorter in characters are left out, so that both ways of measuring agree.
+        """
+        window = options.window if tier in ("random", "matched") else options.wide_window
+        near = np.arange(max(0, gold - window), min(len(self.pulls), gold + window + 1))
+        lines, characters = (
+            self._lines[near] - self._lines[gold],
+            self._characters[near] - self._characters[gold],
+        )
+        sized = (
+            (self._lines[near] >= options.smallest * self._lines[gold])
+            & (self._lines[near] <= options.largest * self._lines[gold])
+            & (characters != 0)
+            & (np.sign(lines) * np.sign(characters) >= 0)
+        )
+        return np.array(
+            [index for index in near[sized] if not linked(self._links[gold], self._links[index])],
+            dtype=np.int64,
+        )
+
+    def _best(self, gold: int, fair: Indices, order: Indices, options: EasyOptions) -> Candidates:
+        """The first of ``order`` (places in ``fair``), shorter and longer ones alike; each costs its place."""
+        ranked = fair[order]
+        costs = np.arange(len(ranked), dtype=float)
+        shorter = self._characters[ranked] < self._characters[gold]
+        half = options.candidates // 2
+        few, many = sorted((np.flatnonzero(shorter), np.flatnonzero(~shorter)), key=len)
+        kept = np.sort(np.concatenate((few[:half], many[: options.candidates - len(few[:half])])))
+        return Candidates(ranked[kept], costs[kept])
+
+    def _random(self, gold: int, fair: Indices, _text: str, options: EasyOptions) -> Candidates:
+        draw = rng(options.seed, "gmcq-easy random", f"{self.repo} {self.pulls[gold].merge_sha}")
+        drawn = self._best(gold, fair, np.array(draw.sample(range(len(fair)), len(fair))), options)
+        return drawn._replace(costs=np.zeros(len(drawn.costs)))
+
+    def _matched(self, gold: int, fair: Indices, _text: str, options: EasyOptions) -> Candidates:
+        """Those in the same folders first, and of these the most alike."""
+        together = np.array([not self._folders[gold] & self._folders[index] for index in fair])
+        return self._best(gold, fair, np.lexsort((fair, -self.corpus.alike(gold)[fair], together)), options)
+
+    def _adversarial(self, gold: int, fair: Indices, text: str, options: EasyOptions) -> Candidates:
+        """Those most like the text."""
+        return self._best(gold, fair, np.lexsort((fair, -self.corpus.tfidf(text)[fair])), options)
+
+    def _resistant(self, gold: int, fair: Indices, text: str, options: EasyOptions) -> Candidates:
+        """Rivals that are more like the text than the right choice, by both scores, and others that are less so."""
+        scores = (self.corpus.tfidf(text), self.corpus.bm25(text))
+        above = [values[fair] > values[gold] * _CLEARLY for values in scores]
+        below = [values[fair] < values[gold] / _CLEARLY for values in scores]
+        if min(np.count_nonzero(ahead) for ahead in above) < _WRONG:
+            return Candidates(fair, np.zeros(len(fair)), shortage="few_rivals")
+        order = np.lexsort((fair, -scores[0][fair]))
+        share = max(_WRONG, options.candidates // 3)
+        kinds = [first & second for first in (above[0], below[0]) for second in (above[1], below[1])]
+        kept = np.concatenate([order[kind[order]][:share] for kind in kinds])
+        kept = order[np.isin(order, kept)]
+        return Candidates(fair[kept], np.arange(len(kept), dtype=float), compared=scores)
+
+
+_SEARCHES: Final[Mapping[Tier, Callable[[CandidatePool, int, Indices, str, EasyOptions], Candidates]]] = {
+    "random": CandidatePool._random,
+    "matched": CandidatePool._matched,
+    "adversarial": CandidatePool._adversarial,
+    "resistant": CandidatePool._resistant,
+}

@@ -1,0 +1,51 @@
+"""What GMCQ-Easy is built with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import Field
+
+from caretbench.problem import Profile
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, QueryVariant
+
+Tier = Literal["random", "matched", "adversarial", "resistant"]
+
+TIERS: Final[Mapping[Profile, tuple[Tier, ...]]] = {
+    "paper": ("random",),
+    "default": ("random", "matched", "adversarial", "resistant"),
+}
+
+# The paper's release shows the description alone; the paper says that the title is shown, too.
+_QUERIES: Final[Mapping[Profile, tuple[QueryVariant, ...]]] = {
+    "paper": ("description_only", "title_and_description"),
+    "default": (DEFAULT_VARIANT,),
+}
+
+
+class EasyOptions(BuildOptions):
+    """Options of GMCQ-Easy. ``tiers`` and ``queries``, left empty, are those of the profile.
+
+    ``window`` and ``wide_window`` bound how many merges may lie between the right choice and a wrong one; the wide
+    one holds for the tiers that search by words. A wrong choice has from ``smallest`` to ``largest`` times the lines
+    of the right one. ``candidates`` is how many of them sets are made of.
+    """
+
+    tiers: tuple[Tier, ...] = ()
+    queries: tuple[QueryVariant, ...] = ()
+    window: int = Field(default=300, ge=3)
+    wide_window: int = Field(default=1250, ge=3)
+    smallest: float = Field(default=0.5, gt=0, le=1)
+    largest: float = Field(default=2.0, ge=1)
+    candidates: int = Field(default=10, ge=3, le=30)
+
+    @property
+    def all_tiers(self) -> tuple[Tier, ...]:
+        """The tiers to build."""
+        return self.tiers or TIERS[self.profile]
+
+    @property
+    def variants(self) -> tuple[QueryVariant, ...]:
+        """The texts to ask by; the first is what words are compared with."""
+        return self.queries or _QUERIES[self.profile]

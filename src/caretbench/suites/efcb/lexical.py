@@ -1,0 +1,125 @@
+"""How alike a text and patches are by their words: TF-IDF cosine, BM25, and title words among the paths.
+
+What needs no understanding is measured here, so that it can be kept out of questions and subtracted from scores.
+Identifiers are parted at humps and underscores (``maxPortRange``: max, port, range). Results do not depend on the order
+in which patches are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+Scores = npt.NDArray[np.float64]
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_STATIONS = "\n---\n"
+_BM25_K1: Final = 1.5
+_BM25_B: Final = 0.75
+
+
+def words(text: str) -> list[str]:
+    """Words in lower case; those of ``camelCase`` and ``snake_case`` apart, numbers apart from letters."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+class Corpus:
+    """Patches of one repository, as counts of words: what is rare in it counts more.
+
+    Scores are arrays with one number for each patch, in the order given.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = [Counter(words(text)) for text in texts]
+        vocabulary = sorted(set().union(*counts)) if counts else []
+        self._columns: Mapping[str, int] = {word: column for column, word in enumerate(vocabulary)}
+        starts = np.cumsum([0, *map(len, counts)])
+        columns = np.fromiter(
+            (self._columns[word] for count in counts for word in count), np.int64, int(starts[-1])
+        )
+        values = np.fromiter((number for count in counts for number in count.values()), float, len(columns))
+        self._counts = csr_array((values, columns, starts), shape=(len(texts), len(vocabulary)))
+        self._counts.sort_indices()
+        self._holders = np.bincount(columns, minlength=len(vocabulary)).astype(float)
+
+    def __len__(self) -> int:
+        return int(self._counts.shape[0])
+
+    @cached_property
+    def _rarity(self) -> Scores:
+        """Smoothed inverse document frequency, ``ln((1 + n) / (1 + df)) + 1``, of every word."""
+        rarity: Scores = np.log((1 + len(self)) / (1 + self._holders)) + 1
+        return rarity
+
+    @cached_property
+    def _vectors(self) -> csr_array:
+        """``(1 + ln tf) × idf``, each patch scaled to length 1."""
+        vectors = self._counts.copy()
+        vectors.data = (1 + np.log(vectors.data)) * self._rarity[vectors.indices]
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        vectors.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(vectors.indptr))
+        return vectors
+
+    @cached_property
+    def _weights(self) -> csr_array:
+        """What a patch gets for each time that a word is asked for, under BM25."""
+        rarity = np.log1p((len(self) - self._holders + 0.5) / (self._holders + 0.5))
+        lengths = np.asarray(self._counts.sum(axis=1)).ravel()
+        mean = lengths.mean() if lengths.any() else 1.0
+        damping = np.repeat(_BM25_K1 * (1 - _BM25_B + _BM25_B * lengths / mean), np.diff(self._counts.indptr))
+        weights = self._counts.copy()
+        weights.data = rarity[weights.indices] * weights.data / (weights.data + damping)
+        return weights
+
+    def tfidf(self, query: str) -> Scores:
+        """The cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
+        asked = self._asked(query)
+        weights = np.where(asked > 0, (1 + np.log(np.maximum(asked, 1))) * self._rarity, 0.0)
+        length = float(np.sqrt(weights @ weights))
+        scores: Scores = self._vectors @ weights
+        return scores / length if length else scores
+
+    def bm25(self, query: str) -> Scores:
+        """BM25 of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
+        scores: Scores = self._weights @ self._asked(query)
+        return scores
+
+    def alike(self, index: int) -> Scores:
+        """The cosine of each patch with the one at ``index``, by TF-IDF."""
+        scores: Scores = self._vectors @ self._vectors[[index]].toarray().ravel()
+        return scores
+
+    def likeness(self, indices: npt.NDArray[np.int64]) -> Scores:
+        """The cosines of some of the patches with each other, by TF-IDF, as a square."""
+        rows = self._vectors[indices]
+        square: Scores = (rows @ rows.T).toarray()
+        return square
+
+    def _asked(self, query: str) -> Scores:
+        asked = np.zeros(len(self._columns))
+        for word, number in Counter(words(query)).items():
+            column = self._columns.get(word)
+            if column is not None:
+                asked[column] = number
+        return asked
+
+
+def shown_paths(text: str) -> list[str]:
+    """The titles of the files of a patch as it is shown; both paths of a renamed one stand in its title."""
+    blocks = text.split(_STATIONS)
+    return [
+        title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "
+    ]
+
+
+def path_overlap(title: str, paths: Iterable[str]) -> float:
+    """The share of the different words of a title that stand in any of the paths; 0 for a title without words."""
+    asked = set(words(title))
+    return len(asked & {word for path in paths for word in words(path)}) / len(asked) if asked else 0.0

@@ -1,0 +1,101 @@
+"""Balancing: ranks that tell the right choice come up equally often; what belongs together is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.balancing import balance
+from caretbench.suites.efcb.candidate_sets import sets_by_rank
+from caretbench.suites.efcb.linking import Links, linked
+
+ALL = {(first, second): float(first) for first in range(4) for second in range(4)}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 40), st.integers(0, 5))
+def test_free_items_are_even_in_every_feature(count: int, seed: int) -> None:
+    chosen = balance(
+        {f"item {n}": ALL for n in range(count)}, {f"item {n}": "g" for n in range(count)}, seed, "t"
+    )
+    for feature in range(2):
+        numbers = Counter(vector[feature] for vector in chosen.values())
+        assert max(numbers.values()) - min(numbers.get(value, 0) for value in range(4)) <= 1
+
+
+def test_items_that_have_no_choice_are_made_up_for_by_the_others() -> None:
+    ways = {f"fixed {n}": {(0,): 0.0} for n in range(5)} | {
+        f"free {n}": {(value,): float(value) for value in range(4)} for n in range(15)
+    }
+    chosen = balance(ways, dict.fromkeys(ways, "g"), 0, "t")
+    assert Counter(vector[0] for vector in chosen.values()) == {0: 5, 1: 5, 2: 5, 3: 5}
+
+
+def test_each_group_is_even_where_all_can_be() -> None:
+    ways = {f"{group}{n}": {(value,): 0.0 for value in range(4)} for group in "ab" for n in range(6)}
+    chosen = balance(ways, {name: name[0] for name in ways}, 0, "t")
+    for group in "ab":
+        numbers = Counter(vector[0] for name, vector in chosen.items() if name[0] == group)
+        assert sorted(numbers.values()) == [1, 1, 2, 2]
+
+
+def test_the_order_of_items_changes_nothing() -> None:
+    ways = {f"i{n}": {(n % 3,): 1.0, ((n + 1) % 4,): 0.5} for n in range(30)}
+    groups = {name: name[-1] for name in ways}
+    backwards = dict(reversed(list(ways.items())))
+    assert balance(ways, groups, 3, "t") == balance(backwards, groups, 3, "t")
+
+
+def test_sets_are_found_by_the_ranks_of_the_right_choice() -> None:
+    likeness = np.array(
+        [[1.0, 0.9, 0.8, 0.1, 0.2], [0.9, 1, 0.3, 0.2, 0.1], [0.8, 0.3, 1, 0.4, 0.3],
+         [0.1, 0.2, 0.4, 1, 0.6], [0.2, 0.1, 0.3, 0.6, 1]]
+    )  # fmt: skip
+    sizes = np.array([10.0, 5, 20, 30, 40])
+    found = sets_by_rank(likeness, [sizes], np.arange(4.0))
+    for vector, (cost, members) in found.items():
+        rows = [0, *(member + 1 for member in members)]
+        central = likeness[np.ix_(rows, rows)].sum(axis=1)
+        assert vector == (sum(central > central[0]), sum(sizes[rows] > sizes[0]))
+        assert cost == sum(members)
+    assert found[0, 2].members == (0, 1, 2)
+
+
+def test_sets_in_which_something_is_equal_are_left_out() -> None:
+    likeness = np.eye(4) + np.arange(16).reshape(4, 4) / 100
+    likeness = (likeness + likeness.T) / 2
+    assert sets_by_rank(likeness, [np.array([1.0, 1, 2, 3])], np.zeros(3)) == {}
+    assert len(sets_by_rank(likeness, [np.array([1.0, 0, 2, 3])], np.zeros(3))) == 1
+    assert sets_by_rank(likeness[:3, :3], [], np.zeros(2)) == {}
+
+
+def change(title: str, description: str = "", number: int | None = None) -> PullRequest:
+    return PullRequest(
+        repo="owner/name", number=number, kind="squash", source="git", title=title, description=description,
+        base_sha="b", merge_sha="a", merged_at="2026-08-21T20:36:59Z",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (change("a b", number=7), change("c d", "Follows #7", number=8), True),
+        (change("a b", "see owner/name#8", number=7), change("c d", number=8), True),
+        (change("a b", "see https://github.com/Owner/Name/pull/8"), change("c d", number=8), True),
+        (change("a b", "Fixes #5"), change("c d", "Updates #5"), True),
+        (change("a b", "Fixes other/name#5"), change("c d", "Updates #5"), False),
+        (change("dns: move cache (part 1)"), change("dns: move cache (part 2/3)"), True),
+        (change("dns: move cache"), change("dns: drop cache"), False),
+        (change("bump to 1.2"), change("bump to 1.3"), True),
+        (change("a b (#7)", number=7), change("c d (#8)", number=8), False),
+        (change("..."), change("!!!"), False),
+    ],
+)
+def test_changes_that_belong_together(first: PullRequest, second: PullRequest, together: bool) -> None:
+    assert linked(Links.of(first), Links.of(second)) is together
+    assert linked(Links.of(second), Links.of(first)) is together

@@ -1,0 +1,73 @@
+"""Likeness by words: against reference formulas, and whatever the order of the patches."""
+
+from __future__ import annotations
+
+import math
+
+import bm25s
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, words
+
+TEXTS = ("open the file file", "close the file", "unrelated words here", "")
+PATCHES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12).map(" ".join), min_size=1, max_size=8)
+
+
+def test_identifiers_are_parted_at_humps_and_underscores() -> None:
+    assert words("maxPortRange HTTPServer snake_case v2 Größe IPv6") == [
+        "max", "port", "range", "http", "server", "snake", "case", "v", "2", "gr", "öß", "e", "i", "pv", "6",
+    ]  # fmt: skip
+
+
+def test_tfidf_is_the_cosine_of_its_formula() -> None:
+    idf = {word: math.log(5 / (1 + held)) + 1 for word, held in {"open": 1, "the": 2, "file": 2}.items()}
+    weights = {"open": idf["open"], "the": idf["the"], "file": (1 + math.log(2)) * idf["file"]}
+    length = math.sqrt(sum(value**2 for value in weights.values()))
+    scores = Corpus(TEXTS).tfidf("open missing")
+    assert scores[0] == pytest.approx(weights["open"] / length)
+    assert list(scores[1:]) == [0, 0, 0]
+    assert Corpus(TEXTS).tfidf("open the file file")[0] == pytest.approx(1)
+
+
+def test_bm25_is_that_of_the_library() -> None:
+    texts = ("open the file file", "close the file", "unrelated words here", "close close the door")
+    reference = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    reference.index([words(text) for text in texts], show_progress=False)
+    for asked in (["close"], ["the", "file"], ["file", "file", "open"]):
+        expected = reference.get_scores(asked)
+        assert Corpus(texts).bm25(" ".join(asked)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_likeness_of_patches() -> None:
+    corpus = Corpus(TEXTS)
+    square = corpus.likeness(np.array([0, 1, 2]))
+    assert square[0, 1] == pytest.approx(corpus.alike(0)[1])
+    assert np.diag(square) == pytest.approx([1, 1, 1])
+    assert square[0, 2] == 0
+
+
+@settings(deadline=None, max_examples=50)
+@given(PATCHES, st.randoms(use_true_random=False), st.sampled_from(["a b c", "h", "", "z"]))
+def test_the_order_of_patches_changes_nothing(texts: list[str], random: object, asked: str) -> None:
+    order = list(range(len(texts)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    first, second = Corpus(texts), Corpus([texts[index] for index in order])
+    assert list(first.tfidf(asked)[order]) == list(second.tfidf(asked))
+    assert list(first.bm25(asked)[order]) == list(second.bm25(asked))
+    assert (first.tfidf(asked) <= 1 + 1e-9).all()
+
+
+def test_nothing_is_like_nothing() -> None:
+    assert len(Corpus([])) == 0
+    assert list(Corpus(["", ""]).tfidf("a")) == [0, 0]
+    assert list(Corpus(["", ""]).bm25("a")) == [0, 0]
+
+
+def test_paths_are_those_of_the_shown_files() -> None:
+    text = "a/b.go\n@@ -1,2 +1,1 @@\n x\n---\n-y\n---\nold.go => new.go\n@@ -1 +1 @@\n-x\n+y\n---\n"
+    assert shown_paths(text) == ["a/b.go", "old.go => new.go"]
+    assert path_overlap("a: new thing", shown_paths(text)) == pytest.approx(2 / 3)
+    assert path_overlap("...", ["a"]) == 0
