@@ -38,9 +38,13 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
     """Why an answer cannot be read."""
 
 
+def without_thoughts(text: str) -> str:
+    """An answer without the reasoning that stands before it in tags, and without blanks around it."""
+    return _THOUGHTS.sub("", text, count=1).strip()
+
+
 def _said(text: str) -> str:
-    """The answer without the thoughts that stand before it."""
-    answer = _THOUGHTS.sub("", text, count=1).strip()
+    answer = without_thoughts(text)
     if not answer:
         raise _Fault("the answer is empty")
     return answer
@@ -124,7 +128,10 @@ def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
     """How many claims there are; what they say is read by :func:`claims_in`."""
-    return {criterion.scores[0].name: float(len(_statements(criterion, text)))}
+    scale, count = criterion.scores[0], len(_statements(text))
+    if count > scale.maximum:
+        raise _Fault(f"there are more than {scale.maximum:g} claims")
+    return {scale.name: float(count)}
 
 
 def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
@@ -136,22 +143,20 @@ def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
     return {name: float(name == label) for name in names}
 
 
-def _statements(criterion: Criterion, text: str) -> tuple[str, ...]:
+def _statements(text: str) -> tuple[str, ...]:
     found = _only(_object(text), CLAIMS)
     if not isinstance(found, list) or not all(isinstance(claim, str) for claim in found):
         raise _Fault("the claims are no list of texts")
     claims = [" ".join(claim.split()) for claim in found]
     if not all(claims):
         raise _Fault("a claim is empty")
-    if len(claims) > criterion.scores[0].maximum:
-        raise _Fault(f"there are more than {criterion.scores[0].maximum:g} claims")
     return tuple(dict.fromkeys(claims))
 
 
-def claims_in(criterion: Criterion, text: str | None) -> tuple[str, ...]:
+def claims_in(text: str | None) -> tuple[str, ...]:
     """The distinct claims that an answer of the form ``claims`` lists, blanks evened; none where it cannot be read."""
     try:
-        return _statements(criterion, text or "")
+        return _statements(text or "")
     except _Fault:
         return ()
 

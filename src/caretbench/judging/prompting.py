@@ -93,7 +93,15 @@ def mark_for(*texts: str) -> str:
 def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
     """What decides a grader's answers; the ``parameters`` of its judgements are the hash of it."""
     identity: dict[str, JsonValue] = {"model": client.name}
-    return {
+    # What few criteria have stands there where they have it: the others' parameters are those of stored judgements.
+    more: dict[str, JsonValue] = {}
+    if criterion.subject != "caret":
+        more["subject"] = criterion.subject
+    if criterion.overall:
+        more["overall"] = list(criterion.overall)
+    if criterion.then is not None:
+        more["then"] = criterion.then
+    return more | {
         "criterion": criterion.key,
         "form": criterion.form,
         "scores": {scale.name: scale.maximum for scale in criterion.scores},

@@ -1,0 +1,119 @@
+"""Controls of questions: answers of which it is known how they must be judged.
+
+``golden`` is the reference, which must get the best score and holds no hallucination; ``false-claim`` the reference
+with one false statement more, a hallucination; ``other-golden`` the reference of another pull request, which must get a
+low score and is a hallucination; ``empty`` nothing, which must get a low score.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from caretbench.files import sha256_text
+from caretbench.judging.criteria import Criterion, Form
+from caretbench.problem import Problem, Question
+
+GOLDEN: Final = "golden"
+FALSE_CLAIM: Final = "false-claim"
+OTHER: Final = "other-golden"
+EMPTY: Final = "empty"
+
+HALLUCINATIONS: Final = frozenset({"claims", "flag"})
+"""The forms whose question is whether a text says what is not so."""
+
+_BY_FORM: Mapping[Form, tuple[str, ...]] = {
+    "scores": (GOLDEN, OTHER, EMPTY),
+    "number": (GOLDEN, OTHER, EMPTY),
+    "flag": (GOLDEN, FALSE_CLAIM, OTHER),
+    "claims": (GOLDEN, FALSE_CLAIM, OTHER),
+}
+
+_GROUP = ("task", "repository")
+
+
+def control_names(criterion: Criterion) -> tuple[str, ...]:
+    """The controls by which a criterion's judges are judged, the best text first."""
+    return _BY_FORM.get(criterion.form, ())
+
+
+def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
+    """The controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
+
+    The other pull request is of the same task and, where there is one, of the same repository: the next in an order
+    that looks random and depends on the ids alone. What is the reference itself again is left out.
+    """
+    wanted = control_names(criterion)
+    ordered = sorted(problems, key=lambda problem: sha256_text(problem.id))
+    near, far = _rings(ordered, _GROUP), _rings(ordered, _GROUP[:1])
+    found = {}
+    for problem in ordered:
+        other = _other(problem, near[_group(problem, _GROUP)]) or _other(
+            problem, far[_group(problem, _GROUP[:1])]
+        )
+        texts = {GOLDEN: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
+        found[problem.id] = {
+            name: text
+            for name in wanted
+            if (text := texts[name]) is not None
+            and (name == GOLDEN or text.strip() != problem.reference.strip())
+        }
+    return found
+
+
+def asked_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
+    """At most ``limit`` problems, as evenly over tasks and repositories as can be; always the same ones."""
+    rings = _rings(sorted(problems, key=lambda problem: sha256_text(problem.id)), _GROUP)
+    turns = [(turn, name, problem) for name, ring in rings.items() for turn, problem in enumerate(ring)]
+    return [problem for _, _, problem in sorted(turns, key=lambda entry: entry[:2])[:limit]]
+
+
+def _group(problem: Problem, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(problem.label(name) if name in problem.labels else "" for name in names)
+
+
+def _rings(ordered: Sequence[Problem], names: Sequence[str]) -> dict[tuple[str, ...], list[Problem]]:
+    rings: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
+    for problem in ordered:
+        rings[_group(problem, names)].append(problem)
+    return rings
+
+
+def _other(problem: Problem, ring: Sequence[Problem]) -> str | None:
+    """The reference of the next problem of the ring that is made from another pull request and says something else."""
+    place = next(index for index, entry in enumerate(ring) if entry.id == problem.id)
+    for step in range(1, len(ring)):
+        other = ring[(place + step) % len(ring)]
+        if other.cluster != problem.cluster and other.reference.strip() != problem.reference.strip():
+            return other.reference
+    return None
+
+
+# --- false statements -------------------------------------------------------------------------------------------
+
+
+@cache
+def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    text = resources.files("caretbench.judging").joinpath("false_claims.toml").read_text("utf-8")
+    return tuple((row["text"], tuple(row["words"])) for row in tomllib.loads(text)["claims"])
+
+
+def _with_false_claim(problem: Problem) -> str | None:
+    """The reference and a statement of which neither patch nor text holds a word; None where each might be true."""
+    known = " ".join(_sources(problem)).lower()
+    claims = _false_claims()
+    start = int(sha256_text(problem.id), 16) % len(claims)
+    for text, words in claims[start:] + claims[:start]:
+        if not any(word in known for word in words):
+            return f"{problem.reference.rstrip()}\n\n{text}"
+    return None
+
+
+def _sources(problem: Problem) -> list[str]:
+    shown = problem.shown
+    files = [file.text for file in shown.context]
+    return [problem.reference, *files, *([shown.text] if isinstance(shown, Question) else [])]

@@ -1,0 +1,60 @@
+"""By which criterion a problem is judged: its checks name it; a caret without one is judged by the profile's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from caretbench.judging.criteria import BY_PROFILE, Criterion, criterion
+from caretbench.problem import Caret, CriterionCheck, Problem, Profile
+
+
+class Part(NamedTuple):
+    """Problems that are judged by one criterion."""
+
+    criterion: Criterion
+    problems: tuple[Problem, ...]
+
+
+def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
+    """What a judge is asked about a problem; nothing about a choice.
+
+    Under ``paper`` the criterion that stands for the published one takes the place of the one that is named.
+
+    Raises:
+        KeyError: a check names a criterion that is not known; the message lists the known ones.
+    """
+    named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
+    if not named and isinstance(problem.shown, Caret):
+        named = [BY_PROFILE[profile]]
+    for name in named:
+        found = criterion(name)
+        yield criterion(found.paper) if profile == "paper" and found.paper else found
+
+
+def parts(problems: Sequence[Problem], profile: Profile, asked: Criterion | None = None) -> list[Part]:
+    """The problems by criterion, in the order in which the criteria come up; a problem may stand in several parts.
+
+    Args:
+        problems: The problems to judge.
+        profile: The run's.
+        asked: Ask this of all problems that a judge is asked about, as far as it is about problems of their kind.
+
+    Raises:
+        KeyError: a check names a criterion that is not known.
+        ValueError: ``asked`` is about statements, which only another criterion finds.
+    """
+    if asked is not None and asked.subject == "claim":
+        raise ValueError(f"{asked.key} judges the statements that another criterion finds; ask for that one")
+    found: dict[str, tuple[Criterion, list[Problem]]] = {}
+    for problem in problems:
+        wanted = list(criteria_for(problem, profile))
+        if asked is not None:
+            wanted = [asked] if wanted and _fits(asked, problem) else []
+        for entry in wanted:
+            found.setdefault(entry.key, (entry, []))[1].append(problem)
+    return [Part(entry, tuple(chosen)) for entry, chosen in found.values()]
+
+
+def _fits(asked: Criterion, problem: Problem) -> bool:
+    return (asked.subject == "caret") == isinstance(problem.shown, Caret)

@@ -1,0 +1,177 @@
+"""From judgements of answers to one value for every answer, missing where it is not known.
+
+A value is the mean over the repeats, and over several graders where all of them judged the answer. Of a criterion in
+two steps it is the share of the repeats in which the answer held a hallucination: a statement that neither the patch
+nor the author bears out, or that one of them contradicts. A repeat in which one was not judged has no verdict.
+An answer that says nothing makes no statement: it holds no hallucination, and ``says_nothing`` tells it apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.answers import answer_key
+from caretbench.judging.parsing import claims_in
+from caretbench.judging.steps import AFTER, NOTHING
+from caretbench.problem import Judgement
+from caretbench.runs import ModelInfo
+
+FALSE_LABELS: Final = ("unsupported", "contradicted")
+"""The verdicts on a statement that make it a hallucination."""
+
+
+class TextValue(NamedTuple):
+    """What one grader gave one answer: a value in each repeat, and the mean of every part of it.
+
+    ``parts`` are the sub-scores; of a criterion in two steps the number of statements (``claims``), by verdict.
+    """
+
+    by_repeat: Mapping[int, float]
+    parts: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """The mean over the repeats."""
+        return math.fsum(self.by_repeat.values()) / len(self.by_repeat)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the answer was taken apart, and made no statement in any repeat."""
+        return self.parts.get("claims") == 0.0
+
+    @property
+    def claim_rate(self) -> float | None:
+        """The share of the statements that are hallucinations; None where there are none, or nobody counted."""
+        if not self.parts.get("claims"):
+            return None
+        return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
+
+
+SILENT: Final = TextValue({0: 0.0}, {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0))
+"""The value of the empty answer where statements are judged: nobody is asked about it."""
+
+
+class JudgedTexts(NamedTuple):
+    """All answers that were judged by one criterion, as its judges' settings describe it."""
+
+    criterion: str
+    form: str
+    maximum: float
+    two_steps: bool
+    graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
+
+    def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
+        """What a grader gave an answer; None for the grader: the mean of all, where all judged it."""
+        if self.two_steps and text[1] == NOTHING:
+            return SILENT
+        if grader is not None:
+            return self.graders[grader].get(text)
+        found = [texts[text] for texts in self.graders.values() if text in texts]
+        return _together(found) if found and len(found) == len(self.graders) else None
+
+
+def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
+    """The judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
+
+    Args:
+        judgements: The rows with the graders' words: statements are read from them.
+        graders: The manifest's, whose settings tell the scales and which steps belong together.
+    """
+    rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
+    for row in judgements:
+        if row.values:
+            rows[row.grader, row.parameters].append(row)
+    second = {
+        (info.model, str(info.settings[AFTER])): info for info in graders if AFTER in info.settings
+    }  # the last one, where the second step's prompt has changed
+    found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    settings: dict[str, Mapping[str, Any]] = {}
+    for info in graders:
+        key = (info.model, info.parameters)
+        if info.settings.get("subject") != "answer" or key not in rows:
+            continue
+        name = str(info.settings["criterion"])
+        settings[name] = info.settings
+        if "then" in info.settings:
+            then = second.get(key)
+            verdicts = rows.get((info.model, then.parameters), []) if then else []
+            found[name][key] = _two_steps(rows[key], verdicts)
+        else:
+            found[name][key] = _one_step(rows[key], info.settings)
+    return tuple(
+        JudgedTexts(
+            name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items()))
+        )
+        for name, said in sorted(settings.items())
+    )
+
+
+def _maximum(settings: Mapping[str, Any]) -> float:
+    tops: Mapping[str, float] = settings["scores"]
+    if "then" in settings:
+        return 1.0  # hallucination or none
+    if overall := settings.get("overall"):
+        return math.fsum(tops[name] for name in overall) / len(overall)
+    return math.fsum(tops.values())
+
+
+def _one_step(rows: Iterable[Judgement], settings: Mapping[str, Any]) -> dict[TextKey, TextValue]:
+    overall: Sequence[str] = settings.get("overall") or ()
+    gathered: dict[TextKey, dict[int, Judgement]] = defaultdict(dict)
+    for row in rows:
+        gathered[row.problem_id, row.answer][row.repeat] = row
+
+    def value(values: Mapping[str, float]) -> float:
+        if overall:
+            return math.fsum(values[name] for name in overall) / len(overall)
+        return math.fsum(values.values())
+
+    return {
+        text: TextValue(
+            {repeat: round(value(row.values), 9) for repeat, row in sorted(repeats.items())},
+            _means([row.values for row in repeats.values()]),
+        )
+        for text, repeats in gathered.items()
+    }
+
+
+def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[TextKey, TextValue]:
+    labels = {(row.problem_id, row.answer, row.repeat): row.values for row in second}
+    verdicts: dict[TextKey, dict[int, Mapping[str, float]]] = defaultdict(dict)
+    for row in first:
+        claims = claims_in(row.text)
+        found = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
+        known = [label for label in found if label is not None]
+        if len(known) < len(claims):
+            continue  # one that is missing may be the false one
+        names = dict.fromkeys([*FALSE_LABELS, *(name for label in known for name in label)])
+        counts = {name: math.fsum(label.get(name, 0.0) for label in known) for name in names}
+        verdicts[row.problem_id, row.answer][row.repeat] = {"claims": float(len(claims))} | counts
+    return {
+        text: TextValue(
+            {
+                repeat: float(any(counts[label] > 0 for label in FALSE_LABELS))
+                for repeat, counts in sorted(repeats.items())
+            },
+            _means(list(repeats.values())),
+        )
+        for text, repeats in verdicts.items()
+    }
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for entry in values for name in entry)
+    return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
+
+
+def _together(values: Sequence[TextValue]) -> TextValue:
+    """The mean of several graders; the repeats are the graders'."""
+    if len(values) == 1:
+        return values[0]
+    return TextValue(
+        {place: entry.value for place, entry in enumerate(values)}, _means([entry.parts for entry in values])
+    )
