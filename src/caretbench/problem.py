@@ -38,7 +38,11 @@ class ContextFile(Row):
 
 
 class Caret(Row):
-    """A place in a program: text before it, text after it, and what else the model may see."""
+    """A place in a program: text before it, text after it, and what else the model may see.
+
+    ``repository`` names the project where other files of it are shown: some prompts have a place for it. It is stored
+    only where it is known, so that the hashes of problems without it stay as they are.
+    """
 
     kind: Literal["caret"] = "caret"
     language: str
@@ -47,6 +51,7 @@ class Caret(Row):
     path: str | None = None
     instruction: str | None = None
     context: tuple[ContextFile, ...] = ()
+    repository: str | None = Field(default=None, exclude_if=lambda name: name is None)
 
 
 class Question(Row):
@@ -142,15 +147,17 @@ class TestsCheck(Row):
     """Tests of the project pass in a workspace that holds the spliced file.
 
     ``command`` starts in ``directory`` of the project; it must end with exit status 0, at least ``minimum_tests`` of
-    the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed. ``tests``
-    names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound read-only, and
-    ``golden_s`` the CPU seconds that the golden answer took, from which limits follow.
+    the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed.
+    ``prepare`` runs once in the project as it is, to save time: ``command`` finds what it left, and does all without
+    it. ``tests`` names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound
+    read-only, and ``golden_s`` the CPU seconds that the golden answer took, from which limits follow.
     """
 
     __test__ = False  # not a test itself
 
     kind: Literal["tests"] = "tests"
     command: tuple[str, ...]
+    prepare: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
     tests: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     directory: str = "."

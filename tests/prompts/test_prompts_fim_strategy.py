@@ -120,3 +120,31 @@ def test_every_prompt_fits_its_budget(caret: Caret, name: str, tokens: int) -> N
         return
     assert len(text) <= tokens
     assert (text == whole) == (len(whole) <= tokens)
+
+
+@pytest.mark.parametrize(
+    ("family", "begin"),
+    [
+        ("starcoder2", "<repo_name>wayfarer<file_sep>lib/a.py\n"),
+        ("qwen2.5-coder", "<|repo_name|>wayfarer\n<|file_sep|>lib/a.py\n"),
+        ("codestral", "[SUFFIX]"),
+    ],
+)
+def test_the_projects_name_stands_where_the_family_has_a_place_and_other_files_are_shown(
+    family: str, begin: str
+) -> None:
+    files = (ContextFile(path="lib/a.py", text="A = 1\n"),)
+    alone = Caret(language="python", prefix="a = ", path="b.py", repository="wayfarer")
+    text = text_of(named(f"fim/{family}").render(alone.model_copy(update={"context": files}), UNLIMITED))
+    assert text.startswith(begin)
+    assert ("wayfarer" in text) is (family != "codestral")
+    assert "wayfarer" not in text_of(named(f"fim/{family}").render(alone, UNLIMITED))
+
+
+def test_a_project_that_is_not_known_changes_no_hash_of_a_problem() -> None:
+    caret = Caret(language="python", prefix="a = ")
+    assert "repository" not in caret.model_dump_json()
+    assert Caret.model_validate_json(
+        alone := caret.model_copy(update={"repository": "r"}).model_dump_json()
+    ).repository
+    assert '"repository":"r"' in alone

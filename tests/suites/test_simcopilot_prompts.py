@@ -242,12 +242,12 @@ def test_a_request_holds_the_context_and_contexts_do_not_mix(
         code, out, err = run(*given, "--context", "retrieval", "--dry-run", "--json")
         assert code == 0, err
         [row] = json.loads(out)["models"]
-        assert (row["context"], row["samples_stored"]) == ("retrieval@1", 2)
+        assert (row["context"], row["samples_stored"]) == ("retrieval@2", 2)
         assert len(server.requests) == 6
     assert ["PRICES[order.name]" in text for text in asked] == [False, False, True, True, True, True]
     assert ["UNLIKE = {}" in text for text in asked] == [False] * 4 + [True] * 2
     keys = {(one.parameters, one.settings.get("context")) for one in RunFolder(folder).manifest().models}
-    assert {context for _, context in keys} == {None, "retrieval@1", "prepend_files@1"}
+    assert {context for _, context in keys} == {None, "retrieval@2", "prepend_files@2"}
     rows = list(RunFolder(folder).completions())
     assert {row.parameters for row in rows} == {parameters for parameters, _ in keys}
     assert len({row.key for row in rows}) == 6

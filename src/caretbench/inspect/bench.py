@@ -130,6 +130,7 @@ class Bench:
             numbers = dict(measured.values)
             if "passed" in numbers:
                 checks.append(numbers.pop("passed"))
+            numbers.pop("parses", None)  # reports count errors by it; it is no similarity
             similarity |= numbers
         request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
         found = verdicts.flags(text, problem, self.profile)

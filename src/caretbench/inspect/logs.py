@@ -134,6 +134,7 @@ class Log:
             "sampling": {name: value for name, value in drawn.items() if value is not None},
             "prompt": stamp.get("prompt"),
             "budget": stamp.get("budget"),
+            **({"context": stamp["context"]} if "context" in stamp else {}),
             "preprocess": [],
             "client": stamp.get("client") or {},
         }

@@ -8,9 +8,9 @@ from inspect_ai.util import SandboxEnvironment, sandboxenv
 from caretbench.inspect.metrics import numbers
 from caretbench.inspect.scorer import caret
 from caretbench.inspect.solver import ask
-from caretbench.inspect.tasks import devbench
+from caretbench.inspect.tasks import devbench, simcopilot
 
-__all__ = ["ask", "caret", "caretbench", "command", "devbench", "fim", "gguf", "numbers"]
+__all__ = ["ask", "caret", "caretbench", "command", "devbench", "fim", "gguf", "numbers", "simcopilot"]
 
 
 @modelapi(name="fim")

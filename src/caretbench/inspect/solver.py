@@ -31,6 +31,7 @@ def ask(
     prompt_tokens: int | None = None,
     max_tokens: int = 800,
     seed: int | None = None,
+    context: str | None = None,
     workers: int | None = None,
     use_cache: bool = True,
 ) -> Solver:
@@ -47,6 +48,7 @@ def ask(
         prompt_tokens: At most so many tokens of prompt.
         max_tokens: Room that the answer needs beside the prompt.
         seed: The first sample's seed; each further one's is one higher.
+        context: What else of a project is shown, where the suite offers that.
         workers: As the scorer's.
         use_cache: As the scorer's.
     """
@@ -57,6 +59,8 @@ def ask(
         from caretbench.inspect.facts import ModelFacts
         from caretbench.models import Sampling
         from caretbench.prompts import choose
+        from caretbench.suites import suite as find_suite
+        from caretbench.suites.showing import showing
 
         if model not in askings:
             client = cast("ModelClient", ModelFacts(model))
@@ -65,6 +69,7 @@ def ask(
                 client=client,
                 strategy=choose(client, prompt),
                 sampling=Sampling(max_tokens=max_tokens),
+                context=showing([find_suite(suite)], context),
                 prompt_tokens=prompt_tokens,
             )
         return askings[model]
@@ -88,6 +93,7 @@ def ask(
             "prompt": asking.strategy.key,
             "budget": asking.settings["budget"],
             "client": asking.settings["client"],
+            **{name: asking.settings[name] for name in ("context",) if name in asking.settings},
         }
         state.metadata[STAMP] = stamp
         if wanted.prompt is None:

@@ -86,11 +86,71 @@ def devbench(
     )  # fmt: skip
 
 
+@task
+def simcopilot(
+    data: str = "starter",
+    prompt: str = "auto",
+    context: str | None = None,
+    policy: str | None = None,
+    profile: str = "default",
+    preset: str | None = None,
+    samples: int | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    select: str | list[str] | None = None,
+    limit_per_cell: int | None = None,
+    prompt_tokens: int | None = None,
+    execute: bool = True,
+    workers: int | None = None,
+    use_cache: bool = True,
+) -> Task:
+    """SimCopilot: infill and completion inside real programs, checked by the projects' own tests.
+
+    Args:
+        data: The problems: starter, or the folder that ``caretbench build simcopilot`` wrote.
+        prompt: The prompt strategy; auto chooses by the model.
+        context: What else of a project is shown: as_is, prepend_files, move_enclosing_to_end, retrieval.
+        policy: Truncation policy; by default block, and simcopilot/repair under the paper profile.
+        profile: default or paper.
+        preset: A named sampling; the options beside it win over it.
+        samples: Answers of each problem (epochs).
+        temperature: Of the sampling.
+        top_p: Of the sampling.
+        max_tokens: Of each answer; never left to a provider.
+        seed: The first sample's seed; each further one's is one higher.
+        select: Only problems with these labels: mode=infill,constructs=loop_body (| between values).
+        limit_per_cell: Only the first N problems of every language × mode cell.
+        prompt_tokens: At most so many tokens of prompt.
+        execute: Run the tests; without, only similarity is measured.
+        workers: Test commands in flight; by default the number of processors.
+        use_cache: Take known verdicts from the cache.
+    """
+    return suite_task(
+        "simcopilot",
+        data=data,
+        prompt=prompt,
+        context=context,
+        preset=preset,
+        samples=samples,
+        drawn={"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed},
+        select=_joined(select),
+        limit_per_cell=limit_per_cell,
+        prompt_tokens=prompt_tokens,
+        scored={
+            "policy": policy, "profile": profile, "variants": {}, "execute": execute,
+            "workers": workers, "use_cache": use_cache,
+        },
+    )  # fmt: skip
+
+
 def suite_task(
     suite: str,
     *,
     data: str,
     prompt: str,
+    context: str | None = None,
     preset: str | None,
     samples: int | None,
     drawn: dict[str, Any],
@@ -102,13 +162,14 @@ def suite_task(
     """A suite as a task. ``drawn`` are fields of a sampling, ``scored`` what solver and scorer both take.
 
     Raises:
-        ValueError: an option is wrong.
+        ValueError: an option is wrong, or the suite knows no such context.
         KeyError: an unknown suite, policy or preset.
         DataError: the data are wrong.
     """
     from caretbench.inspect.bench import bench
     from caretbench.sampling import preset as named_sampling
     from caretbench.suites.selection import select as chosen_problems
+    from caretbench.suites.showing import showing
 
     named = named_sampling(preset) if preset is not None else None
     sampling = _sampling(named.sampling if named else None, drawn)
@@ -118,13 +179,14 @@ def suite_task(
         scored["execute"], scored["workers"], scored["use_cache"],
     )  # fmt: skip
     problems = chosen_problems(house.suite, house.data.problems, select, limit_per_cell)
+    shown = showing([house.suite], context)
     house.check()
     _refuse_unknown_format(prompt)
     return Task(
         dataset=MemoryDataset([_sample(problem) for problem in problems], name=f"{suite}/{house.data.name}"),
         solver=ask(
             suite, data, prompt, prompt_tokens=prompt_tokens, max_tokens=sampling.max_tokens,
-            seed=sampling.seed, **scored,
+            seed=sampling.seed, context=context, **scored,
         ),
         scorer=caret(suite, data, **scored),
         config=GenerateConfig(
@@ -138,6 +200,7 @@ def suite_task(
         metadata={
             "suite": suite, "data": house.data.name, "data_hash": house.data.hash,
             "policy": house.policy.key, "profile": house.profile, "seed": sampling.seed,
+            "context": shown.key if shown is not None else None,
         },
         viewer=_viewer(house.similarity_names),
         description=house.suite.about,

@@ -46,7 +46,8 @@ class FimStrategy:
         def text(parts: Parts) -> str:
             return self.format.render(
                 parts.prefix, parts.suffix,
-                language=caret.language, path=caret.path, files=parts.files, order=self.order,
+                language=caret.language, path=caret.path, repository=caret.repository, files=parts.files,
+                order=self.order,
             ).text  # fmt: skip
 
         whole = fit_rendered(

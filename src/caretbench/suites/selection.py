@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caretbench.problem import Problem
-from caretbench.suites.base import Suite
+from caretbench.suites.base import Suite, stratification_of
 
 
 def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
@@ -29,7 +29,8 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
     """The problems that ``--select`` and ``--limit`` name, in their order.
 
     ``id=python/low_context/1`` selects by id; every other name is a label of the suite. The limit counts within each
-    cell of language × category, so that a small run still covers everything.
+    cell of the suite's main labels (language × category; in SimCopilot language × mode), so that a small run still covers
+    everything.
 
     Raises:
         ValueError: an unknown label, or nothing is left.
@@ -41,12 +42,13 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
                 f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
             )
         wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
-    counts: dict[tuple[str, str], int] = {}
+    main = stratification_of(suite).main
+    counts: dict[tuple[str, ...], int] = {}
     chosen = []
     for problem in problems:
         if not all(_matches(problem, name, values) for name, values in wanted.items()):
             continue
-        cell = (str(problem.labels.get("language", "")), str(problem.labels.get("category", "")))
+        cell = tuple(str(problem.labels.get(name, "")) for name in main)
         counts[cell] = counts.get(cell, 0) + 1
         if limit is None or counts[cell] <= limit:
             chosen.append(problem)

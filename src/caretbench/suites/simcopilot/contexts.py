@@ -24,8 +24,8 @@ from caretbench.suites.simcopilot.retrieval import most_alike
 from caretbench.suites.simcopilot.rules import mining_rules
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
-VERSION: Final = 1
-"""Of what is shown: a change of it is a new one."""
+VERSION: Final = 2
+"""Of what is shown: a change of it is a new one. 2: the project's name, where a format has a place for it."""
 
 MOST_BYTES: Final = 200_000
 """Of other files; the most distant ones stay out."""
@@ -156,6 +156,7 @@ def _context(one: Subject, pieces: tuple[Sequence[Piece], Sequence[Piece]], part
             "prefix": "".join(piece.text for piece in before),
             "suffix": "" if one.hides_suffix else "".join(piece.text for piece in after),
             "context": tuple(ContextFile(path=part.path, text=part.text) for part in parts),
+            "repository": _project(one.problem) if parts else None,
         }
     )
     path = one.splice.path
@@ -165,6 +166,11 @@ def _context(one: Subject, pieces: tuple[Sequence[Piece], Sequence[Piece]], part
         () if one.hides_suffix else tuple((path, piece.line) for piece in after),
         tuple(tuple((part.path, number) for number, _ in part.lines) for part in parts),
     )
+
+
+def _project(problem: Problem) -> str | None:
+    name = problem.labels.get("project")
+    return name if isinstance(name, str) else None
 
 
 def _as_is(one: Subject) -> Context:
