@@ -67,7 +67,7 @@ def strict(text: str | None) -> Answer:
     """
     if not (text or "").strip():
         return Answer(None, "empty")
-    said = _without_reasoning(text or "")
+    said = without_reasoning(text or "")
     if said is None:
         return Answer(None, "unfinished_reasoning")
     said = _EMPHASIS.sub("", _FENCE.sub("", _SPECIAL.sub("", said))).strip()
@@ -79,7 +79,7 @@ def strict(text: str | None) -> Answer:
     return Answer(None, "several_letters" if letters else "no_letter")
 
 
-def _without_reasoning(text: str) -> str | None:
+def without_reasoning(text: str) -> str | None:
     """What is said outside of reasoning; None where that never ends.
 
     What stands before a lone closing mark is reasoning too: some templates put the opening one into the prompt.

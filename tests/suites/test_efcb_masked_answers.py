@@ -1,0 +1,114 @@
+"""What an answer to MPR-Gen writes in the place of the masks, in whatever form it comes."""
+
+from __future__ import annotations
+
+import pytest
+
+from caretbench.suites.efcb.masked_answers import fill, masked_hunk, unwrapped
+
+PATCH = """\
+a.go
+@@ -1,2 +1,3 @@
+ first()
++second()
+ third()
+---
+b.go
+@@ -10,5 +10,7 @@ func B() {
+ \tsetUp()
+-\told(1)
+-\told(2)
+[[MASK]]
+[[MASK]]
+[[MASK]]
++\tdone()
+ \tcheck()
+ }
+---
+"""
+LINES = ("\tfresh(1)", "\tif ready {", "\t\tgo fresh(2)")
+PLAIN = "\n".join(LINES)
+PLUS = "\n".join(f"+{line}" for line in LINES)
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        (PLAIN, "lines"),
+        (f"\n\n{PLAIN}\n\n", "lines"),
+        (PLAIN.replace("\n", "\r\n"), "lines"),
+        (PLUS, "lines"),
+        (f"```go\n{PLAIN}\n```", "lines"),
+        (f"```\n{PLUS}", "lines"),
+        (f"For instance\n```\nfresh(1)\n```\nThe lines:\n```go\n{PLAIN}\n```\n", "lines"),
+        (
+            f"<think>Is it `old`?\n```\nlong = 1\nlonger = 2\nlongest = 3\nall = 4\n```</think>\n{PLAIN}",
+            "lines",
+        ),
+        (f"[[MASK]]\n{PLAIN}", "lines"),
+        (PATCH.replace("[[MASK]]\n" * 3, f"{PLUS}\n"), "patch"),
+        (PATCH.replace("[[MASK]]\n" * 3, f"{PLAIN}\n"), "patch"),
+        (
+            f"--- a/b.go\n+++ b/b.go\n@@ -10,5 +10,7 @@\n \tsetUp()\n{PLUS}\n+\tdone()\n \tcheck()\n }}",
+            "patch",
+        ),
+        (f"@@ @@\n{PLUS}\n+\tdone()", "patch"),
+        (f" \tsetUp()\n-\told(1)\n-\told(2)\n{PLUS}\n+\tdone()\n \tcheck()", "patch"),
+        (f"\tsetUp()\n{PLAIN}\n\tdone()\n\tcheck()\n}}", "patch"),
+        (f"-\told(2)\n{PLUS}", "patch"),
+    ],
+)
+def test_the_same_lines_are_read_from_every_form(answer: str, form: str) -> None:
+    assert fill(answer, PATCH) == (LINES, form)
+
+
+@pytest.mark.parametrize(
+    ("answer", "form"),
+    [
+        (None, "empty"),
+        (" \n", "empty"),
+        ("```\n```", "empty"),
+        ("[[MASK]]\n[[MASK]]\n[[MASK]]", "empty"),
+        (PATCH, "empty"),
+        (PATCH.replace("[[MASK]]\n", ""), "empty"),
+        ("<think>never ends", "unfinished_reasoning"),
+    ],
+)
+def test_what_writes_nothing_is_told(answer: str | None, form: str) -> None:
+    assert fill(answer, PATCH) == ((), form)
+
+
+def test_an_answer_of_the_right_length_is_never_cut() -> None:
+    assert fill("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == ("\tsetUp()", "\tx()", "\tdone()")
+    assert fill("\tdone()", PATCH).lines == ("\tdone()",)
+
+
+def test_too_many_lines_stay_too_many() -> None:
+    assert fill(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (*LINES, "\tmore()", "\tstill()")
+
+
+def test_a_repeated_answer_ends_somewhere() -> None:
+    assert len(fill("\tx()\n" * 5000, PATCH).lines) == 1000
+    assert len(fill("@@ @@\n" + "+\tx()\n" * 5000, PATCH).lines) <= 1000
+
+
+def test_the_hunk_ends_where_its_header_says() -> None:
+    hunk = masked_hunk(PATCH)
+    assert hunk.before == (" \tsetUp()", "-\told(1)", "-\told(2)")
+    assert (hunk.masks, hunk.after) == (3, ("+\tdone()", " \tcheck()", " }"))
+    assert (hunk.number, hunk.hunks) == (1, 2)
+    assert hunk.new_side(["x"]) == ("\tsetUp()\n", "x\n\tdone()\n\tcheck()\n}")
+
+
+@pytest.mark.parametrize(
+    "patch", ["a.go\n@@ -1 +1 @@\n-a\n+b\n---\n", "[[MASK]]\n@@ -1 +1 @@\n-a\n+b\n---\n"]
+)
+def test_a_patch_without_masks_inside_a_hunk_is_refused(patch: str) -> None:
+    with pytest.raises(ValueError, match="no masks inside a hunk"):
+        masked_hunk(patch)
+
+
+def test_unwrapping_keeps_what_a_patch_says_of_fences() -> None:
+    text = "a.md\n@@ -1,2 +1,3 @@\n ```\n+code\n ```\n---\n"
+    assert unwrapped(text) == text
+    assert unwrapped(f"```diff\n{text}```") == text
