@@ -29,8 +29,8 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
     """The problems that ``--select`` and ``--limit`` name, in their order.
 
     ``id=python/low_context/1`` selects by id; every other name is a label of the suite. The limit counts within each
-    cell of the suite's main labels (language × category; in SimCopilot language × mode), so that a small run still covers
-    everything.
+    cell of the suite's main labels (language × category; in SimCopilot language × mode), so that a small run still
+    covers everything.
 
     Raises:
         ValueError: an unknown label, or nothing is left.
