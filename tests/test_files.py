@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import multiprocessing
 from pathlib import Path
@@ -34,6 +35,28 @@ def test_appended_rows_come_back_in_order(tmp_path: Path) -> None:
         appender.append(row(0), row(1))
         appender.append(row(2))
     assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]
+
+
+def test_compressed_rows_are_read_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(f"{row(n).model_dump_json()}\n".encode() for n in range(300))))
+    assert [entry.sample for entry in read_rows(path, Completion)] == list(range(300))
+
+
+@pytest.mark.parametrize("change", ["cut", "damaged", "plain"])
+def test_a_broken_compressed_file_is_named(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    whole = gzip.compress(f"{row(0).model_dump_json()}\n".encode())
+    middle = len(whole) // 2
+    path.write_bytes(
+        {
+            "cut": whole[:middle],
+            "damaged": whole[:middle] + b"\xff" * 8 + whole[middle + 8 :],
+            "plain": b"{}\n",
+        }[change]
+    )
+    with pytest.raises(DataError, match=r"rows\.jsonl\.gz: cannot be read"):
+        list(read_lines(path))
 
 
 @given(cut=st.integers(min_value=0, max_value=400))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
 import hashlib
 import json
 import os
 import re
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -83,7 +85,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a JSONL file, each with its line number; blank lines are skipped.
+    """The JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
 
     Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
 
@@ -95,7 +97,7 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
         DataError: a line is no JSON object, or the file cannot be read.
     """
     try:
-        with path.open("rb") as stream:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(stream, start=1):
                 if not raw.strip():
                     continue
@@ -113,8 +115,9 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
                 yield number, _encodable(value) if _SURROGATE.search(raw) else value
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (OSError, EOFError, zlib.error) as error:  # the last two: a compressed file that is cut or damaged
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: cannot be read ({reason})") from None
 
 
 def _encodable(value: Any) -> Any:
