@@ -1,0 +1,132 @@
+"""Two swaps for a question, so that the right choice has a given rank of plausibility among the four.
+
+The choices are the patch, with the one swap, with the other, with both: each differs from the other three alike, so
+that likeness says nothing. An n-gram model would still tell the right one, which is the most plausible of most sets; so
+the pairs found here give it every rank, by each of the scorers of :mod:`~caretbench.suites.efcb.plausibility`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from caretbench.suites.efcb.balancing import Vector
+from caretbench.suites.efcb.plausibility import SCORERS, InQuestion, Numbers, Without, code_lines
+from caretbench.suites.efcb.swaps import Patch, Swap
+
+MOST_SWAPS: Final = 300
+"""Looked at for each change."""
+LEAST_DELTA: Final = 0.5
+"""Natural logarithms by which each swap changes the combined score of the patch."""
+_LEAST_GAP: Final = 1e-6
+# Pairs that are tried for each two kinds of swaps, by the signs of their deltas.
+_TRIES: Final = 6
+
+
+class Pair(NamedTuple):
+    """Two swaps on different lines. ``deltas``: by how much the patch is more plausible without each, combined."""
+
+    first: Swap
+    second: Swap
+    deltas: tuple[float, float]
+
+
+class _Scored(NamedTuple):
+    """A swap with the lines it changes, their log-likelihoods by the repository, and its deltas by scorer."""
+
+    swap: Swap
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    repository: Numbers  # (trigram, bigram) by (before, after)
+    deltas: tuple[float, ...]
+
+
+def pairs(patch: Patch, background: Without, generator: random.Random) -> dict[Vector, Pair]:
+    """For each attainable vector of ranks one pair: how many choices go before the right one, by scorer.
+
+    Empty where the patch has no two admissible swaps on different lines.
+    """
+    question = InQuestion(code_lines(patch.rendered.text))
+    scored = _scored(patch, patch.swaps(generator, MOST_SWAPS), background, question)
+    found: dict[Vector, Pair] = {}
+    for first, second in _proposed(scored, generator):
+        ranks = _ranks(first, second, question)
+        if ranks is not None and ranks not in found and _holds(patch, first.swap, second.swap):
+            found[ranks] = Pair(first.swap, second.swap, (first.deltas[-1], second.deltas[-1]))
+    return found
+
+
+def _scored(patch: Patch, swaps: Sequence[Swap], background: Without, question: InQuestion) -> list[_Scored]:
+    """The swaps whose combined delta is large enough, each scored by itself."""
+    changed = [patch.changed_lines(swap) for swap in swaps]
+    likelihoods = background.log_likelihoods([line for sides in changed for side in sides for line in side])
+    by_scorer = np.stack(likelihoods)
+    found = []
+    position = 0
+    for swap, (before, after) in zip(swaps, changed, strict=True):
+        size = len(before)
+        sides = by_scorer[:, position : position + 2 * size].reshape(2, 2, size).sum(axis=2)
+        position += 2 * size
+        old, new = question.log_likelihoods((before, after), left_out=before)
+        three, two = sides[:, 0] - sides[:, 1]
+        deltas = (float(three), float(two), old - new, float(three) + old - new)
+        if abs(deltas[-1]) >= LEAST_DELTA:
+            found.append(_Scored(swap, tuple(before), tuple(after), sides, deltas))
+    return found
+
+
+def _proposed(scored: Sequence[_Scored], generator: random.Random) -> Iterator[tuple[_Scored, _Scored]]:
+    """Pairs on different lines: a few of each two kinds, so that rare ranks are tried as often as common ones."""
+    kinds: dict[tuple[bool, ...], list[_Scored]] = defaultdict(list)
+    for one in scored:
+        kinds[tuple(delta > 0 for delta in one.deltas)].append(one)
+    names = sorted(kinds)
+    for index, left in enumerate(names):
+        for right in names[index:]:
+            for _ in range(_TRIES):
+                first, second = generator.choice(kinds[left]), generator.choice(kinds[right])
+                if first.swap.lines.isdisjoint(second.swap.lines):
+                    yield first, second
+
+
+def _ranks(first: _Scored, second: _Scored, question: InQuestion) -> Vector | None:
+    """How many of the three other choices are more plausible than the patch; none where two are as good as alike."""
+    sides = [(one, other) for one in (0, 1) for other in (0, 1)]
+    repository = [first.repository[:, one] + second.repository[:, other] for one, other in sides]
+    inside = question.log_likelihoods(
+        [(first.before, first.after)[one] + (second.before, second.after)[other] for one, other in sides],
+        left_out=first.before + second.before,
+    )
+    by_scorer = [
+        [score[0] for score in repository],
+        [score[1] for score in repository],
+        inside,
+        [score[0] + more for score, more in zip(repository, inside, strict=True)],
+    ]
+    found = []
+    for likelihoods in by_scorer:
+        ordered = sorted(likelihoods)
+        if any(high - low < _LEAST_GAP for low, high in pairwise(ordered)):
+            return None
+        found.append(sum(other > likelihoods[0] for other in likelihoods[1:]))
+    return tuple(found)
+
+
+def _holds(patch: Patch, first: Swap, second: Swap) -> bool:
+    """Whether the four choices are four programs: none a renaming of another, none with more faults than the patch."""
+    choices: list[list[Swap]] = [[], [first], [second], [first, second]]
+    if any(patch.raises_errors(choice) for choice in choices[1:]):
+        return False
+    return not any(
+        patch.is_renaming(one, other) for index, one in enumerate(choices) for other in choices[:index]
+    )
+
+
+def ranks_of(scores: Mapping[str, Sequence[float]], correct: int) -> Vector:
+    """How many choices are more plausible than the right one, by each of the scorers."""
+    return tuple(sum(score > scores[scorer][correct] for score in scores[scorer]) for scorer in SCORERS)

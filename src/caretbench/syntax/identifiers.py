@@ -1,0 +1,172 @@
+"""The identifiers of a piece of code: which are uses, in which syntactic place, and what around them has no order.
+
+The piece may be a fragment, a hunk of a patch for instance: what does not parse there is no use. The words of the query
+file ``identifiers.scm``:
+
+* ``identifier``: a token that is a name. ``declared``: names in there are declared, imported or annotations; ``skip``:
+  text, or names of the language itself. Neither are uses.
+* ``called``, ``member`` (behind a dot), ``object`` (before one), ``key`` (of a literal or an argument), ``type``: the
+  place. Other names stand in a plain place. ``loose``: a token of a macro, whose place its neighbours tell.
+* ``function``: what parameters and locals belong to.
+* ``unordered``: the order of its parts says nothing, or little: statements, keyed literals, sets. ``symmetric``: an
+  operator that does not tell its operands apart; operands of a chain of the same operator are parts alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.syntax.parser import encode, error_count, parse
+from caretbench.syntax.queries import captures
+from caretbench.syntax.types import Span
+
+_PLACES: Final = ("called", "member", "object", "key", "type")
+_BEFORE: Final = {".": "member", "::": "member"}
+_AFTER: Final = {".": "object", "::": "object"}
+
+
+class Identifier(NamedTuple):
+    """One name in the text; ``start`` and ``end`` count bytes.
+
+    ``place`` is empty where the name is no use; two uses with the same place can be exchanged without a change of the
+    syntax. ``function`` is the outermost function around it (0: none), ``around`` the things without an order.
+    """
+
+    name: str
+    start: int
+    end: int
+    row: int
+    place: str
+    function: int
+    around: tuple[int, ...]
+
+
+class Identifiers(NamedTuple):
+    """What a piece of code names, in the order of the text.
+
+    ``parts`` are the parts of each thing without an order, by the numbers that ``Identifier.around`` gives.
+    """
+
+    names: tuple[Identifier, ...]
+    parts: Mapping[int, tuple[Span, ...]]
+    errors: int
+
+
+def style(name: str) -> str:
+    """How a name is written, which says in many languages what it may be: private, exported, constant, plain."""
+    if name[0] in "_@$:":
+        return name[: len(name) - len(name.lstrip("_@$:"))]
+    if len(name) > 1 and "_" in name and name.isupper():
+        return "constant"
+    return "upper" if name[0].isupper() else "lower"
+
+
+def identifiers(text: str, grammar: str) -> Identifiers:
+    """The identifiers of a text.
+
+    Args:
+        text: A program or a part of one.
+        grammar: The name of its grammar (:func:`~caretbench.syntax.source.grammar_of`).
+
+    Raises:
+        KeyError: there is no such grammar.
+    """
+    data = encode(text)
+    tree = parse(data, grammar)
+    return _Reader(tree.root_node, grammar, data).result(error_count(tree))
+
+
+class _Reader:
+    def __init__(self, root: tree_sitter.Node, grammar: str, data: bytes) -> None:
+        found = captures(root, grammar, "identifiers")
+        self._ids = {word: {node.id for node in nodes} for word, nodes in found.items()}
+        self._no_use = self._word("declared") | self._word("skip")
+        self._unordered = self._word("unordered") | {root.id}
+        self._data = data
+        self._names: list[Identifier] = []
+        self._parts: dict[int, tuple[Span, ...]] = {}
+        self._walk(root)
+
+    def result(self, errors: int) -> Identifiers:
+        return Identifiers(tuple(self._names), self._parts, errors)
+
+    def _word(self, word: str) -> set[int]:
+        return self._ids.get(word, set())
+
+    def _walk(self, root: tree_sitter.Node) -> None:
+        functions, tokens, symmetric = (
+            self._word("function"),
+            self._word("identifier"),
+            self._word("symmetric"),
+        )
+        waiting: list[tuple[tree_sitter.Node, bool, int, tuple[int, ...]]] = [(root, True, 0, ())]
+        while waiting:
+            node, usable, function, around = waiting.pop()
+            identity = node.id
+            usable = usable and identity not in self._no_use
+            if identity in tokens:
+                self._add(node, usable, function, around)
+                continue
+            if identity in functions and not function:  # what is inside of a function sees its names
+                function = node.start_byte + 1
+            if identity in self._unordered:
+                around = (
+                    *around,
+                    self._number([Span(c.start_byte, c.end_byte) for c in node.named_children]),
+                )
+            elif identity in symmetric and not self._continues(node, symmetric):
+                around = (*around, self._number(self._operands(node, symmetric)))
+            waiting.extend((child, usable, function, around) for child in reversed(node.named_children))
+
+    def _number(self, parts: list[Span]) -> int:
+        self._parts[len(self._parts)] = tuple(parts)
+        return len(self._parts) - 1
+
+    def _continues(self, node: tree_sitter.Node, symmetric: set[int]) -> bool:
+        """Whether the node is an operand of the same operator: its parts are those of the whole chain."""
+        parent = node.parent
+        return parent is not None and parent.id in symmetric and _operator(parent) == _operator(node)
+
+    def _operands(self, node: tree_sitter.Node, symmetric: set[int]) -> list[Span]:
+        found: list[Span] = []
+        waiting = list(reversed(node.named_children))
+        while waiting:
+            child = waiting.pop()
+            if child.id in symmetric and _operator(child) == _operator(node):
+                waiting.extend(reversed(child.named_children))
+            else:
+                found.append(Span(child.start_byte, child.end_byte))
+        return found
+
+    def _add(self, node: tree_sitter.Node, usable: bool, function: int, around: tuple[int, ...]) -> None:
+        name = self._data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        if not name:  # invented by the parser
+            return
+        parent = node.parent
+        if parent is None or parent.type == "ERROR" or parent.type.startswith("jsx_"):
+            usable = False
+        place = f"{node.type} {self._place(node)} {style(name)}" if usable else ""
+        row = node.start_point.row
+        self._names.append(Identifier(name, node.start_byte, node.end_byte, row, place, function, around))
+
+    def _place(self, node: tree_sitter.Node) -> str:
+        places = [place for place in _PLACES if node.id in self._word(place)]
+        if node.id in self._word("loose"):
+            before, after = node.prev_sibling, node.next_sibling
+            places.append("loose")
+            if before is not None:
+                places.append(_BEFORE.get(before.type, ""))
+            if after is not None:
+                is_call = (
+                    after.type == "token_tree" and self._data[after.start_byte : after.start_byte + 1] == b"("
+                )
+                places.append("called" if is_call else _AFTER.get(after.type, ""))
+        return "+".join(place for place in places if place) or "plain"
+
+
+def _operator(node: tree_sitter.Node) -> str:
+    operator = node.child_by_field_name("operator") or node.child_by_field_name("operators")
+    return operator.type if operator is not None else ""
