@@ -38,7 +38,7 @@ def problem_of(
         shown=Question(text="Write them.", context=(ContextFile(path="patch.diff", text=patch),)),
         splice=NoSplice(),
         reference=reference,
-        checks=(CriterionCheck(name="efcb-mpr-gen", maximum=10.0),),
+        checks=(CriterionCheck(name="efcb-masked", maximum=10.0),),
         labels={"task": "mpr-gen", "tier": tier, "mask_path": path},
         cluster="owner/name@1",
         provenance=Provenance(source="a test"),

@@ -79,7 +79,7 @@ def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     assert made.shown.text.endswith("\n\nnet: try again\n\nSending gives up too soon.")
     assert "5 consecutive lines" in made.shown.text
     assert made.reference in ["\n".join(CODE[start : start + 5]) for start in range(3)]
-    assert made.checks == (CriterionCheck(name="efcb-mpr-gen", maximum=10.0),)
+    assert made.checks == (CriterionCheck(name="efcb-masked", maximum=10.0),)
     assert made.cluster == f"owner/name@{'a' * 40}"
     labels = {
         "task": "mpr-gen",

@@ -27,7 +27,7 @@ from caretbench.syntax.source import language_of
 
 PATCH: Final = "patch.diff"
 """The name under which a problem shows its patch."""
-CRITERION: Final = "efcb-mpr-gen"
+CRITERION: Final = "efcb-masked"
 PAPER_TIER: Final = "paper"
 
 NO_FORMS: Final[Mapping[str, Collection[str]]] = {}
