@@ -24,9 +24,9 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.grader import Grader, Wanted
 from caretbench.judging.missing import errors_path as errors_path
 from caretbench.judging.prompting import settings_of
+from caretbench.judging.result import COVERAGE_WANTED, Report
 from caretbench.judging.result import GradingResult as GradingResult
-from caretbench.judging.result import Report
-from caretbench.judging.steps import AFTER, first_step, second_step
+from caretbench.judging.steps import AFTER, second_step, wanted_of
 from caretbench.judging.subjects import Subject, answer_subjects, subjects
 from caretbench.models import ModelClient, Sampling
 from caretbench.prices import Price, Purse
@@ -99,6 +99,8 @@ def grade(
             f"{folder.path}: holds no completion to judge (baselines are judged where that is asked for)"
         )
     result = GradingResult(subjects=len(texts), completions=count)
+    if criterion.subject != "caret":
+        result.coverage_wanted = COVERAGE_WANTED
     wanted = wanted_of(criterion, texts, repeats)
     for name, client in graders:
         sitting = _Sitting(
@@ -173,14 +175,6 @@ def texts_of(
     return answer_subjects(
         folder, part, profile, control_problems=control_problems, baselines=baselines, text_of=text_of
     )
-
-
-def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
-    """The judgements of the texts that a criterion asks for first."""
-    count = criterion.repeats if repeats is None else repeats
-    if criterion.then is not None:
-        return first_step(texts, count)
-    return [(text, range(count)) for text in texts]
 
 
 @dataclass

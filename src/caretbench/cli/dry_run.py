@@ -127,24 +127,31 @@ def _judging(
     That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
     reference answer. Tries for answers that cannot be read are not in it.
     """
+    from caretbench.grading import texts_of
     from caretbench.judging.forecast import forecast as judging_forecast
+    from caretbench.judging.steps import wanted_of
     from caretbench.judging.subjects import Subject as Judged
-    from caretbench.judging.subjects import subjects
+    from caretbench.suites.base import judged_text_of
 
     for grader in plan.graders:
         with clients.grader(grader) as client:
             for subject, problems in zip(plan.subjects, coming, strict=True):
-                texts, _ = subjects(subject.folder, subject.problems, subject.policy, subject.profile)
-                texts += [
-                    Judged(problem, problem.reference, f"to come {number}")
-                    for number, problem in enumerate(problems)
-                ]
-                criterion = plan.criterion_for(subject)
-                found = judging_forecast(
-                    subject.folder, texts, client, grader.name, criterion, criterion.sampling, 1,
-                    clients.price(grader),
-                )  # fmt: skip
-                yield grader.name, str(subject.folder.path), found
+                for part in plan.judged_parts(subject):
+                    texts, _ = texts_of(
+                        subject.folder, part, subject.policy, subject.profile,
+                        text_of=judged_text_of(subject.suite, subject.profile),
+                    )  # fmt: skip
+                    ours = {problem.id for problem in part.problems}
+                    texts += [
+                        Judged(problem, problem.reference, f"to come {number}")
+                        for number, problem in enumerate(problems)
+                        if problem.id in ours
+                    ]
+                    found = judging_forecast(
+                        subject.folder, wanted_of(part.criterion, texts, None), client, grader.name,
+                        part.criterion, part.criterion.sampling, clients.price(grader),
+                    )  # fmt: skip
+                    yield grader.name, str(subject.folder.path), found
 
 
 def _say_judging(judging: Sequence[tuple[str, str, JudgingForecast]]) -> None:

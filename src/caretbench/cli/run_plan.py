@@ -15,7 +15,7 @@ from caretbench.sampling import preset as find_preset
 from caretbench.secrets import redact
 
 if TYPE_CHECKING:
-    from caretbench.judging.criteria import Criterion
+    from caretbench.judging.choosing import Part
 
 GRADER = "grader"
 """The role in ``-m grader=SPEC``: this model judges, and is not measured."""
@@ -58,7 +58,7 @@ class Plan:
     subjects: Sequence[Subject]
     graders: Sequence[GraderPlan] = ()
     criterion: str | None = None
-    """What graders are asked; None: the criterion of each subject's profile."""
+    """What graders are asked; None: what each problem's checks name, or the profile's criterion."""
     prices: Prices = field(default_factory=Prices)
     max_cost: float | None = None
     baselines: Sequence[str] = ()
@@ -100,20 +100,22 @@ class Plan:
         folders = [subject.folder.path for subject in self.subjects]
         if self.graders:
             for subject in self.subjects:
-                self.criterion_for(subject)
+                self.judged_parts(subject)
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
             raise ValueError(f"two suites write to {twice_folder}; give one another folder")
 
-    def criterion_for(self, subject: Subject) -> Criterion:
-        """What graders are asked of a subject's texts.
+    def judged_parts(self, subject: Subject) -> list[Part]:
+        """What graders are asked of which of a subject's problems.
 
         Raises:
             KeyError: no such criterion.
         """
-        from caretbench.judging.criteria import BY_PROFILE, criterion
+        from caretbench.judging.choosing import parts
+        from caretbench.judging.criteria import criterion
 
-        return criterion(self.criterion or BY_PROFILE[subject.profile])
+        asked = criterion(self.criterion) if self.criterion else None
+        return parts(subject.problems, subject.profile, asked)
 
 
 def named_spec(option: str) -> tuple[str, str]:

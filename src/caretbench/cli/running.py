@@ -177,21 +177,29 @@ def _judge(
     plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: Purse, steps: Steps
 ) -> list[str]:
     """Each grader in turn; gives what is to be complained of."""
-    from caretbench.grading import grade
+    from caretbench.grading import NothingToJudgeError, grade_parts
+    from caretbench.suites.base import judged_text_of
 
     complaints = []
     for grader in plan.graders:
         with clients.grader(grader) as client:
             for sitting in sittings:
                 subject = sitting.subject
-                result = grade(
-                    sitting.folder, subject.problems, subject.policy, [(grader.name, client)],
-                    criterion=plan.criterion_for(subject), profile=subject.profile,
-                    prices={grader.name: clients.price(grader)}, purse=spending, report=steps,
-                )  # fmt: skip
+                try:
+                    results = grade_parts(
+                        sitting.folder, plan.judged_parts(subject), subject.policy, [(grader.name, client)],
+                        profile=subject.profile, text_of=judged_text_of(subject.suite, subject.profile),
+                        prices={grader.name: clients.price(grader)}, purse=spending, report=steps,
+                    )  # fmt: skip
+                except NothingToJudgeError as error:
+                    note(f"{grader.name}: {error}")
+                    continue
                 sitting.manifest = sitting.folder.manifest()  # the graders were written to it
-                if not result.complete:
-                    complaints.append(f"{grader.name}: {result.complaint(sitting.folder)}")
+                complaints += [
+                    f"{grader.name}: {result.complaint(sitting.folder)}"
+                    for result in results.values()
+                    if not result.sufficient
+                ]
     return complaints
 
 

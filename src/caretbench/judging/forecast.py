@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from caretbench.asking import BYTES_PER_TOKEN, prompt_text
 from caretbench.files import sha256_json
 from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.grader import Wanted
 from caretbench.judging.prompting import render, settings_of
+from caretbench.judging.steps import AFTER, second_step
 from caretbench.judging.subjects import Subject
 from caretbench.models import ModelClient, Sampling
 from caretbench.prices import Price
+from caretbench.problem import Judgement
 from caretbench.runs import RunFolder
 
 EXPECTED_TOKENS = 300
 """Of an answer: a few sentences and the scores. Models that reason first need many more."""
+
+EXPECTED_CLAIMS = 8
+"""Statements of an answer that nobody has taken apart yet."""
+
+_CLAIM_CHARACTERS = 120
 
 
 class Forecast(NamedTuple):
@@ -35,34 +46,80 @@ class Forecast(NamedTuple):
 
 def forecast(
     folder: RunFolder,
-    texts: Sequence[Subject],
+    wanted: Sequence[Wanted],
     client: ModelClient,
     name: str,
     criterion: Criterion,
     sampling: Sampling,
-    repeats: int,
     price: Price | None,
 ) -> Forecast:
-    """What :func:`caretbench.grading.grade` would ask of one grader."""
-    parameters = sha256_json(settings_of(criterion, client, sampling))[:16]
-    ours = (name, parameters, criterion.key)
-    done = {
-        (row.problem_id, row.answer, row.repeat)
+    """What :func:`caretbench.grading.grade` would ask of one grader.
+
+    Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
+    """
+    parameters = _parameters(criterion, client, sampling)
+    rows = [
+        row
         for row in folder.judgements()
-        if (row.grader, row.parameters, row.criterion) == ours and row.values
-    }
-    to_ask = tokens = 0
-    for subject in texts:
-        wanted = sum((subject.problem.id, subject.answer, number) not in done for number in range(repeats))
-        if wanted:
+        if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key) and row.values
+    ]
+    first = _asked(wanted, rows, client, criterion, sampling, price)
+    if criterion.then is None:
+        return first
+    following = find_criterion(criterion.then)
+    claims = second_step(rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted})
+    claims += _to_come(wanted, rows)
+    after = _parameters(following, client, sampling, {AFTER: parameters})
+    stored = [
+        row
+        for row in folder.judgements()
+        if (row.grader, row.parameters, row.criterion) == (name, after, following.key) and row.values
+    ]
+    return _together(first, _asked(claims, stored, client, following, sampling, price))
+
+
+def _parameters(
+    criterion: Criterion,
+    client: ModelClient,
+    sampling: Sampling,
+    more: Mapping[str, JsonValue] | None = None,
+) -> str:
+    return sha256_json(settings_of(criterion, client, sampling) | dict(more or {}))[:16]
+
+
+def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted]:
+    """As many statements as may be expected of the texts without a row, in the average length."""
+    done = {(row.problem_id, row.answer, row.repeat) for row in rows}
+    return [
+        (Subject(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"), (repeat,))
+        for subject, repeats in wanted
+        for repeat in repeats
+        if (subject.problem.id, subject.answer, repeat) not in done
+        for number in range(EXPECTED_CLAIMS)
+    ]
+
+
+def _asked(
+    wanted: Sequence[Wanted],
+    rows: Sequence[Judgement],
+    client: ModelClient,
+    criterion: Criterion,
+    sampling: Sampling,
+    price: Price | None,
+) -> Forecast:
+    done = {(row.problem_id, row.answer, row.repeat) for row in rows}
+    judgements = to_ask = tokens = 0
+    for subject, repeats in wanted:
+        judgements += len(repeats)
+        missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
+        if missing:
             text = prompt_text(render(criterion, subject.problem, subject.text))
             counted = client.count_tokens(text)
-            tokens += wanted * (
+            tokens += missing * (
                 -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
             )
-            to_ask += wanted
-    judgements, worst = len(texts) * repeats, to_ask * sampling.max_tokens
-    expected = to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
+            to_ask += missing
+    worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
     return Forecast(
         judgements=judgements,
         stored=judgements - to_ask,
@@ -71,4 +128,10 @@ def forecast(
         worst_output_tokens=worst,
         expected_cost=None if price is None else price.of_tokens(tokens, expected),
         worst_cost=None if price is None else price.of_tokens(tokens, worst),
+    )
+
+
+def _together(first: Forecast, second: Forecast) -> Forecast:
+    return Forecast(
+        *(None if one is None or two is None else one + two for one, two in zip(first, second, strict=True))  # type: ignore[arg-type]
     )

@@ -69,11 +69,15 @@ def _asked(problem: Problem, text: str) -> dict[str, str]:
     if not isinstance(question, Question):
         raise TypeError(f"{problem.id} asks no question")
     files: Mapping[str, str] = {PurePosixPath(file.path).stem: file.text for file in question.context}
-    whole = "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
     return {
-        **files, "question": question.text, "shown": whole, "reference": problem.reference, "answer": text,
-        "claim": text,
+        **files, "question": question.text, "shown": whole_question(question),
+        "reference": problem.reference, "answer": text, "claim": text,
     }  # fmt: skip
+
+
+def whole_question(question: Question) -> str:
+    """What was asked, with the files that were shown besides."""
+    return "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
 
 
 def mark_for(*texts: str) -> str:

@@ -63,6 +63,8 @@ class JudgedTexts(NamedTuple):
     maximum: float
     two_steps: bool
     graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
+    second: Mapping[GraderKey, tuple[str, ...]]
+    """The parameters of a grader's second steps."""
 
     def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
         """What a grader gave an answer; None for the grader: the mean of all, where all judged it."""
@@ -85,9 +87,10 @@ def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) 
     for row in judgements:
         if row.values:
             rows[row.grader, row.parameters].append(row)
-    second = {
-        (info.model, str(info.settings[AFTER])): info for info in graders if AFTER in info.settings
-    }  # the last one, where the second step's prompt has changed
+    second: dict[GraderKey, tuple[str, ...]] = defaultdict(tuple)
+    for info in graders:
+        if AFTER in info.settings:
+            second[info.model, str(info.settings[AFTER])] += (info.parameters,)
     found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     settings: dict[str, Mapping[str, Any]] = {}
     for info in graders:
@@ -97,14 +100,14 @@ def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) 
         name = str(info.settings["criterion"])
         settings[name] = info.settings
         if "then" in info.settings:
-            then = second.get(key)
-            verdicts = rows.get((info.model, then.parameters), []) if then else []
+            # The last one, where the prompt of the second step has changed.
+            verdicts = [row for after in second[key][-1:] for row in rows[info.model, after]]
             found[name][key] = _two_steps(rows[key], verdicts)
         else:
             found[name][key] = _one_step(rows[key], info.settings)
     return tuple(
         JudgedTexts(
-            name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items()))
+            name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items())), second
         )
         for name, said in sorted(settings.items())
     )

@@ -12,14 +12,12 @@ from caretbench.judging.answers import TextOf, answered
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.judging.choosing import criteria_for
 from caretbench.judging.rated import JudgedTexts, TextValue, judged_texts
+from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.runs import Manifest, RunFolder
 from caretbench.suites.baselines import NAMES
 
 ALL_GRADERS: Final = "all graders"
-
-COVERAGE_WANTED: Final = 0.98
-"""Of the answers to be judged so many must have a value, or the run has failed."""
 
 
 class RatedAnswer(NamedTuple):
@@ -135,7 +133,9 @@ class JudgedAnswers:
         found: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
         for completion, _, answer in answered(self.completions, problems, self.profile, self.text_of):
             value = judged.value(grader, (completion.problem_id, answer))
-            row = _row(completion, judged, ALL_GRADERS if grader is None else _title(grader, judged), value)
+            row = _row(
+                completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value
+            )
             found[completion.model, completion.parameters].append(row)
         for (model, _), rows in found.items():
             if model in NAMES and any(row.value is None for row in rows):
@@ -143,7 +143,8 @@ class JudgedAnswers:
             yield from rows
 
 
-def _title(grader: GraderKey, judged: JudgedTexts) -> str:
+def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
+    """A grader's name, with the beginning of its parameters where it was asked in several ways."""
     several = sum(name == grader[0] for name, _ in judged.graders) > 1
     return f"{grader[0]} ({grader[1][:8]})" if several else grader[0]
 

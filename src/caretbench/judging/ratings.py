@@ -14,10 +14,12 @@ from pydantic import Field
 
 from caretbench.files import DataError, read_rows, sha256_text
 from caretbench.judging.aggregation import TextKey
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.prompting import whole_question
 from caretbench.judging.subjects import Subject
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.problem import Row
+from caretbench.problem import Caret, Problem, Row
 from caretbench.runs import RunFolder
 
 RATINGS_NAME = "human_ratings.jsonl"
@@ -26,7 +28,8 @@ RATINGS_NAME = "human_ratings.jsonl"
 class HumanRating(Row):
     """One person's rating of one text; a row whose ``values`` are not all numbers is still to be filled in.
 
-    The texts are for the person to read; the hash ``answer`` says which text was rated.
+    The texts are for the person to read; the hash ``answer`` says which text was rated. Of an answer to a question
+    that is what was shown (``question``), the ``reference``, and the answer as ``completion``.
     """
 
     problem_id: str
@@ -37,6 +40,8 @@ class HumanRating(Row):
     prefix: str = ""
     completion: str = ""
     suffix: str = ""
+    question: str = ""
+    reference: str = ""
 
     @property
     def total(self) -> float | None:
@@ -81,22 +86,33 @@ def ratings(folder: RunFolder) -> list[HumanRating]:
     return rows
 
 
+def rated_scores(criterion: Criterion) -> list[str]:
+    """The scores that a person gives: the criterion's, or whether an answer holds a hallucination (1) or not (0)."""
+    return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
+
+
 def sheet(subjects: Iterable[Subject], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
     """Rows for a person to fill in: texts as evenly over the languages as can be, blind, and always the same ones."""
     counts: dict[str, int] = defaultdict(int)
     for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):
-        caret = subject.problem.caret
-        counts[caret.language] += 1
-        if counts[caret.language] <= per_language:
-            yield HumanRating(
-                problem_id=subject.problem.id,
-                answer=subject.answer,
-                values=dict.fromkeys(scores),
-                language=caret.language,
-                prefix=caret.prefix,
-                completion=subject.text,
-                suffix=caret.suffix,
-            )
+        row = HumanRating(
+            problem_id=subject.problem.id,
+            answer=subject.answer,
+            values=dict.fromkeys(scores),
+            completion=subject.text,
+            **_shown(subject.problem),
+        )
+        counts[row.language] += 1
+        if counts[row.language] <= per_language:
+            yield row
+
+
+def _shown(problem: Problem) -> dict[str, str]:
+    shown = problem.shown
+    if isinstance(shown, Caret):
+        return {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
+    language = problem.label("language") if "language" in problem.labels else ""
+    return {"language": language, "question": whole_question(shown), "reference": problem.reference}
 
 
 def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from caretbench.judging.missing import errors_path
 from caretbench.runs import RunFolder
+
+COVERAGE_WANTED: Final = 0.98
+"""Of the answers to questions so many must be judged, or the run has failed."""
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many judgements were added, and the total where it is known."""
@@ -33,6 +37,8 @@ class GradingResult:
     """Judgements for which there was no money left."""
     wanted: int = 0
     """Judgements that there should be, those stored before included."""
+    coverage_wanted: float = 1.0
+    """The share of them that must be there."""
     cost: float = 0.0
     ended: str = ""
     """Why a grader could not be asked any more (a wrong key, nobody at the address), where that was so."""
@@ -48,6 +54,11 @@ class GradingResult:
         missing = self.unreadable + self.failed + self.not_asked
         return 1 - missing / self.wanted if self.wanted else 1.0
 
+    @property
+    def sufficient(self) -> bool:
+        """Whether so many judgements are there as there must be."""
+        return not self.ended and self.coverage >= self.coverage_wanted
+
     def complaint(self, folder: RunFolder) -> str:
         """What is not there, and why, in one line."""
         numbers = (
@@ -57,4 +68,10 @@ class GradingResult:
         )
         said = ", ".join(f"{count} judgements {what}" for count, what in numbers if count)
         where = f"; see {errors_path(folder)}" if self.failed or self.not_asked else ""
-        return "; ".join(filter(None, (said, self.ended))) + f"; the same command asks for them again{where}"
+        share = "" if self.coverage_wanted == 1 else f"coverage {self.coverage:.1%}"
+        if share and self.coverage < self.coverage_wanted:
+            share += f", below the {self.coverage_wanted:.0%} that are wanted"
+        return (
+            "; ".join(filter(None, (said, self.ended, share)))
+            + f"; the same command asks for them again{where}"
+        )

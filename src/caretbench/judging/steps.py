@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from caretbench.judging.answers import answer_key
+from caretbench.judging.criteria import Criterion
 from caretbench.judging.grader import Wanted
 from caretbench.judging.parsing import claims_in
 from caretbench.judging.subjects import Subject
@@ -23,9 +24,13 @@ NOTHING: Final = answer_key("")
 """The answer that says nothing: it makes no statements, and nobody is asked for them."""
 
 
-def first_step(texts: Sequence[Subject], repeats: int) -> list[Wanted]:
-    """What is to be asked of texts that make statements."""
-    return [(text, range(repeats)) for text in texts if text.answer != NOTHING]
+def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
+    """The judgements of the texts that a criterion asks for first; None: as often as it says itself.
+
+    Nobody is asked which statements the empty answer makes.
+    """
+    count = criterion.repeats if repeats is None else repeats
+    return [(text, range(count)) for text in texts if criterion.then is None or text.answer != NOTHING]
 
 
 def second_step(

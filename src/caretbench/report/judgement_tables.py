@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.report.estimates import Estimate
-from caretbench.report.judged import ALL_GRADERS, Judged, JudgedColumn
+from caretbench.report.judged import ALL_GRADERS, HumanNumbers, Judged, JudgedColumn
 from caretbench.report.published import BesideJudged
 from caretbench.report.tables import Field, Table, number_field, percent, shown_label, text_field
 
@@ -41,7 +41,7 @@ def _tables(judged: Judged) -> Iterator[Table]:
     if judged.pairs:
         yield _pairs_table(judged)
     if judged.people:
-        yield _people_table(judged)
+        yield people_table(judged.criterion, judged.people)
 
 
 def _title(judged: Judged, what: str) -> str:
@@ -215,7 +215,8 @@ def _pairs_table(judged: Judged) -> Table:
     )
 
 
-def _people_table(judged: Judged) -> Table:
+def people_table(criterion: str, people: Sequence[HumanNumbers]) -> Table:
+    """How far graders agree with people."""
     rows = [
         (
             text_field(entry.grader),
@@ -226,10 +227,10 @@ def _people_table(judged: Judged) -> Table:
             number_field(entry.raters),
             _two_digits(entry.alpha),
         )
-        for entry in judged.people
+        for entry in people
     ]
     return Table(
-        title=f"Graders beside people, {judged.criterion}",
+        title=f"Graders beside people, {criterion}",
         heads=("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
         numeric=(False, *[True] * 6),
         rows=tuple(rows),

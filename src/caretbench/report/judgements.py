@@ -29,7 +29,7 @@ from caretbench.judging.controls import CONTROLS, completely_judged, controls
 from caretbench.judging.missing import missing_judgements
 from caretbench.judging.ratings import HumanRating, human_agreement, ratings
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
-from caretbench.problem import Completion, Judgement, Problem, Profile
+from caretbench.problem import Caret, Completion, Judgement, Problem, Profile
 from caretbench.report.estimates import Estimate
 from caretbench.report.frame import BASELINES, Run
 from caretbench.report.judged import (
@@ -71,10 +71,12 @@ def judged_sections(
     Raises:
         KeyError: the run's policy is not known here.
     """
-    named = sorted({row.criterion for row in judgements})
+    known = {problem.id: problem for problem in problems}
+    # What was said of answers to questions stands elsewhere (report/answers_judged.py).
+    asked = {problem.id for problem in problems if not isinstance(problem.shown, Caret)}
+    named = sorted({row.criterion for row in judgements if row.problem_id not in asked})
     if not named:
         return ()
-    known = {problem.id: problem for problem in problems}
     profile: Profile = "paper" if manifest.get("profile") == "paper" else "default"
     samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
     for completion, _, answer in inserted(completions, known, find_policy(str(manifest["policy"])), profile):

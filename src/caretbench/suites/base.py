@@ -119,6 +119,15 @@ def policy_of(suite: object, profile: Profile) -> str:
     return own.get(profile, BY_PROFILE[profile])
 
 
+def judged_text_of(suite: object, profile: Profile) -> Callable[[Problem, str], str] | None:
+    """What of an answer to a question a judge sees: a suite's own word, or None.
+
+    A suite says it by a method ``judged_text(problem, text, profile)``; an answer that says nothing is the empty text.
+    """
+    own: Callable[[Problem, str, Profile], str] | None = getattr(suite, "judged_text", None)
+    return None if own is None else lambda problem, text: own(problem, text, profile)
+
+
 @runtime_checkable
 class DescribesData(Protocol):
     """A suite that can print tables of a paper about its data, without running anything."""

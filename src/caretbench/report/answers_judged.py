@@ -1,0 +1,277 @@
+"""What judges said of answers to questions, in numbers: scores by task and repository, coverage, and trust.
+
+An instance's score is the mean over the samples that have a value; everything else is a mean over instances, with a
+seeded bootstrap over pull requests (clusters). What is missing stands in no mean and lowers coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pydantic import Field
+
+from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
+from caretbench.judging.agreement import grader_agreement
+from caretbench.judging.answers import TextOf
+from caretbench.judging.asked_controls import HALLUCINATIONS
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.missing import MissingJudgement, missing_judgements
+from caretbench.judging.rated import JudgedTexts
+from caretbench.judging.rated_answers import JudgedAnswers, RatedAnswer, grader_title
+from caretbench.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
+from caretbench.judging.result import COVERAGE_WANTED
+from caretbench.judging.trust import calibration, consistency
+from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
+from caretbench.problem import Problem
+from caretbench.report.estimates import Estimate, Reported
+from caretbench.report.judged import NOT_VALIDATED, HumanNumbers
+from caretbench.runs import RunFolder
+
+STRATA = ("task", "repository")
+
+
+class AnswersColumn(Reported):
+    """One model under one criterion by one grader, or by all of them. ``value`` is the judge's score itself."""
+
+    model: str
+    parameters: str
+    grader: str
+    answers: int
+    rated: int
+    value: Estimate | None
+    parts: Mapping[str, float] = Field(default_factory=dict)
+    """Means of the sub-scores, or of the number of statements by verdict."""
+    strata: Mapping[str, Mapping[str, Estimate]] = Field(default_factory=dict)
+    says_nothing: int = 0
+    """Answers that make no statement, where statements are judged."""
+    claim_rate: float | None = None
+    """The share of all statements that are hallucinations."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the answers that has a value."""
+        return self.rated / self.answers
+
+    @property
+    def failed(self) -> bool:
+        """Whether too few have one."""
+        return self.coverage < COVERAGE_WANTED
+
+
+class GraderTrust(Reported):
+    """One grader: what it did, whether it agrees with itself, and what it made of the controls."""
+
+    grader: str
+    parameters: str
+    texts: int
+    judgements: int
+    unreadable: int
+    tried_again: int
+    missing: int
+    cost: float | None
+    consistency: Mapping[str, float | None]
+    controls: Mapping[str, Mapping[str, float | None]]
+    unjudged_controls: int
+    precision: float | None
+    recall: float | None
+    in_order: bool | None
+
+
+class AnswersJudged(Reported):
+    """Everything under one criterion."""
+
+    criterion: str
+    maximum: float
+    hallucinations: bool
+    """Whether the value is the share of answers that hold one, of which less is better."""
+    profile: str
+    columns: tuple[AnswersColumn, ...]
+    by_grader: tuple[AnswersColumn, ...] = ()
+    graders: tuple[GraderTrust, ...]
+    alpha: float | None = None
+    """Krippendorff's alpha (ordinal) between the graders."""
+    people: tuple[HumanNumbers, ...] = ()
+
+    @property
+    def validity(self) -> str:
+        """In a few words, how far the scores are validated: stands wherever they are shown."""
+        if not self.people:
+            return NOT_VALIDATED
+        least = min(self.people, key=lambda entry: entry.spearman or -1.0)
+        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
+        return f"Spearman {shown} with people over {least.texts} texts"
+
+
+def folder_answers(folder: RunFolder, text_of: TextOf | None = None) -> tuple[AnswersJudged, ...]:
+    """The numbers of every criterion about answers by which a run's folder was judged; it need not be scored.
+
+    Args:
+        folder: The run.
+        text_of: What of an answer the judges saw (:func:`caretbench.suites.base.judged_text_of`).
+    """
+    return answers_judged(
+        JudgedAnswers.of(folder, text_of), missing=list(missing_judgements(folder)), people=ratings(folder)
+    )
+
+
+def answers_judged(
+    answers: JudgedAnswers,
+    *,
+    missing: Iterable[MissingJudgement] = (),
+    people: Sequence[HumanRating] = (),
+) -> tuple[AnswersJudged, ...]:
+    """The same from what was read already."""
+    gone = list(missing)
+    return tuple(_judged(answers, judged, gone, people) for judged in answers.texts())
+
+
+def _judged(
+    answers: JudgedAnswers,
+    judged: JudgedTexts,
+    missing: Sequence[MissingJudgement],
+    people: Sequence[HumanRating],
+) -> AnswersJudged:
+    several = len(judged.graders) > 1
+    together = [row for row in answers.rows() if row.criterion == judged.criterion]
+    apart = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
+    return AnswersJudged(
+        criterion=judged.criterion,
+        maximum=judged.maximum,
+        hallucinations=judged.form in HALLUCINATIONS,
+        profile=answers.profile,
+        columns=tuple(_columns(together, answers)),
+        by_grader=tuple(_columns(apart, answers)) if several else (),
+        graders=tuple(_trust(answers, judged, key, missing) for key in judged.graders),
+        alpha=_alpha(judged) if several else None,
+        people=tuple(_people(judged, people)),
+    )
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+def _columns(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Iterator[AnswersColumn]:
+    gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
+    for row in rows:
+        gathered[row.grader, row.model, row.parameters].append(row)
+    for (grader, model, parameters), found in sorted(gathered.items()):
+        rated = [row for row in found if row.value is not None]
+        names = dict.fromkeys(name for row in rated for name in row.parts)
+        claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
+        false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
+        yield AnswersColumn(
+            model=model,
+            parameters=parameters,
+            grader=grader,
+            answers=len(found),
+            rated=len(rated),
+            value=_estimate(rated, answers),
+            parts={name: math.fsum(row.parts.get(name, 0.0) for row in rated) / len(rated) for name in names},
+            strata={name: _stratum(name, rated, answers) for name in STRATA},
+            says_nothing=sum(row.says_nothing for row in rated),
+            claim_rate=false / claims if claims else None,
+        )
+
+
+def _stratum(name: str, rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> dict[str, Estimate]:
+    parts: dict[str, list[RatedAnswer]] = defaultdict(list)
+    for row in rows:
+        problem = answers.problems[row.problem_id]
+        if name in problem.labels:
+            parts[problem.label(name)].append(row)
+    found = {label: _estimate(part, answers) for label, part in sorted(parts.items())}
+    return {label: estimate for label, estimate in found.items() if estimate is not None}
+
+
+def _estimate(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Estimate | None:
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            values[row.problem_id].append(row.value)
+    if not values:
+        return None
+    problems: list[Problem] = [answers.problems[identity] for identity in sorted(values)]
+    means = [math.fsum(values[problem.id]) / len(values[problem.id]) for problem in problems]
+    maximum = rows[0].maximum
+    interval = bootstrap_mean(
+        [mean / maximum for mean in means],
+        seed=answers.manifest.seed,
+        clusters=[problem.cluster for problem in problems],
+        overlap_groups=[problem.overlap_group for problem in problems],
+        resamples=RESAMPLES,
+    )
+    defined = not math.isnan(interval.low)
+    return Estimate(
+        value=math.fsum(means) / len(means),
+        low=interval.low * maximum if defined else None,
+        high=interval.high * maximum if defined else None,
+        problems=len(problems),
+        method=interval.method,
+        warning=interval.warning,
+    )
+
+
+# --- graders ----------------------------------------------------------------------------------------------------
+
+
+def _trust(
+    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Sequence[MissingJudgement]
+) -> GraderTrust:
+    whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
+    rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
+    costs = [row.cost for row in rows if row.cost is not None]
+    asked = _criterion(judged)
+    agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
+    rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
+    return GraderTrust(
+        grader=grader_title(key, judged),
+        parameters=key[1],
+        texts=len(judged.graders[key]),
+        judgements=len(rows),
+        unreadable=sum(not row.values for row in rows),
+        tried_again=sum(row.attempts > 1 for row in rows),
+        missing=sum((row.grader, row.parameters) in whose for row in missing),
+        cost=math.fsum(costs) if costs else None,
+        consistency=agreed._asdict(),
+        controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},
+        unjudged_controls=rated.unjudged if rated else 0,
+        precision=rated.precision if rated else None,
+        recall=rated.recall if rated else None,
+        in_order=rated.in_order if rated else None,
+    )
+
+
+def _criterion(judged: JudgedTexts) -> Criterion | None:
+    """The criterion, where it is the house's and of the version that was asked."""
+    try:
+        return find_criterion(judged.criterion)
+    except KeyError:
+        return None
+
+
+def _alpha(judged: JudgedTexts) -> float | None:
+    graders = [
+        {text: TextScores({TOTAL: value.value}, (value.value,)) for text, value in texts.items()}
+        for texts in judged.graders.values()
+    ]
+    return grader_agreement(graders).alpha
+
+
+def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[HumanNumbers]:
+    asked = _criterion(judged)
+    if asked is None:
+        return
+    names = set(rated_scores(asked))
+    rows = []
+    for row in people:
+        values = {name: value for name, value in row.values.items() if value is not None}
+        if set(values) == names == set(row.values):
+            total = values["hallucination"] if asked.then else asked.value(values)
+            rows.append(row.model_copy(update={"values": {TOTAL: total}}))
+    for key, texts in judged.graders.items():
+        found = human_agreement(rows, {text: value.value for text, value in texts.items()})
+        if found is not None:
+            yield HumanNumbers(grader=grader_title(key, judged), **found._asdict())
