@@ -10,6 +10,7 @@ import typer
 
 from caretbench.cli import (
     build,
+    build_efcb,
     cache,
     compare,
     deps,
@@ -41,7 +42,6 @@ app.command("doctor")(doctor.doctor)
 app.command("list")(listing.listing)
 app.command("show")(show.show)
 app.command("pull")(pull.pull)
-app.command("build")(build.build)
 app.command("run")(run.run)
 app.command("score")(score.score)
 app.command("judge")(judge.judge)
@@ -49,6 +49,10 @@ app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
+builds = typer.Typer(help="A benchmark out of a project, or out of its history.", no_args_is_help=True)
+builds.command("simcopilot")(build.simcopilot)
+builds.command("efcb")(build_efcb.efcb)
+app.add_typer(builds, name="build")
 app.add_typer(models.app, name="models")
 app.add_typer(deps.app, name="deps")
 app.add_typer(cache.app, name="cache")

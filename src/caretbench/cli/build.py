@@ -1,4 +1,4 @@
-"""``caretbench build``: a benchmark out of a project."""
+"""``caretbench build simcopilot``: a benchmark out of a project and its tests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _SHOWN_FILES = 12
 _VERDICTS = ("valid", "unverified", "invalid")
 
 
-def build(
-    suite_name: Annotated[str, typer.Argument(help="The suite: simcopilot mines projects.", metavar="SUITE")],
+def simcopilot(
     project: Annotated[Path, typer.Argument(help="The project's folder; it is only read.", metavar="PATH")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of tasks.")] = Path("tasks"),
     language: Annotated[
@@ -59,8 +58,8 @@ def build(
     index: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=ADDRESS",
-            help="An index of yours for --setup (PIP_INDEX_URL, npm_config_registry, …); may be repeated.",
+            metavar="[NAME=]ADDRESS",
+            help="For --setup: an index of yours (PIP_INDEX_URL, npm_config_registry, …) or a host; may be repeated.",
         ),
     ] = None,
     modes: Annotated[str, typer.Option(help="infill, suffix_hidden, or both.")] = "infill,suffix_hidden",
@@ -93,8 +92,6 @@ def build(
     """
     from caretbench.suites.simcopilot.folder import TaskFolder
 
-    if suite_name != "simcopilot":
-        raise ValueError(f"nothing to build for {suite_name!r}; simcopilot mines projects")
     check = _check(test_command, junit, expect_output, directory, environment, bundle)
     options = _options(language, modes, limit, per_file, seed, check, setup, exclude, unverified=unverified)
     indexes = _indexes(index) if setup or index else None
@@ -165,7 +162,9 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
 def _indexes(given: list[str] | None) -> IndexPolicy:
     from caretbench.execution.index_policy import index_policy
 
-    return index_policy(_pairs("--index NAME=ADDRESS", given))
+    hosts = [one for one in given or () if one.startswith(("https://", "http://"))]
+    named = [one for one in given or () if one not in hosts]
+    return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)
 
 
 def _options(

@@ -240,7 +240,7 @@ def baseline_names(option: str, suites: Iterable[Suite]) -> list[str]:
 
 
 def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> Dispatcher:
-    """What runs programs, on this machine or on a Ray cluster, and commands in projects, which run here.
+    """What runs programs and commands in projects, on this machine or on a Ray cluster.
 
     Args:
         workers: Programs, or commands, in flight; on a cluster, programs for each processor.
@@ -262,10 +262,12 @@ def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> 
 
         return Dispatcher(LocalExecutor(workers=workers, use_cache=use_cache), projects)
     if engine == "ray" or engine.startswith("ray://"):
+        from caretbench.execution.project_spreading import SpreadingWorkspaceExecutor
         from caretbench.execution.ray_engine import RayExecutor
 
         address = None if engine == "ray" else engine
-        return Dispatcher(RayExecutor(address, programs=workers, use_cache=use_cache), projects)
+        spread = RayExecutor(address, programs=workers, use_cache=use_cache)
+        return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 

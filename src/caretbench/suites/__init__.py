@@ -7,7 +7,11 @@ from importlib import import_module
 
 from caretbench.suites.base import Suite
 
-_PACKAGES = {"devbench": "caretbench.suites.devbench", "simcopilot": "caretbench.suites.simcopilot"}
+_PACKAGES = {
+    "devbench": "caretbench.suites.devbench",
+    "simcopilot": "caretbench.suites.simcopilot",
+    "efcb": "caretbench.suites.efcb",
+}
 
 
 def suite_names() -> tuple[str, ...]:

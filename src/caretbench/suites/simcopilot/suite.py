@@ -9,12 +9,13 @@ from types import MappingProxyType
 from caretbench.execution.workspace import WorkspaceRequest
 from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.extraction.policies import Policy
-from caretbench.files import DataError, read_rows
+from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, Completion, FileSplice, Problem, Profile
 from caretbench.suites.base import Measurement, PaperTable, ProblemSet, Stratification, Table
+from caretbench.suites.recorded import completion_rows
 from caretbench.suites.simcopilot import released, starter
 from caretbench.suites.simcopilot.analyses import analysis_of
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
@@ -117,11 +118,7 @@ class SimCopilot:
         passed_over: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
         """A JSONL file of completion rows."""
-        for row in read_rows(path, Completion):
-            if row.problem_id not in problems:
-                passed_over(row.problem_id)
-            elif not models or row.model in models:
-                yield row
+        return completion_rows(path, problems, models, passed_over)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """The project's tests, with ``text`` in its place."""

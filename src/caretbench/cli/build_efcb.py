@@ -1,0 +1,228 @@
+"""``caretbench build efcb``: questions out of the merged changes of repositories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from caretbench.cli.common import AsJson, Steps, aligned, note, say, say_json
+
+if TYPE_CHECKING:
+    from caretbench.problem import Profile
+    from caretbench.sources.pull_request import PullRequest
+    from caretbench.sources.repository import RepositoryFacts
+    from caretbench.suites.efcb.building import Built
+    from caretbench.suites.efcb.folder import EfcbFolder, EfcbManifest
+
+_MARKS = {True: "EXCEEDED", False: ""}
+
+
+def efcb(
+    git: Annotated[
+        list[Path] | None,
+        typer.Option("--git", metavar="PATH", help="A clone, which is only read; may be repeated."),
+    ] = None,
+    github: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OWNER/NAME",
+            help="A repository at GitHub, by its API; may be repeated. GITHUB_TOKEN raises the limits.",
+        ),
+    ] = None,
+    records: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Changes that were mined before: JSONL, .gz too; may be repeated."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of problems.")] = Path("tasks"),
+    profile: Annotated[
+        str, typer.Option(help="default: without what gives answers away; paper: as published.")
+    ] = "default",
+    since: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Changes that were merged on this day or later.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="DATE", help="Changes that were merged before.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many changes of each repository, the newest.")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Only this task; may be repeated. All five by default.")
+    ] = None,
+    rotations: Annotated[
+        int, typer.Option(min=1, max=4, help="Ask choices in so many orders; the score is their mean.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 0,
+    max_requests: Annotated[
+        int | None, typer.Option(min=1, help="At most so many requests to GitHub in this run.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Mine merged changes and make questions of them.
+
+    Nothing is run, and no network is used but with --github. What would give answers away is measured; where position,
+    length or likeness does, the build fails. The same command goes on after a stop.
+    """
+    from caretbench.suites.efcb.building import build
+    from caretbench.suites.efcb.folder import EfcbFolder
+    from caretbench.suites.efcb.options import BuildOptions
+
+    tasks = _tasks(task)
+    if not (git or github or records):
+        raise ValueError("nothing to read: give --git PATH, --github OWNER/NAME, or --records FILE")
+    options = BuildOptions(seed=seed, profile=_profile(profile), rotations=rotations)
+    folder = EfcbFolder(output)
+    started = time.monotonic()
+    with Steps(quiet=as_json) as steps:
+        folder.begin()
+        mined = _mine(folder, git or (), github or (), since, until, limit, max_requests, steps)
+        pulls = _read(folder, records or (), since, until, limit)
+        if not pulls:
+            raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+        built = build(pulls, options, tasks, steps)
+        chosen = {
+            "tasks": list(tasks),
+            "rotations": rotations,
+            "since": since,
+            "until": until,
+            "limit": limit,
+        }
+        manifest = built.manifest(pulls, mined, chosen)
+        folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
+    if as_json:
+        say_json(_numbers(manifest, built, time.monotonic() - started))
+    else:
+        _print(manifest, built, output)
+    if not built.fit:
+        raise typer.Exit(1)
+
+
+def _profile(name: str) -> Profile:
+    names: tuple[Literal["paper", "default"], ...] = ("paper", "default")
+    found = next((known for known in names if known == name), None)
+    if found is None:
+        raise ValueError(f"--profile {name!r}: expected paper or default")
+    return found
+
+
+def _tasks(wanted: list[str] | None) -> tuple[str, ...]:
+    from caretbench.suites.efcb.efcb_score import TASKS
+
+    unknown = next((name for name in wanted or () if name not in TASKS), None)
+    if unknown is not None:
+        raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
+    return tuple(name for name in TASKS if not wanted or name in wanted)
+
+
+def _mine(
+    folder: EfcbFolder,
+    clones: Sequence[Path],
+    remote: Sequence[str],
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    max_requests: int | None,
+    steps: Steps,
+) -> list[RepositoryFacts]:
+    """Append what is missing of the repositories; gives what is known of each."""
+    from caretbench.sources.mining import mine_git
+
+    found = []
+    for path in clones:
+        last = 0
+
+        def progress(state: object, path: Path = path) -> None:
+            nonlocal last
+            done, total = int(getattr(state, "done", 0)), int(getattr(state, "total", 0))
+            steps(f"commits of {path.name}", done - last, total)
+            last = done
+
+        mined = mine_git(
+            path, folder.pull_requests_path, since=since, until=until, limit=limit, progress=progress
+        )
+        for reason, count in mined.skipped_by_reason.items():
+            note(f"{mined.repository.repo}: {count} commits give no change: {reason.replace('_', ' ')}")
+        if mined.repository.shallow:
+            note(f"{mined.repository.repo}: the clone is shallow: what is older is not there")
+        found.append(mined.repository)
+    for name in remote:
+        from caretbench.sources.github import mine_github
+
+        found.append(
+            mine_github(
+                name, folder.pull_requests_path, since=since, until=until, limit=limit, max_requests=max_requests,
+                report=steps, note=note,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _read(
+    folder: EfcbFolder, records: Sequence[Path], since: str | None, until: str | None, limit: int | None
+) -> list[PullRequest]:
+    """What was mined into the folder, and the given records within the wanted time, the newest first."""
+    from caretbench.sources.pull_request import read_pull_requests
+    from caretbench.sources.selecting import newest
+
+    paths = [path for path in (folder.pull_requests_path,) if path.exists()]
+    return newest(read_pull_requests([*paths, *records]), since, until, limit)
+
+
+def _numbers(manifest: EfcbManifest, built: Built, wall_s: float) -> dict[str, object]:
+    return {
+        "changes": dict(manifest.changes),
+        "accepted": dict(manifest.accepted),
+        "yields": [row.model_dump(mode="json") for row in manifest.yields],
+        "problems": dict(manifest.problems),
+        "leaks": [
+            leak.model_dump(mode="json", exclude={"schema_version"}) | {"exceeded": leak.exceeded}
+            for leak in built.leaks
+        ],
+        "fit": built.fit,
+        "wall_s": round(wall_s, 1),
+    }
+
+
+def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
+    """What was read, what the filters took, what there is, and what gives answers away."""
+    rows = [
+        (repository, str(count), str(manifest.accepted.get(repository, 0)))
+        for repository, count in manifest.changes.items()
+    ]
+    for line in aligned(rows, ("repository", "changes", "accepted")):
+        say(line)
+    say("\nWhat the filters took:")
+    filters = [
+        (y.repository, y.filter.replace("_", " "), str(y.failing), str(y.only), str(y.left))
+        for y in manifest.yields
+    ]
+    for line in aligned(filters, ("repository", "filter", "failing", "no other", "left")):
+        say(line)
+    say()
+    for line in aligned(
+        [(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems")
+    ):
+        say(line)
+    say("\nWhat finds the right choice without understanding (chance 0.250):")
+    leaks = [
+        (
+            f"{leak.task} {leak.tier}".strip(), leak.query.replace("_", " "), leak.attack, leak.kind,
+            f"{leak.accuracy:.3f}", f"{leak.standard_error:.3f}", _MARKS[leak.exceeded],
+        )
+        for leak in built.leaks
+    ]  # fmt: skip
+    for line in aligned(leaks, ("task", "query", "attack", "", "accuracy", "s.e.", "")):
+        say(line.rstrip())
+    if built.exceeded:
+        names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
+        note(f"beyond chance and 3 standard errors: {names}")
+        if built.options.profile == "paper":
+            note("the paper profile keeps such questions, to be compared with what was published")
+    if built.fit:
+        say(f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …")
+    else:
+        say(f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why")

@@ -1,0 +1,131 @@
+"""From merged changes to problems: filtered, made into five tasks, and searched for what gives answers away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from caretbench.problem import Problem
+from caretbench.runs import versions
+from caretbench.sources.pull_request import PullRequest
+from caretbench.sources.repository import RepositoryFacts
+from caretbench.suites.efcb import choices_easy, choices_hard, masking, reverse
+from caretbench.suites.efcb.easy_options import EasyOptions
+from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
+from caretbench.suites.efcb.filtering import Filtered, accepted
+from caretbench.suites.efcb.folder import EfcbManifest
+from caretbench.suites.efcb.leaks import Leak, leak_report
+from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.queries import forms
+from caretbench.suites.efcb.rejecting import Rejected
+
+Report = Callable[[str, int, int | None], None]
+"""Called with the name of a step, how much was done, and how much there is."""
+
+
+class Built(NamedTuple):
+    """A build. ``leaks`` that are exceeded make it unfit, but under ``paper``, which is there to be compared with."""
+
+    options: BuildOptions
+    filtered: Filtered
+    problems: tuple[Problem, ...]
+    rejected: tuple[Rejected, ...]
+    leaks: tuple[Leak, ...]
+
+    @property
+    def exceeded(self) -> tuple[Leak, ...]:
+        """The hard limits that are passed."""
+        return tuple(leak for leak in self.leaks if leak.exceeded)
+
+    @property
+    def fit(self) -> bool:
+        """Whether the problems may be run."""
+        return bool(self.problems) and (self.options.profile == "paper" or not self.exceeded)
+
+    def manifest(
+        self, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts], chosen: dict[str, object]
+    ) -> EfcbManifest:
+        """What is to be known of the build.
+
+        Args:
+            pulls: All changes that were read.
+            repositories: What is known of where they come from.
+            chosen: What the user chose besides profile and seed.
+        """
+        return EfcbManifest.model_validate(
+            {
+                "profile": self.options.profile,
+                "seed": self.options.seed,
+                "options": chosen,
+                "repositories": tuple(repositories),
+                "changes": _counted(pull.repo for pull in pulls),
+                "accepted": _counted(pull.repo for pull in self.filtered.pulls),
+                "yields": self.filtered.yields,
+                "problems": _counted(map(kind_of, self.problems)),
+                "versions": versions(),
+            }
+        )
+
+
+def kind_of(problem: Problem) -> str:
+    """Task and tier of a problem: ``gmcq-easy matched``."""
+    return f"{problem.labels['task']} {problem.labels.get('tier', '')}".strip()
+
+
+def build(
+    pulls: Sequence[PullRequest],
+    options: BuildOptions,
+    tasks: Sequence[str] = TASKS,
+    report: Report = lambda _step, _done, _total: None,
+) -> Built:
+    """Everything that the changes give; the same for the same seed, whatever their order.
+
+    Args:
+        pulls: The changes, unfiltered.
+        options: Seed, profile, rotations.
+        tasks: Which of the five.
+        report: Told of progress.
+
+    Raises:
+        DataError: one change stands there twice, and differs.
+    """
+    report("changes filtered", 0, len(pulls))
+    filtered = accepted(pulls, options.profile)
+    report("changes filtered", len(pulls), None)
+    problems: list[Problem] = []
+    rejected = list(filtered.rejected)
+    for task in tasks:
+        report("tasks built", 0, len(tasks))
+        made, refused = _task(task, filtered.pulls, pulls, options)
+        problems += made
+        rejected += refused
+        report("tasks built", 1, None)
+    problems.sort(key=lambda problem: problem.id)
+    rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
+    return Built(options, filtered, (*problems,), (*rejected,), (*leak_report(problems, pulls),))
+
+
+def _task(
+    task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: BuildOptions
+) -> tuple[list[Problem], list[Rejected]]:
+    common = options.model_dump()
+    form = forms(records)
+    if task == EASY:
+        easy = EasyOptions.model_validate(common)
+        questions, refused = choices_easy.easy_items(pulls, easy)
+        return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
+    if task == HARD:
+        hard = choices_hard.HardOptions.model_validate(common)
+        swapped, refused = choices_hard.hard_items(pulls, hard)
+        return [problem for item in swapped for problem in choices_hard.problems(item, hard)], refused
+    if task == MASKED:
+        masked, refused = masking.masked_items(pulls, masking.MaskOptions.model_validate(common), form)
+        return [masking.problem(item) for item in masked], refused
+    described, refused = reverse.reverse_items(pulls, options, form)
+    wanted = next(entry for entry in reverse.TASKS if entry == task)
+    return [reverse.problem(item, wanted) for item in described], [one for one in refused if one.task == task]
+
+
+def _counted(names: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

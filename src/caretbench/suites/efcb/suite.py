@@ -1,0 +1,120 @@
+"""EFCB: understanding of merged changes, without an environment to run anything in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from caretbench.files import DataError
+from caretbench.languages import language
+from caretbench.problem import ChoiceCheck, Completion, Problem, Profile, Question
+from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.baselines import Writer
+from caretbench.suites.efcb import answers, baselines, starter
+from caretbench.suites.efcb.describing import SUITE as NAME
+from caretbench.suites.efcb.efcb_score import MASKED
+from caretbench.suites.efcb.folder import EfcbFolder
+from caretbench.suites.efcb.masked_scores import masked_scores
+from caretbench.suites.efcb.result_tables import result_tables
+from caretbench.suites.efcb.reverse_scores import reverse_scores
+from caretbench.suites.recorded import completion_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Efcb:
+    """The suite. See :class:`caretbench.suites.base.Suite`."""
+
+    name = NAME
+    title = "EFCB"
+    about = "understanding of merged changes: which patch, which lines, what for; nothing is run"
+    strata: tuple[str, ...] = ("task", "tier", "repository", "language", "query", "rotation")
+    stratification = Stratification(
+        labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
+        crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
+        main=("task", "tier"),
+        heat_maps=(("task", "repository"),),
+    )
+    policies: Mapping[Profile, str] = MappingProxyType({"paper": "raw", "default": "raw"})
+    baselines: Mapping[str, Writer] = baselines.BASELINES
+
+    def load(self, source: str) -> ProblemSet:
+        """``starter``, or a folder that ``caretbench build efcb`` wrote."""
+        if source == "starter":
+            return ProblemSet.of("starter", starter.load())
+        root = Path(source)
+        if not root.is_dir():
+            raise DataError(
+                f"{source}: no such folder; say starter, or the folder of a build: caretbench build efcb"
+            )
+        return ProblemSet.of(root.resolve().name, EfcbFolder(root).problems())
+
+    def recorded(
+        self,
+        path: Path,
+        problems: Mapping[str, Problem],
+        models: Sequence[str],
+        passed_over: Callable[[str], None] = lambda _problem_id: None,
+    ) -> Iterator[Completion]:
+        """A JSONL file of completion rows."""
+        return completion_rows(path, problems, models, passed_over)
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
+        """Nothing is run."""
+        del problem, text, profile
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Whether the letter is right; or how like the reference an answer is, beside what copying reaches."""
+        check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
+        if check is not None:
+            answer = answers.PARSERS[profile](text)
+            values = {
+                "passed": float(answer.choice == check.correct),
+                "invalid": float(answer.choice is None),
+            }
+            details = {"answer": answer.letter or "", "reason": answer.invalid or ""}
+            return [Measurement("choice@1", values, details)]
+        if problem.labels["task"] == MASKED:
+            return [Measurement("masked@1", masked_scores(problem, text))]
+        return [Measurement("description@1", reverse_scores(problem, text))]
+
+    def faults(self, problem: Problem, text: str) -> list[str]:
+        """No predicates."""
+        del problem, text
+        return []
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Lines and characters of the patch, and characters of all that is shown."""
+        del profile
+        shown = problem.shown
+        size = 0
+        if isinstance(shown, Question):
+            texts = (shown.text, *shown.choices, *(file.text for file in shown.context))
+            size = sum(map(len, texts))
+        numbers = {
+            name: value
+            for name in ("patch_lines", "patch_characters")
+            if isinstance(value := problem.labels.get(name), float)
+        }
+        return {**numbers, "shown_characters": float(size)}
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """``golang`` and ``rs`` are languages, too."""
+        if name != "language":
+            return value
+        try:
+            return language(value).name
+        except KeyError:
+            return value
+
+    def result_tables(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[Table, ...]:
+        """The score and the paper's tables, in form."""
+        return result_tables(results, problems, seed)
+
+
+SUITE = Efcb()
