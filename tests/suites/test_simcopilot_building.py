@@ -23,7 +23,8 @@ from caretbench.execution.workspace import Workspaces
 from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.suites.simcopilot import building
 from caretbench.suites.simcopilot.base_runs import base_runs
-from caretbench.suites.simcopilot.building import Builder, BuildOptions, Built
+from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.building import Builder
 from caretbench.suites.simcopilot.commands import checks_of
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining import Wanted

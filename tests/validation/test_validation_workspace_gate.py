@@ -163,6 +163,8 @@ def test_objections_that_cost_nothing_come_first() -> None:
 def test_the_same_code_elsewhere_is_a_repetition_but_another_mode_or_an_overlap_is_none() -> None:
     both = [problem(), problem(mode="suffix_hidden"), problem("raise ValueError(width)\n    " + BODY)]
     assert repeats(both) == {}
+    near = "def f(x):\n    if x:\n        return g(x)\n    return h(x)\n"
+    assert repeats([problem(one, source=near) for one in ("return g(x)", "return h(x)")]) == {}
     copy = problem(path="copies.py")
     assert repeats([problem(), copy]) == {copy.id: problem().id}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -92,11 +92,12 @@ class IndexPolicy(Frozen):
         return next((host for host in found if host.explicit), found[0] if found else None)
 
 
-def index_policy(settings: Mapping[str, str] | None = None) -> IndexPolicy:
+def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
     """The public indexes and those that ``settings`` name, which the tools inside are then told, too.
 
     Args:
         settings: Any of :data:`INDEX_SETTINGS`; nothing is taken from this process's environment.
+        hosts: Addresses of more hosts that may be reached: where an index keeps its files, say.
 
     Raises:
         DataError: an unknown setting, or an address that is none.
@@ -112,15 +113,19 @@ def index_policy(settings: Mapping[str, str] | None = None) -> IndexPolicy:
                 plain.append(url)
                 continue
             parts = _address(setting, url)
-            name = str(parts.hostname)
-            port = parts.port or _DEFAULT_PORTS[parts.scheme]
-            ports = {*(found[name].ports if name in found else ()), port}
-            found[name] = IndexHost(
-                name=name, ports=tuple(sorted(ports)), about=f"named by {setting}", explicit=True
-            )
+            _add(found, parts, f"named by {setting}")
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
         told[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
+    for url in hosts:
+        _add(found, _address("a host", url), "named by the user")
     return IndexPolicy(hosts=(*found.values(), *index_hosts()), settings=told)
+
+
+def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
+    name = str(parts.hostname)
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    ports = {*(found[name].ports if name in found else ()), port}
+    found[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, explicit=True)
 
 
 def _address(setting: str, url: str) -> SplitResult:

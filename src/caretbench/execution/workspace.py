@@ -28,6 +28,7 @@ from caretbench.execution.index_policy import IndexPolicy
 from caretbench.execution.index_proxy import IndexProxy
 from caretbench.execution.patching import Changes, Patch, plain_path
 from caretbench.execution.results import TestCounts, TestOutcome, parse_report
+from caretbench.execution.running import unmet_need
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
@@ -67,6 +68,7 @@ class WorkspaceRequest(Frozen):
         environment: Added to a small environment; nothing of the host's is passed on.
         directory: Where the command starts, relative to the project.
         stdin: Standard input; ``/dev/null`` by default.
+        python_path: Folders of the project that Python looks in first, before those of the environment and the bundle.
         read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
             in the project.
         bundle: Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
@@ -78,6 +80,7 @@ class WorkspaceRequest(Frozen):
         minimum_tests: Fewer tests that ran are no pass: as reports count them, or the runner's last words where no
             reports are asked for.
         expected: What the command must print.
+        needs: What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip.
         network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
             package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
         limits: Bounds of the command.
@@ -92,6 +95,7 @@ class WorkspaceRequest(Frozen):
     environment: Mapping[str, str] = Field(default_factory=dict)
     directory: str = "."
     stdin: bytes | None = None
+    python_path: tuple[str, ...] = ()
     read_only: Mapping[str, str] = Field(default_factory=dict)
     bundle: str | None = None
     tools: str = ""
@@ -100,6 +104,7 @@ class WorkspaceRequest(Frozen):
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
     expected: ExpectedOutput | None = None
+    needs: tuple[str, ...] = ()
     network: Literal["none", "loopback", "index"] = "loopback"
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
@@ -201,6 +206,10 @@ class Workspaces:
             raise DataError(
                 "a command that reaches package indexes sets an environment up: no tests count there"
             )
+        unmet = (unmet_need(need, self.sandbox.level) for need in request.needs)
+        reason = next((why for why in unmet if why is not None), None)
+        if reason is not None:
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=reason)
         bundle = self.bundle(request.bundle)
         if request.bundle is not None and bundle is None:
             reason = f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
@@ -226,6 +235,7 @@ class Workspaces:
         bundle: Bundle | None,
     ) -> tuple[SandboxResult, Placed]:
         packages = _environment(bundle) if bundle is not None else {}
+        environment = _with_python_path({**_PYTHON, **packages, **request.environment}, request.python_path)
 
         def behind_walls(
             tree: ProjectTree, files: Mapping[str, bytes], limits: Limits, proxy: IndexProxy | None = None
@@ -235,7 +245,7 @@ class Workspaces:
                 limits=limits,
                 files=files,
                 read_only={**(bundle.read_only if bundle is not None else {}), **request.read_only},
-                environment={**_PYTHON, **packages, **request.environment},
+                environment=environment,
                 address_space_limit=request.address_space_limit,
                 stdin=request.stdin,
                 directory=directory,
@@ -247,6 +257,7 @@ class Workspaces:
                     loopback=request.network != "none",
                 ),
                 index=proxy,
+                display="display" in request.needs,
             )
 
         def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
@@ -316,6 +327,14 @@ class Workspaces:
 def _environment(bundle: Bundle) -> Mapping[str, str]:
     paths = {"CLASSPATH": ":".join((".", *bundle.class_path))} if bundle.class_path else {}
     return {**paths, **bundle.environment}
+
+
+def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:
+    if not folders:
+        return environment
+    first = [f"{WORK}/{plain_path(folder)}" for folder in folders]
+    others = environment.get("PYTHONPATH")
+    return {**environment, "PYTHONPATH": ":".join([*first, *([others] if others else [])])}
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class WorkspaceCache:
             [
                 _FORM,
                 CRITERION_VERSION,
-                request.model_dump(exclude={"id", "patch", "read_only", "stdin"}),
+                request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
                 sorted((path, _hash(content)) for path, content in request.patch.items()),
                 _hash(request.stdin),
                 sorted((inside, self._mark(place)) for inside, place in request.read_only.items()),
@@ -134,6 +134,11 @@ def _ended_from_outside(result: WorkspaceResult) -> bool:
     return result.status in (Status.FAILED, Status.RUNTIME_ERROR) and (
         result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
     )
+
+
+def _unsaid(request: WorkspaceRequest) -> set[str]:
+    """Fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
+    return {name for name in ("python_path", "needs") if not getattr(request, name)}
 
 
 def _hash(content: str | bytes | None) -> str | None:

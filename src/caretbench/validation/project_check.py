@@ -75,6 +75,10 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
     Raises:
         DataError: the snapshot is not here, or damaged.
     """
+    return _without_flaky(engine, request, runs)
+
+
+def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     found = _check(engine, request, runs)
     flaky = found.flaky
     if not flaky:
@@ -103,11 +107,8 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     if not failed:
         if all(_no_tests(result) for result in results):
             return ProjectCheck(request, _runs_nothing(results[0]))
-        limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
-        tests = min(_passed_tests(result) for result in results)
-        least = max(request.minimum_tests, tests)
-        bounded = request.model_copy(update={"limits": limits, "minimum_tests": least})
-        return ProjectCheck(bounded, held_up=held_up, tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+        found = bounded(request, *results)
+        return found._replace(held_up=held_up)
     ours = all(result.status in _OURS for result in failed)
     if ours or len(failed) == len(results):
         return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
@@ -118,15 +119,26 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     return ProjectCheck(request, fault, flaky=names, cpu_s=cpu_s, wall_s=wall_s)
 
 
+def bounded(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck:
+    """What follows from runs that passed: as many tests have to run, in bounds by the time they took."""
+    cpu_s = max(result.cpu_s for result in passed)
+    tests = min(passed_tests(result) for result in passed)
+    limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
+    wall_s = max(result.wall_s for result in passed)
+    return ProjectCheck(request.model_copy(update=changes), tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+
+
 def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
     return [result for result in results if result.status is not Status.PASSED]
 
 
 def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
-    return tuple(sorted({name for result in failed for name in _failing(result)}))
+    return tuple(sorted({name for result in failed for name in failing_tests(result)}))
 
 
-def _failing(result: WorkspaceResult) -> tuple[str, ...]:
+def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
+    """The names of tests that did not pass, as reports have them."""
     return (*result.counts.names("failed"), *result.counts.names("error"))
 
 
@@ -145,7 +157,8 @@ def _runs_nothing(result: WorkspaceResult) -> str:
     return f"no_tests: the command ends well, but runs no test{why}; name the one that runs them"
 
 
-def _passed_tests(result: WorkspaceResult) -> int:
+def passed_tests(result: WorkspaceResult) -> int:
+    """How many tests passed, by reports or the runner's last words; 0 where neither tells."""
     if result.tests:
         return result.counts.passed
     return spoken_tests(result.stdout.text, result.stderr.text) or 0
@@ -155,7 +168,7 @@ def _why(result: WorkspaceResult) -> str:
     """Why a project's own tests do not pass, as ``kind: words``."""
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
     tail = " / ".join([line.strip() for line in said.splitlines() if line.strip()][-_TAIL_LINES:])
-    failing = ", ".join(_failing(result)[:_NAMED])
+    failing = ", ".join(failing_tests(result)[:_NAMED])
     if result.status in _OURS:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import WorkspaceRequest
 from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.suites.simcopilot.commands import NamedCheck
-from caretbench.suites.simcopilot.running import check_request
-from caretbench.validation.project_check import check_project
+from caretbench.suites.simcopilot.runners import reversed_order
+from caretbench.suites.simcopilot.running import check_request, project_key
+from caretbench.suites.simcopilot.selecting import rounded
+from caretbench.validation.project_check import ProjectCheck, check_project, failing_tests
+
+_FAILED = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
+_NAMED = 5
 
 
 class BaseRuns(NamedTuple):
@@ -19,6 +25,10 @@ class BaseRuns(NamedTuple):
     dropped: dict[str, str]
     flaky: dict[str, tuple[str, ...]]
     """By check: tests that pass at times only, and are left out from now on."""
+    order: dict[str, str]
+    """By check: what fails when its tests run in another order."""
+    projects: dict[str, ProjectCheck]
+    """What came out, by the command as the gate asks for it."""
 
 
 def base_runs(
@@ -32,7 +42,11 @@ def base_runs(
     Raises:
         DataError: the snapshot is not here, or damaged.
     """
-    kept, dropped, flaky = [], {}, {}
+    kept: list[NamedCheck] = []
+    dropped: dict[str, str] = {}
+    flaky: dict[str, tuple[str, ...]] = {}
+    order: dict[str, str] = {}
+    projects: dict[str, ProjectCheck] = {}
     for entry in checks:
         found = check_project(engine, check_request(entry.check, snapshot))
         if found.flaky:
@@ -42,17 +56,27 @@ def base_runs(
         else:
             changes = {
                 "command": found.request.command,
-                "golden_s": _rounded(found.cpu_s),
+                "golden_s": rounded(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.tests),
             }
-            kept.append(entry._replace(check=entry.check.model_copy(update=changes)))
+            check = entry.check.model_copy(update=changes)
+            kept.append(entry._replace(check=check))
+            projects[project_key(check, snapshot)] = found
+            said = _in_another_order(engine, found.request)
+            if said:
+                order[entry.name] = said
         progress(1)
-    return BaseRuns(tuple(kept), dropped, flaky)
+    return BaseRuns(tuple(kept), dropped, flaky, order, projects)
 
 
-def _rounded(cpu_s: float) -> float:
-    """CPU seconds up to the next power of two, one at least.
-
-    No two runs take the same time, and a project mined twice is to give the same tasks.
-    """
-    return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))
+def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
+    """What fails when the tests run in another order, twice; empty where nothing does, or no other order is known."""
+    turned = reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
+    if turned is None:
+        return ""
+    for repeat in range(2):
+        [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
+        if result.status not in _FAILED:
+            return ""
+    names = ", ".join(failing_tests(result)[:_NAMED])
+    return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"

@@ -6,11 +6,8 @@ goes on where it ended.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -19,97 +16,37 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import WorkspaceRequest
 from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
-from caretbench.languages import language as language_named
 from caretbench.problem import Problem
-from caretbench.runs import Validity, versions
-from caretbench.suites.simcopilot.base_runs import base_runs
+from caretbench.runs import versions
+from caretbench.suites.simcopilot.base_runs import BaseRuns, base_runs
+from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
-from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
+from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
 from caretbench.suites.simcopilot.project import (
     Readable,
     Taken,
-    languages_in,
+    chosen_languages,
     lay_down,
-    line_count,
     read,
     take,
 )
 from caretbench.suites.simcopilot.reach import Reach, reached
-from caretbench.suites.simcopilot.rules import mining_rules
+from caretbench.suites.simcopilot.runners import is_selected
 from caretbench.suites.simcopilot.running import check_request
+from caretbench.suites.simcopilot.selecting import select_tests
 from caretbench.suites.simcopilot.set_up import set_up
-from caretbench.suites.simcopilot.settings import CheckSettings, ProjectSettings, read_settings
+from caretbench.suites.simcopilot.settings import ProjectSettings, read_settings
+from caretbench.validation.project_check import ProjectCheck, check_project
 
 Progress = Callable[[str, int, int | None], None]
 _POLICY = "block"
 """The extraction that must leave every right answer as it is."""
-
-
-@dataclass(frozen=True)
-class BuildOptions:
-    """What the user chose.
-
-    Args:
-        languages: To be mined; all that the project has by default.
-        wanted: How many tasks, and of which mode.
-        check: The user's word on how the project is tested.
-        setup: A command that fetches what the project needs.
-        exclude: Patterns of paths that are not mined.
-        unverified: Keep tasks, too, for which no wrong answer was found that fails.
-    """
-
-    languages: tuple[str, ...] = ()
-    wanted: Wanted = field(default_factory=Wanted)
-    check: CheckSettings | None = None
-    setup: str | None = None
-    exclude: tuple[str, ...] = ()
-    unverified: bool = False
-
-    def stored(self) -> dict[str, JsonValue]:
-        """As it stands in the manifest."""
-        return {
-            "languages": list(self.languages),
-            "modes": list(self.wanted.modes),
-            "limit": self.wanted.limit,
-            "per_file": self.wanted.per_file,
-            "check": self.check.model_dump(mode="json") if self.check else None,
-            "setup": self.setup,
-            "exclude": list(self.exclude),
-            "unverified": self.unverified,
-        }
-
-
-class Built(NamedTuple):
-    """What a build gave."""
-
-    manifest: BuildManifest
-    candidates: tuple[Problem, ...]
-    verdicts: Mapping[str, Validity]
-    tasks: int
-
-    def number_of(self, verdict: str) -> int:
-        """How many candidates have this verdict."""
-        return sum(row.verdict == verdict for row in self.verdicts.values())
-
-    def reasons(self) -> Counter[str]:
-        """How many candidates each check of the gate refused, by ``verdict: reason``."""
-        found: Counter[str] = Counter()
-        for row in self.verdicts.values():
-            found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
-        return found
-
-    def verdicts_by(self, label: str) -> dict[str, Counter[str]]:
-        """Verdicts by a label of the candidates."""
-        table: dict[str, Counter[str]] = {}
-        for problem in self.candidates:
-            if problem.id in self.verdicts:
-                table.setdefault(problem.label(label), Counter())[self.verdicts[problem.id].verdict] += 1
-        return table
 
 
 @dataclass
@@ -125,6 +62,8 @@ class Builder:
     engine: WorkspaceExecutor
     decide: bool = True
     progress: Progress = lambda _step, _added, _total: None
+    _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
+    """What became of a project's own tests in this process, by the command."""
 
     @property
     def store(self) -> SnapshotStore:
@@ -140,7 +79,7 @@ class Builder:
         """
         settings = read_settings(root) if root.is_dir() else ProjectSettings()
         taken = take(root, self.store, settings.ignore)
-        with _locked(folder.path):
+        with locked(folder.path):
             manifest = self._begun(folder, taken, settings, options)
             if manifest is None:
                 manifest = self._mine(root, taken, settings, folder, options)
@@ -183,7 +122,7 @@ class Builder:
         self, root: Path, taken: Taken, settings: ProjectSettings, folder: TaskFolder, options: BuildOptions
     ) -> BuildManifest:
         project_snapshot = taken.snapshot.id
-        languages = _languages(taken, options.languages)
+        languages = chosen_languages(taken, options.languages)
         readable = read(taken, languages, (*settings.exclude, *options.exclude))
         if not any(readable.mined.values()):
             first = next(iter(readable.passed_over.items()), None)
@@ -205,10 +144,13 @@ class Builder:
             lambda done: self.progress("tests as they are", done, None),
         )
         if not base.checks:
-            said = "; ".join(f"{name}: {reason}" for name, reason in base.dropped.items())
-            raise DataError(f"{root}: its tests do not pass three times as it is: {said}")
+            raise DataError(f"{root}: its tests do not pass three times as it is: {_listed(base.dropped)}")
+        self._known |= base.projects
         name = settings.name or root.resolve().name
-        mined = self._candidates(name, taken, settings, readable, base.checks, options)
+        mined = self._candidates(name, taken, settings, readable, base, options)
+        dropped = {**base.dropped, **mined.dropped}
+        if len(mined.dropped) == len(base.checks):
+            raise DataError(f"{root}: {_listed(dropped)}")
         lay_down(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
@@ -225,7 +167,10 @@ class Builder:
             reached_lines=mined.reached,
             passed_over=readable.passed_over,
             rejected=mined.rejected,
-            dropped_checks=base.dropped,
+            unknown_reach=mined.unknown,
+            dropped_checks=dropped,
+            flaky_tests=base.flaky,
+            order_dependent=base.order,
         )
         folder.write_manifest(manifest)
         return manifest
@@ -236,7 +181,7 @@ class Builder:
         taken: Taken,
         settings: ProjectSettings,
         readable: Readable,
-        checks: Sequence[NamedCheck],
+        base: BaseRuns,
         options: BuildOptions,
     ) -> _Mined:
         miner = Miner(readable.analysis)
@@ -247,18 +192,24 @@ class Builder:
         problems: list[Problem] = []
         rejected = Counter(found.rejected)
         lines = dict.fromkeys(readable.mined, 0)
+        unknown: dict[str, str] = {}
+        dropped: dict[str, str] = {}
         waiting = set(paths)
-        for entry in checks:
+        for entry in base.checks:
             own = {path for path in waiting if entry.decides(path)}
             waiting -= own
             if not own:
                 continue
             reach = self._reached(entry, taken.snapshot.id, own)
+            if reach.nothing:
+                dropped[entry.name] = _reaches_nothing(entry)
+                rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
+                continue
+            unknown.update(reach.unknown)
             part = miner.reached(found, own, reach.covers)
             for path in own:
                 source = readable.analysis[path].source
-                known = path in reach.statements
-                lines[source.language] += len(reach.lines(path, source)) if known else line_count(source)
+                lines[source.language] += len(reach.lines(path, source))
             wanted = Wanted(
                 options.wanted.modes,
                 entry.limit if entry.limit is not None else options.wanted.limit,
@@ -269,10 +220,11 @@ class Builder:
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             origin = Origin(name, taken.snapshot.id, settings.provenance(name), entry.check)
-            problems += miner.problems(chosen, origin)
+            made = miner.problems(chosen, origin)
+            problems += made if entry.name in base.order else self._selected(made, entry, reach)
         rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
-        return _Mined(problems, counts, lines)
+        return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
 
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> Reach:
         self.progress("reach", 0, None)
@@ -280,10 +232,26 @@ class Builder:
         self.progress("reach", len(own), None)
         return found
 
+    def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: Reach) -> Sequence[Problem]:
+        """The same, decided by the tests that reach them, where those are known."""
+        if not reach.all_tests:
+            return problems
+        self.progress("tests of tasks", 0, None)
+        found = select_tests(self.engine, problems, entry.check, reach)
+        self.progress("tests of tasks", len(found.projects), None)
+        self._known |= found.projects
+        return found.problems
+
     # --- verdicts --------------------------------------------------------------------------------------------
 
     def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
-        gate = workspace_gate(self.engine, policy(_POLICY), store=self.store)
+        gate = workspace_gate(
+            self.engine,
+            policy(_POLICY),
+            store=self.store,
+            reach=Reach(),  # what is not reached was left out when candidates were found
+            known=self._project,
+        )
         with Appender(folder.validity_path) as appender:
             known = folder.validity()
             waiting = [problem for problem in candidates if problem.id not in known]
@@ -291,6 +259,27 @@ class Builder:
             for verdict in gate.decide(waiting, beside=candidates):
                 appender.append(verdict)
                 self.progress("candidates", 1, None)
+
+    def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
+        """What became of the project's own tests; chosen ones, which passed with all others, run once."""
+        known = self._known.get(repr(request))
+        if known is None and is_selected(request):
+            return check_project(self.engine, request, runs=1)
+        return known
+
+
+def _listed(dropped: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
+
+
+def _reaches_nothing(entry: NamedCheck) -> str:
+    counted = (
+        f"{entry.check.minimum_tests} tests pass" if entry.check.minimum_tests else "the command ends well"
+    )
+    return (
+        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
+        "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
+    )
 
 
 def _stored(options: BuildOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
@@ -306,35 +295,5 @@ class _Mined(NamedTuple):
     problems: list[Problem]
     rejected: dict[str, int]
     reached: dict[str, int]
-
-
-def _languages(taken: Taken, chosen: Sequence[str]) -> tuple[str, ...]:
-    known = mining_rules().languages
-    names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or languages_in(taken)
-    for name in names:
-        if name not in known:
-            raise DataError(f"{name} is not mined; known: {', '.join(known)}")
-    if not names:
-        raise DataError(f"no file in the project of a language that is mined ({', '.join(known)})")
-    return names
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """The folder for this process alone.
-
-    Raises:
-        DataError: another process builds in it.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: a file; give a folder with -o")
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(f"{folder}: another caretbench builds here; wait for it or stop it") from None
-        yield
-    finally:
-        os.close(descriptor)
+    unknown: dict[str, str]
+    dropped: dict[str, str]

@@ -28,6 +28,8 @@ _ACTS: Final = frozenset(
     }
 )  # fmt: skip
 _RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
+_PUNCTUATION: Final = b" \t\r\n{}()[];,"
+"""What is no code by itself, left over beside a comment."""
 BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -234,7 +236,7 @@ class FileMiner:
             if self.data[position : comment.start].strip():
                 return True
             position = max(position, comment.end)
-        return bool(self.data[position : span.end].strip(b" \t\r\n{};"))
+        return bool(self.data[position : span.end].strip(_PUNCTUATION))
 
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))

@@ -15,7 +15,10 @@ that has not ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -47,12 +50,20 @@ class BuildManifest(BaseModel):
     """Lines of the project by language."""
     reached_lines: Mapping[str, int] = Field(default_factory=dict)
     """Those that its tests reach: the yield is counted per 1,000 of them."""
+    unknown_reach: Mapping[str, str] = Field(default_factory=dict)
+    """Mined files of which it could not be found out what the tests reach, with the reason: none of their lines counts
+    as reached, and none of their tasks in the yield."""
     passed_over: Mapping[str, str] = Field(default_factory=dict)
     """Files that were not mined, with the reason."""
     rejected: Mapping[str, int] = Field(default_factory=dict)
     """How many blocks each rule of mining refused, and how many candidates were not drawn (``not_drawn``)."""
     dropped_checks: Mapping[str, str] = Field(default_factory=dict)
-    """Ways to test the project that did not pass three times as it is, with the reason."""
+    """Ways to test the project that did not pass three times as it is, or run none of its code, with the reason."""
+    flaky_tests: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """By check: tests that pass at times only; they are left out."""
+    order_dependent: Mapping[str, str] = Field(default_factory=dict)
+    """Checks whose tests do not pass in another order, with what fails there. They always run in their own order, and
+    all of them: none is chosen for a task."""
 
 
 class TaskFolder:
@@ -141,3 +152,24 @@ class TaskFolder:
         for snapshot in {splice.snapshot for _, splice in splices if isinstance(splice, FileSplice)}:
             if not self.snapshot_path(snapshot).is_dir():
                 raise DataError(f"{self.path}: the project {snapshot} is missing in snapshots/")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder for this process alone.
+
+    Raises:
+        DataError: another process builds in it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: a file; give a folder with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DataError(f"{folder}: another caretbench builds here; wait for it or stop it") from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -7,10 +7,12 @@ build has to know of another file. Lines are kept where the language lets two st
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import tree_sitter
+from pydantic import BaseModel
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import WORK
@@ -61,9 +63,11 @@ MARKS: Mapping[str, MarkTable] = {
     "python": MarkTable(
         call="_caretbench_mark(@n); ",
         definition=(
-            "exec(\"def _caretbench_mark(n, seen=set(), os=__import__('os')):\\n if n not in seen:\\n  seen.add(n)\\n"
-            f"  try:\\n   f = os.open('{_PLACE}', 1025)\\n   os.write(f, b'@file %d\\\\n' % n)\\n   os.close(f)\\n"
-            '  except OSError:\\n   pass"); '
+            "exec(\"def _caretbench_mark(n, now=set(), seen=set(), os=__import__('os')):\\n now.add(n)\\n"
+            f" if n not in seen:\\n  seen.add(n)\\n  try:\\n   f = os.open('{_PLACE}', 1025)\\n"
+            "   os.write(f, b'@file %d\\\\n' % n)\\n   os.close(f)\\n  except OSError:\\n   pass\\n"
+            "__import__('sys').__dict__.setdefault('caretbench_marks', [])"
+            '.append((@file, _caretbench_mark.__defaults__[0]))"); '
         ),
         at="first",
     ),
@@ -147,10 +151,45 @@ def mark(source: SourceFile, number: int) -> Marked:
     return Marked(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
 
 
-def marks_in(result: WorkspaceResult) -> set[tuple[int, int]]:
-    """The marks that a command left: numbers of files and of their statements."""
+class Marks(NamedTuple):
+    """The marks that a command left: numbers of files and of their statements.
+
+    Args:
+        hit: All of them.
+        tests: By test, in the order in which they ran, those that this test alone is known to have left; empty where
+            the runner tells nothing of single tests. A mark of ``hit`` that no test has belongs to none alone.
+    """
+
+    hit: frozenset[tuple[int, int]]
+    tests: Mapping[str, frozenset[tuple[int, int]]]
+
+
+def marks_in(result: WorkspaceResult) -> Marks:
+    """What marks a command left, and by which tests."""
     data = result.file(MARKS_FILE) or b""
-    return {(int(file), int(statement)) for file, statement in _LINE.findall(data)}
+    counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
+    shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
+    tests: dict[str, set[tuple[int, int]]] = {}
+    for line in data.splitlines():
+        if line.startswith(b"{"):
+            found = _Line.model_validate_json(line)
+            marks = {(file, n) for file, bits in found.marks.items() for n in _numbers(int(bits, 16))}
+            if found.test is None:
+                shared |= marks
+            else:
+                tests.setdefault(found.test, set()).update(marks)
+    return Marks(frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()})
+
+
+class _Line(BaseModel):
+    """What the plugin for pytest tells of one test: by file the statements that it reached, as bits of a number."""
+
+    test: str | None
+    marks: Mapping[int, str]
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    return (n for n in range(bits.bit_length()) if bits >> n & 1)
 
 
 def _filled(template: str, numbers: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.snapshots import IGNORED, Snapshot, SnapshotStore
+from caretbench.languages import language as language_named
 from caretbench.suites.simcopilot.rules import mining_rules
 from caretbench.suites.simcopilot.settings import SETTINGS_FILE
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path, language_of
@@ -112,6 +113,22 @@ def languages_in(taken: Taken) -> tuple[str, ...]:
         if name in counts and _place_fault(path, ()) is None:
             counts[name] += 1
     return tuple(name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name])
+
+
+def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
+    """The languages to mine: the chosen ones, all of the project by default.
+
+    Raises:
+        DataError: one is not mined, or the project has none.
+    """
+    known = mining_rules().languages
+    names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or languages_in(taken)
+    for name in names:
+        if name not in known:
+            raise DataError(f"{name} is not mined; known: {', '.join(known)}")
+    if not names:
+        raise DataError(f"no file in the project of a language that is mined ({', '.join(known)})")
+    return names
 
 
 def read(taken: Taken, languages: Collection[str], exclude: Collection[str] = ()) -> Readable:

@@ -15,6 +15,7 @@ from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.execution.workspace_engine import limits_for
 from caretbench.problem import FileSplice, Problem, Profile, TestsCheck
+from caretbench.suites.simcopilot.runners import runs_pytest, selected
 
 
 def tests_check(problem: Problem) -> TestsCheck:
@@ -45,16 +46,19 @@ def check_request(
 ) -> WorkspaceRequest:
     """The command of a check in a project as it is.
 
+    Of the tests that the check names those alone run, where its command is one of pytest; else all run.
+
     Args:
         check: The check.
         snapshot: The project's name in the store.
         identity: The request's id.
         needs_tests: False: how many tests ran, and what was printed, decides nothing.
     """
-    return WorkspaceRequest(
+    request = WorkspaceRequest(
         id=identity or snapshot,
         snapshot=snapshot,
         command=check.command,
+        needs=check.needs,
         environment=check.environment,
         directory=check.directory,
         bundle=check.bundle,
@@ -63,6 +67,12 @@ def check_request(
         expected=check.output if needs_tests else None,
         limits=limits_for(check.golden_s) if check.golden_s is not None else WORKSPACE_LIMITS,
     )
+    return selected(request, check.tests) if check.tests and runs_pytest(check.command) else request
+
+
+def project_key(check: TestsCheck, snapshot: str) -> str:
+    """The command of a check in a project as it is, as the gate knows it: what ran already is not run again."""
+    return repr(check_request(check, snapshot, identity="project"))
 
 
 def workspace_request(
@@ -91,7 +101,7 @@ def workspace_request(
     except ValueError as error:
         raise DataError(f"{problem.id}: {error}") from None
     request = check_request(tests_check(problem), splice.snapshot, identity=problem.id)
-    return request.model_copy(update={"patch": {splice.path: content}})
+    return request.model_copy(update={"patch": {**request.patch, splice.path: content}})
 
 
 def original(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:

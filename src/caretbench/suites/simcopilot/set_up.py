@@ -71,7 +71,8 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
 def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
         said = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
-        refused = f"; refused: {', '.join(result.refusals[:3])}" if result.refusals else ""
+        refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
+        refused = f"; refused: {refused} (a mirror or an index of yours is named with --index)" if refused else ""
         why = result.reason or " | ".join(said[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")

@@ -1,0 +1,227 @@
+"""Which tests run for a task and in which order, with pytest and unittest in real sandboxes."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.problem import TestsCheck
+from caretbench.suites.simcopilot import running
+from caretbench.suites.simcopilot.base_runs import BaseRuns, base_runs
+from caretbench.suites.simcopilot.build_types import BuildOptions
+from caretbench.suites.simcopilot.building import Builder
+from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.mining import Wanted
+from caretbench.suites.simcopilot.runners import reversed_order, runs_pytest, selected, watched
+from caretbench.suites.simcopilot.running import check_request
+from caretbench.suites.simcopilot.settings import CheckSettings
+
+PRICES = """\
+def total(orders, limit):
+    found = 0
+    for order in orders:
+        if order > limit:
+            found += round(order * 9 / 10)
+        else:
+            found += order
+    return found
+
+
+def words(text):
+    found = {}
+    for word in text.split():
+        found[word] = found.get(word, 0) + 1
+    return sorted(found.items())
+"""
+TESTS = """\
+import pytest
+from prices import total, words
+
+
+@pytest.fixture(scope="module")
+def counted():
+    return words("a b a")
+
+
+@pytest.mark.parametrize("given,cost", [([10, 200, 30], 220), ([], 0)])
+def test_total(given, cost):
+    assert total(given, 100) == cost
+
+
+def test_counted(counted):
+    assert counted == [("a", 2), ("b", 1)]
+
+
+def test_words():
+    assert words("x y x") == [("x", 2), ("y", 1)]
+"""
+_PYTEST = CheckSettings(
+    command="python3 -m pytest -q -x -p no:cacheprovider", environment={"PYTHONPATH": ".deps"}
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[WorkspaceExecutor]:
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    made = WorkspaceExecutor(
+        2, spaces=Workspaces(Sandbox(), SnapshotStore(folder / "store")), use_cache=False
+    )
+    try:
+        made.isolation()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+    shutil.rmtree(folder)
+
+
+def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> Path:
+    root.mkdir()
+    for path, text in files.items():
+        (root / path).write_text(text)
+    for name in (
+        ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "pygments") if with_pytest else ()
+    ):
+        found = importlib.util.find_spec(name)
+        if found is None or found.origin is None:
+            continue
+        origin = Path(found.origin)
+        if origin.name == "__init__.py":
+            shutil.copytree(
+                origin.parent,
+                root / ".deps" / name,
+                ignore=shutil.ignore_patterns("__pycache__", "*.so"),
+            )
+        else:
+            shutil.copy(origin, root / ".deps" / origin.name)
+    return root
+
+
+def base(engine: WorkspaceExecutor, root: Path, check: CheckSettings) -> BaseRuns:
+    snapshot = engine.spaces.store.add(root)
+    return base_runs(engine, snapshot.id, checks_of(snapshot, ["python"], given=check))
+
+
+def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
+    options = BuildOptions(wanted=Wanted(modes=("infill",), limit=None), check=_PYTEST)
+    built = Builder(engine, decide=False).build(root, TaskFolder(tmp_path / "tasks"), options)
+    chosen = {problem.reference.split("\n")[0]: running.tests_check(problem) for problem in built.candidates}
+    large = ("test_prices.py::test_total[given0-220]",)
+    assert chosen["found += round(order * 9 / 10)"].tests == large
+    assert chosen["found += round(order * 9 / 10)"].minimum_tests == 1
+    assert chosen["order in orders"].tests == (*large, "test_prices.py::test_total[given1-0]")
+    shared = chosen["found[word] = found.get(word, 0) + 1"]  # in a fixture that other tests may use, too
+    assert (shared.tests, shared.minimum_tests) == ((), 4)
+    assert built.manifest.order_dependent == {}
+
+    snapshot = built.manifest.snapshot
+    request = check_request(chosen["order in orders"], snapshot)
+    wrong = PRICES.replace("found.get(word, 0) + 1", "0").encode()
+    results = {
+        result.id: result
+        for result in engine.submit(
+            [
+                request.model_copy(
+                    update={"id": "wrong elsewhere", "patch": {**request.patch, "prices.py": wrong}}
+                ),
+                selected(
+                    check_request(shared, snapshot, identity="not there"), ["test_prices.py::test_gone"]
+                ),
+            ]
+        )
+    }
+    assert results["wrong elsewhere"].status is Status.PASSED
+    assert "2 passed" in results["wrong elsewhere"].stdout.text
+    assert "not there" in results["not there"].stderr.text + results["not there"].stdout.text
+    assert results["not there"].status is not Status.PASSED
+
+
+ORDER = """\
+import unittest
+import prices
+
+SEEN = []
+
+
+class T(unittest.TestCase):
+    def test_a(self):
+        SEEN.append(prices.total([200], 100))
+
+    def test_b(self):
+        self.assertEqual(SEEN, [180])
+"""
+
+
+@pytest.mark.parametrize("with_pytest", [True, False])
+def test_tests_that_depend_on_their_order_are_named(
+    engine: WorkspaceExecutor, tmp_path: Path, with_pytest: bool
+) -> None:
+    files = {"prices.py": PRICES, "test_prices.py": ORDER}
+    root = project(tmp_path / "shop", files, with_pytest=with_pytest)
+    check = _PYTEST if with_pytest else CheckSettings(command="python3 -m unittest -f")
+    found = base(engine, root, check)
+    assert found.dropped == {}
+    assert found.order["tests"].startswith("in another order ")
+
+
+def test_tests_in_any_order_are_not(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    free = ORDER.replace("self.assertEqual(SEEN, [180])", "self.assertEqual(prices.total([], 3), 0)")
+    root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": free}, with_pytest=False)
+    assert base(engine, root, CheckSettings(command="python3 -m unittest -f")).order == {}
+
+
+def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = project(tmp_path / "shop", {"prices.py": PRICES}, with_pytest=False)
+    check = TestsCheck(command=("true",), needs=("network",))
+    [result] = engine.submit([check_request(check, engine.spaces.store.add(root).id)])
+    assert (result.status, "'network'" in result.reason) == (Status.SKIPPED, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        (("python3", "-m", "pytest", "-x"), True),
+        (("/bin/sh", "-c", "cd tests && .venv/bin/pytest"), True),
+        (("python3", "tests/pytest_like.py"), False),
+        (("python3", "-m", "unittest", "-f"), False),
+    ],
+)
+def test_pytest_is_known_by_what_starts_it(command: tuple[str, ...], known: bool) -> None:
+    assert runs_pytest(command) is known
+
+
+def test_other_orders_by_runner() -> None:
+    def turned(*command: str) -> WorkspaceRequest | None:
+        return reversed_order(WorkspaceRequest(id="r", snapshot="s", command=command))
+
+    build = "cmake -S . -B b > /dev/null && ctest --test-dir b"
+    shuffled = turned("/bin/sh", "-c", build)
+    assert shuffled is not None
+    assert shuffled.command == ("/bin/sh", "-c", f"{build} --schedule-random")
+    plain = turned("ctest", "--test-dir", "b")
+    assert plain is not None
+    assert plain.command[-1] == "--schedule-random"
+    assert turned("make", "test") is None
+    assert turned("sh", "-c", "ctest; ./more") is None
+
+
+def test_what_the_user_says_to_pytest_stays() -> None:
+    said = {"PYTEST_ADDOPTS": "-q", "PYTHONPATH": ".deps"}
+    request = WorkspaceRequest(id="r", snapshot="s", command=("pytest",), environment=said)
+    found = watched(request, "marks")
+    assert found.environment["PYTEST_ADDOPTS"].startswith("-q -p no:randomly ")
+    assert found.environment["PYTHONPATH"] == ".deps"
+    assert found.python_path == (".caretbench-tools",)
