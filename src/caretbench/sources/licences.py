@@ -1,0 +1,61 @@
+"""Which licence a text is, by its words. The data stand in ``licences.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+_BEGINNING = 800
+_QUOTES = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
+_FILE = re.compile(
+    r"(?:un)?licen[cs]e(?:[-._].*)?|copying(?:[-._].*)?|(?:mit|bsd|apache)-licen[cs]e(?:\.\w+)?",
+    re.IGNORECASE,
+)
+
+
+class Licence(BaseModel):
+    """One licence and the words that tell it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    begins: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def fits(self, text: str) -> bool:
+        """Whether a normalised text is this licence."""
+        beginning = text[:_BEGINNING]
+        return (
+            all(words in beginning for words in self.begins)
+            and all(words in text for words in self.words)
+            and not any(words in text for words in self.without)
+        )
+
+
+@cache
+def _licences() -> tuple[Licence, ...]:
+    text = resources.files("caretbench.sources").joinpath("licences.toml").read_text("utf-8")
+    return TypeAdapter(tuple[Licence, ...]).validate_python(tomllib.loads(text)["licence"])
+
+
+def is_licence_file(name: str) -> bool:
+    """Whether a file at the top of a repository is named as licences are."""
+    return _FILE.fullmatch(name) is not None
+
+
+def identify(text: str) -> str | None:
+    """The SPDX name of a licence's text; none when no entry of the table fits."""
+    normal = re.sub(r"\s+", " ", _QUOTES.sub("", text)).strip().lower()
+    return next((licence.name for licence in _licences() if licence.fits(normal)), None)
+
+
+def licence_of(files: Mapping[str, str]) -> str | None:
+    """The licence of a repository from its licence files: several are joined by ``OR``, in alphabetical order."""
+    found = {identify(text) for name, text in files.items() if is_licence_file(name)} - {None}
+    return " OR ".join(sorted(name for name in found if name)) or None

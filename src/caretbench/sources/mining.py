@@ -1,0 +1,143 @@
+"""From a clone to ``pull_requests.jsonl``: appends what is missing, and may be killed at any moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from caretbench.errors import DataError
+from caretbench.files import Appender, read_lines
+from caretbench.problem import Row
+from caretbench.sources.git_access import opened
+from caretbench.sources.git_history import (
+    SkippedCommit,
+    list_commits,
+    moment,
+    read_changes,
+    utc_moment,
+    within,
+)
+from caretbench.sources.patch_stream import Limits
+from caretbench.sources.pull_request import PullRequest
+from caretbench.sources.repository import RepositoryFacts, repository_facts
+
+_AT_ONCE = 100
+_AT_ONCE_CHARACTERS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MiningProgress:
+    """How far a mining is: commits looked at, commits to look at, records written."""
+
+    done: int
+    total: int
+    written: int
+
+
+class MiningYield(Row):
+    """What became of the commits of a history.
+
+    ``commits`` is the first-parent history; ``outside`` lies before or after the wanted time, ``known`` stood in the
+    file before, ``written`` was added, ``skipped`` gave no record, ``not_reached`` lies beyond the limit: these add up.
+    """
+
+    repository: RepositoryFacts
+    commits: int
+    outside: int
+    known: int
+    written: int
+    not_reached: int
+    skipped: tuple[SkippedCommit, ...] = ()
+
+    @property
+    def skipped_by_reason(self) -> dict[str, int]:
+        """How many commits each reason took."""
+        return dict(Counter(commit.reason for commit in self.skipped).most_common())
+
+
+def mine_git(
+    path: Path,
+    out_file: Path,
+    *,
+    name: str | None = None,
+    revision: str = "HEAD",
+    since: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    limits: Limits | None = None,
+    progress: Callable[[MiningProgress], None] | None = None,
+) -> MiningYield:
+    """Append the merged changes of a clone to a file, newest first; no network is used, and the clone stays untouched.
+
+    Changes that stand in the file are not written again, so that a run that was stopped goes on.
+
+    Args:
+        path: A clone: with files, bare, shallow, partial.
+        out_file: The records, as JSON lines.
+        name: ``owner/name``, where the remote does not say it.
+        revision: The commit or branch whose first-parent history is read.
+        since: Only what was merged at this date or moment (UTC) or later.
+        until: Only what was merged before this date or moment.
+        limit: At most so many records of this repository, those in the file within the wanted time included.
+        limits: How much of a patch is kept.
+        progress: Is told after every step.
+
+    Raises:
+        DataError: no clone, an empty one, a date that is none, a file that another process writes.
+    """
+    for text in (since, until):
+        if text:
+            moment(text)
+    if limit is not None and limit < 0:
+        raise DataError(f"a limit of {limit} records is none")
+    with opened(path, revision) as repository, Appender(out_file) as appender:
+        history = list_commits(repository)
+        wanted = within(history, since, until)
+        facts = _dated(repository_facts(repository, name), [commit.time for commit in history])
+        there = _known(out_file, facts.repo)
+        pending = [commit for commit in wanted if commit.sha not in there]
+        known = len(wanted) - len(pending)
+        room = len(pending) if limit is None else max(0, limit - known)
+        rows: list[PullRequest] = []
+        skipped: list[SkippedCommit] = []
+        written = size = 0
+        changes = read_changes(repository, facts, pending if room else [], limits)
+        for done, change in enumerate(changes, start=1):
+            if isinstance(change, SkippedCommit):
+                skipped.append(change)
+            else:
+                rows.append(change)
+                size += change.patch_chars or 0
+                written += 1
+            full = written == room
+            if full or len(rows) == _AT_ONCE or size > _AT_ONCE_CHARACTERS:
+                appender.append(*rows)
+                rows, size = [], 0
+            if progress:
+                progress(MiningProgress(done=done, total=len(pending), written=written - len(rows)))
+            if full:
+                changes.close()
+        appender.append(*rows)
+    return MiningYield(
+        repository=facts,
+        commits=len(history),
+        outside=len(history) - len(wanted),
+        known=known,
+        written=written,
+        not_reached=len(pending) - written - len(skipped),
+        skipped=tuple(skipped),
+    )
+
+
+def _known(path: Path, repo: str) -> set[str]:
+    return {str(row.get("merge_sha")) for _, row in read_lines(path) if row.get("repo") == repo}
+
+
+def _dated(facts: RepositoryFacts, times: list[int]) -> RepositoryFacts:
+    """The facts with the length and the ends of the history."""
+    ends = {"first_merged_at": min(times), "last_merged_at": max(times)} if times else {}
+    return facts.model_copy(
+        update={"commits": len(times)} | {name: utc_moment(time) for name, time in ends.items()}
+    )

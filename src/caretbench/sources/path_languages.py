@@ -1,0 +1,37 @@
+"""The programming language that a path's suffix says. The data stand in ``path_languages.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+
+class PathLanguage(BaseModel):
+    """One language: how a table writes it, and how its files end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    suffixes: tuple[str, ...]
+
+
+@cache
+def path_languages() -> Mapping[str, PathLanguage]:
+    """All languages by name, in the order of the table."""
+    text = resources.files("caretbench.sources").joinpath("path_languages.toml").read_text("utf-8")
+    return TypeAdapter(dict[str, PathLanguage]).validate_python(tomllib.loads(text))
+
+
+@cache
+def _by_suffix() -> Mapping[str, str]:
+    return {suffix: name for name, entry in path_languages().items() for suffix in entry.suffixes}
+
+
+def language_of(path: str) -> str | None:
+    """The language's name, as in ``languages.toml`` where that has it; none for data, prose and unknown suffixes."""
+    name = path.rpartition("/")[2]
+    return _by_suffix().get(name[name.rfind(".") :]) if "." in name else None

@@ -1,0 +1,156 @@
+"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from caretbench.problem import Row
+from caretbench.sources.generated import is_generated
+from caretbench.sources.git_access import GitError, GitRepository
+from caretbench.sources.licences import is_licence_file, licence_of
+from caretbench.sources.path_languages import language_of, path_languages
+from caretbench.sources.pull_request import Moment
+
+_LICENCE_BYTES = 256 * 1024
+# A remote as git takes it, without who logs in and with what: scheme://user:secret@host:port/path or user@host:path.
+_REMOTE = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]+):(?!/))(?P<path>[^?#]+?)(?:\.git)?/*"
+)
+_PAGES = {
+    "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),
+    "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
+    "codeberg.org": ("https://codeberg.org/{repo}", "{base}/pulls/{number}", "{base}/commit/{sha}"),
+    "bitbucket.org": (
+        "https://bitbucket.org/{repo}",
+        "{base}/pull-requests/{number}",
+        "{base}/commits/{sha}",
+    ),
+}
+
+
+class RepositoryFacts(Row):
+    """One repository. ``type`` (what it is for) is known to no git history: a person or GitHub says it.
+
+    ``language_stats`` are shares of the bytes of program text at the revision, generated and vendored files aside;
+    the primary language has the largest. ``commits`` counts the first-parent history.
+    """
+
+    schema_version: Literal[1] = 1
+    repo: str = Field(min_length=1)
+    source: Literal["git", "api"] = "git"
+    host: str | None = None
+    type: str | None = None
+    primary_language: str | None = None
+    language_stats: Mapping[str, float] = Field(default_factory=dict)
+    license: str | None = None
+    head_sha: str | None = None
+    shallow: bool = False
+    commits: int | None = Field(default=None, ge=0)
+    first_merged_at: Moment | None = None
+    last_merged_at: Moment | None = None
+
+    @property
+    def organization(self) -> str:
+        """What stands before the last part of the name; empty for a clone without a remote."""
+        return self.repo.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The last part of the name."""
+        return self.repo.rpartition("/")[2]
+
+    @property
+    def url(self) -> str | None:
+        """The repository's page, at a host that is known."""
+        return _PAGES[self.host][0].format(repo=self.repo) if self.host in _PAGES else None
+
+    def change_url(self, number: int | None, sha: str) -> str | None:
+        """The page of a pull request, or of a commit without a number."""
+        if self.host not in _PAGES:
+            return None
+        base, request, commit = _PAGES[self.host]
+        return (request if number else commit).format(
+            base=base.format(repo=self.repo), number=number, sha=sha
+        )
+
+    def table_row(self, questions: int | tuple[int, int] | None = None) -> dict[str, str]:
+        """The columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
+        span = questions if isinstance(questions, tuple) else (questions, questions)
+        ends = sorted({str(end) for end in span if end is not None}, key=int)
+        language = path_languages().get(self.primary_language or "")
+        return {
+            "Organization": self.organization,
+            "Repository": self.name,
+            "Type": self.type or "",
+            "Number of Questions": " to ".join(ends),
+            "Primary Language": language.title if language else "",
+        }
+
+
+def parse_remote(url: str) -> tuple[str | None, str] | None:
+    """Host and ``owner/name`` of a remote, without user and password; none for a folder's path."""
+    found = _REMOTE.fullmatch(url.strip())
+    if found is None:
+        return None
+    path = found["path"].strip("/")
+    return (found["host"] or found["short"] or "").lower() or None, path
+
+
+def repository_facts(
+    repository: GitRepository, name: str | None = None, *, type_: str | None = None
+) -> RepositoryFacts:
+    """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong."""
+    remote = parse_remote(repository.remote) if repository.remote else None
+    folder = repository.path.resolve()
+    plain = folder.parent.name if folder.name == ".git" else folder.name.removesuffix(".git")
+    stats, licence = _contents(repository)
+    return RepositoryFacts(
+        repo=name or (remote[1] if remote else plain) or "repository",
+        host=remote[0] if remote else None,
+        type=type_,
+        primary_language=max(stats, key=lambda language: (stats[language], language), default=None),
+        language_stats=stats,
+        license=licence,
+        head_sha=repository.head,
+        shallow=bool(repository.shallow),
+    )
+
+
+def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
+    """Shares of languages and the licence, from the tree of the revision; blobs that are absent count nothing."""
+    paths: dict[str, list[str]] = {}
+    licences: dict[str, str] = {}
+    try:
+        listing = repository.run("ls-tree", "-r", "-z", repository.head)
+    except GitError:
+        return {}, None
+    for entry in listing.split(b"\0"):
+        about, _, raw = entry.partition(b"\t")
+        _, kind, blob = (*about.decode("ascii").split(), "", "", "")[:3]
+        path = raw.decode("utf-8", "replace")
+        if kind == "blob" and language_of(path) and not is_generated(path):
+            paths.setdefault(blob, []).append(path)
+        if kind == "blob" and "/" not in path and is_licence_file(path):
+            licences[path] = blob
+    asked = "".join(f"{blob}\n" for blob in paths).encode("ascii")
+    said = repository.run("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer", stdin=asked)
+    sizes: Counter[str] = Counter()
+    for line in said.decode("ascii", "replace").split("\n"):
+        blob, _, size = line.partition(" ")
+        for path in paths.get(blob, ()) if size.isdigit() else ():
+            sizes[language_of(path) or ""] += int(size)
+    whole = sum(sizes.values())
+    shares = {language: round(size / whole, 4) for language, size in sizes.most_common()} if whole else {}
+    return shares, licence_of({path: _text(repository, blob) for path, blob in licences.items()})
+
+
+def _text(repository: GitRepository, blob: str) -> str:
+    try:
+        return repository.run("cat-file", "blob", blob)[:_LICENCE_BYTES].decode("utf-8", "replace")
+    except GitError:
+        return ""

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caretbench.sources.git_access import opened
+from caretbench.sources.licences import identify, is_licence_file, licence_of
+from caretbench.sources.path_languages import language_of, path_languages
+from caretbench.sources.repository import RepositoryFacts, parse_remote, repository_facts
+from tests.git_repository import History, git, take_away
+
+MIT = (
+    "MIT License\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this ...\n"
+    "The above copyright notice and this permission notice shall be included ..."
+)
+APACHE = (
+    "                                 Apache License\n                           Version 2.0, January 2004\n"
+)
+BSD = "Redistribution and use in source and binary forms, with or without\nmodification, are permitted"
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://github.com/owner/name.git", ("github.com", "owner/name")),
+        ("https://user:secret@github.com/owner/name", ("github.com", "owner/name")),
+        ("git@github.com:owner/name.git", ("github.com", "owner/name")),
+        ("ssh://git@gitlab.com:2222/group/deep/name.git/", ("gitlab.com", "group/deep/name")),
+        ("HTTPS://example.org/x", None),
+        ("https://Example.org/x", ("example.org", "x")),
+        ("/srv/git/name.git", None),
+        ("../name", None),
+        ("file:///srv/name.git", None),
+        ("", None),
+    ],
+)
+def test_remotes_tell_host_and_name_and_no_secret(url: str, found: tuple[str, str] | None) -> None:
+    assert parse_remote(url) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (MIT, "MIT"),
+        (APACHE, "Apache-2.0"),
+        (BSD, "BSD-2-Clause"),
+        (
+            BSD + ' ... used to endorse or promote\nproducts derived from this software ("AS IS")',
+            "BSD-3-Clause",
+        ),
+        ("GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3, 19 November 2007", "AGPL-3.0"),
+        (
+            "GNU GENERAL PUBLIC LICENSE\nVersion 3\n" + "x " * 900 + "the GNU Affero General Public License",
+            "GPL-3.0",
+        ),
+        ("GNU LESSER GENERAL PUBLIC LICENSE\n Version 2.1, February 1999", "LGPL-2.1"),
+        ("All rights reserved.", None),
+        ("", None),
+    ],
+)
+def test_licences_are_known_by_their_words(text: str, name: str | None) -> None:
+    assert identify(text) == name
+
+
+def test_several_licence_files_are_a_choice() -> None:
+    assert licence_of({"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE, "NOTICE": BSD}) == "Apache-2.0 OR MIT"
+    assert licence_of({"LICENSE": "Ask us."}) is None
+    names = ("LICENCE", "COPYING.LESSER", "UNLICENSE", "license.md", "licensed.py", "copy.c")
+    assert [name for name in names if is_licence_file(name)] == list(names[:4])
+
+
+def test_suffixes_stand_in_one_language_each() -> None:
+    suffixes = [suffix for entry in path_languages().values() for suffix in entry.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    assert [language_of(path) for path in ("a/b.go", "b.min.js", "c.tar.gz", "Makefile", ".py", "d.e/f")] == [
+        "go",
+        "javascript",
+        None,
+        None,
+        "python",
+        None,
+    ]
+
+
+def test_facts_of_a_clone(tmp_path: Path) -> None:
+    history = History(tmp_path / "clone.git")
+    history.commit(
+        "Begin",
+        {
+            "a.go": "x" * 600,
+            "deep/b.py": "y" * 300,
+            "c.py": "z" * 100,
+            "vendor/d.rs": "v" * 5000,
+            "e.md": "text",
+            "LICENSE": MIT,
+            "same.go": "x" * 600,
+        },
+    )
+    history.write()
+    git(history.folder, "remote", "add", "origin", "https://me:secret@github.com/owner/name.git")
+    with opened(history.folder) as repository:
+        facts = repository_facts(repository)
+        renamed = repository_facts(repository, "other/fork", type_="tunnel")
+    assert (facts.repo, facts.organization, facts.name) == ("owner/name", "owner", "name")
+    assert facts.language_stats == {"go": 0.75, "python": 0.25}
+    assert (facts.primary_language, facts.license, facts.shallow) == ("go", "MIT", False)
+    assert facts.url == "https://github.com/owner/name"
+    assert facts.change_url(7, "ab") == "https://github.com/owner/name/pull/7"
+    assert facts.change_url(None, "ab") == "https://github.com/owner/name/commit/ab"
+    assert "secret" not in facts.model_dump_json()
+    assert renamed.table_row((148, 187)) == {
+        "Organization": "other",
+        "Repository": "fork",
+        "Type": "tunnel",
+        "Number of Questions": "148 to 187",
+        "Primary Language": "Go",
+    }
+
+
+def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
+    history = History(tmp_path / "plain.git")
+    history.commit("Begin", {"a.go": "x" * 600, "b.py": "y", "LICENSE": MIT})
+    history.write()
+    for path in ("a.go", "LICENSE"):
+        take_away(history.folder, git(history.folder, "rev-parse", f"main:{path}"))
+    with opened(history.folder) as repository:
+        facts = repository_facts(repository)
+    assert (facts.repo, facts.organization, facts.url, facts.license) == ("plain", "", None, None)
+    assert facts.language_stats == {"python": 1.0}
+    assert facts.change_url(1, "ab") is None
+    assert RepositoryFacts(repo="x").table_row(5)["Number of Questions"] == "5"
