@@ -163,7 +163,20 @@ def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None
 
 LINES = st.lists(
     st.sampled_from(
-        (*CODE, "", "\treturn err", "// a comment", "}", "\tx", "++ y", "import os", 'log("@@ -1 +1 @@")')
+        (
+            *CODE,
+            "",
+            "\treturn err",
+            "// a comment",
+            "}",
+            "\tx",
+            "++ y",
+            "import os",
+            'log("@@ -1 +1 @@")',
+            "\tsend(ctx, delay)\r",
+            "\tsend(ctx,\u2028delay)",
+            "\tpage(ctx, \x0c delay)",
+        )
     ),
     min_size=1,
     max_size=14,
@@ -193,7 +206,7 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
         hunk = masked_hunk(item.patch)
         assert unmasked(item.patch, lines) == render(pull).text
         assert hunk.masks == len(lines) == item.hidden
-        assert len([line for line in lines if line in CODE[:6]]) >= FEWEST_SAYING
+        assert len([line for line in lines if line in CODE[:6] or "(ctx," in line]) >= FEWEST_SAYING
         forms = (
             item.answer,
             "\n".join(f"+{line}" for line in lines),

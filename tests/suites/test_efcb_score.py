@@ -89,8 +89,8 @@ def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[Outcom
         for task in TASKS:
             if task == HARD and number % 2:
                 continue
-            share = task in (EASY, HARD, HALLUCINATION)
-            value = float(draw.random() < skilled) if share else 10 * skilled
+            chance = 1 - skilled if task == HALLUCINATION else skilled
+            value = 10 * skilled if task in (MASKED, REVERSE) else float(draw.random() < chance)
             found.append(Outcome(task, f"r{number % repositories}", f"c{number}", value, 2.0))
     return found
 

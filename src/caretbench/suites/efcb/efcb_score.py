@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,6 +29,9 @@ SHARES: Final = frozenset({EASY, HARD, HALLUCINATION})
 
 JUDGED_MAXIMUM: Final = 10.0
 CHANCE: Final = 1 / CHOICES
+
+_CHUNK: Final = 2_000_000
+"""Numbers drawn at a time: bounds the memory to a few tens of megabytes."""
 
 N = TypeVar("N", float, Floats)
 
@@ -135,12 +138,7 @@ def efcb_score(
     tables = _tables(outcomes)
     sizes = [len(table.counts) for table in tables]
     observed = _means(tables, [np.ones((1, size)) for size in sizes], weighting)
-    generator = np.random.default_rng(seed)
-    drawn = [
-        generator.multinomial(size, np.full(size, 1 / size), size=resamples).astype(np.float64)
-        for size in sizes
-    ]
-    resampled = _means(tables, drawn, weighting)
+    resampled = np.concatenate(list(_resampled(tables, weighting, seed, resamples)))
     tasks = {}
     for index, task in enumerate(TASKS):
         units = int(sum((table.counts[:, index] > 0).sum() for table in tables))
@@ -169,6 +167,20 @@ def efcb_score(
         estimate(float(_published(*five[: len(TASKS)])), _published(*draws[: len(TASKS)])),
         estimate(float(_corrected(*five)), _corrected(*draws)),
     )
+
+
+def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamples: int) -> Iterator[Floats]:
+    """The means of draws with replacement, some draws at a time."""
+    generator = np.random.default_rng(seed)
+    sizes = [len(table.counts) for table in tables]
+    step = max(1, _CHUNK // sum(sizes))
+    for start in range(0, resamples, step):
+        count = min(step, resamples - start)
+        drawn = [
+            generator.multinomial(size, np.full(size, 1 / size), size=count).astype(np.float64)
+            for size in sizes
+        ]
+        yield _means(tables, drawn, weighting)
 
 
 def _interval(value: float, draws: Floats, units: int, confidence: float, *, share: bool = False) -> Interval:

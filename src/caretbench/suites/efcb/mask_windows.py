@@ -141,7 +141,8 @@ def _saying_lines(part: Fragment) -> set[int]:
 def _suitable_lines(part: Fragment) -> set[int]:
     """The lines that may be masked: not blank, a comment alone or an import alone.
 
-    Nor such as an answer could not be told from its wrapping: they begin like a fence or with a plus, or hold a mask.
+    Nor such as an answer could not be told from its wrapping: they begin like a fence or with a plus, they hold a mask
+    or a lone carriage return.
     """
     language = language_named(part.grammar)
     begins = (language.line_comment, *language.block_comment, "```", "~~~")
@@ -151,7 +152,7 @@ def _suitable_lines(part: Fragment) -> set[int]:
         text = line.strip()
         # A hunk may begin inside a comment, which then reads like code.
         inside = bool(language.block_comment) and (text == "*" or text.startswith(("* ", "*/")))
-        unclear = inside or text.startswith(begins) or line.startswith("+") or MASK in line
+        unclear = inside or text.startswith(begins) or line.startswith("+") or MASK in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
             found.add(number)
     return found
