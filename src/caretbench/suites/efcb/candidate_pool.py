@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -60,10 +62,20 @@ class CandidatePool:
         """All patches, as words."""
         return Corpus(self.texts)
 
-    def different(self, gold: int) -> list[int]:
-        """All that show another patch, each patch once."""
-        seen = {self.texts[gold]}
-        return [index for index, text in enumerate(self.texts) if not (text in seen or seen.add(text))]  # type: ignore[func-returns-value]
+    @cached_property
+    def _first_of(self) -> Mapping[str, int]:
+        return {text: index for index, text in reversed(list(enumerate(self.texts)))}
+
+    @cached_property
+    def _firsts(self) -> tuple[int, ...]:
+        return tuple(sorted(self._first_of.values()))
+
+    def any_three(self, gold: int, draw: random.Random) -> tuple[int, ...]:
+        """Three that show other patches than ``gold`` and each other; fewer where there are not so many."""
+        own = bisect_left(self._firsts, self._first_of[self.texts[gold]])
+        others = range(len(self._firsts) - 1)
+        drawn = draw.sample(others, min(_WRONG, len(others)))
+        return tuple(self._firsts[place + (place >= own)] for place in drawn)
 
     def candidates(self, gold: int, text: str, tier: Tier, options: EasyOptions) -> Candidates:
         """The changes that sets of wrong choices for ``gold`` are made of, asked for by ``text``."""

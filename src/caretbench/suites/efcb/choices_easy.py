@@ -144,13 +144,12 @@ def _drawn_as_released(
     rejected: list[Rejected] = []
     for pool in pools:
         for gold, pull in enumerate(pool.pulls):
-            others = pool.different(gold)
-            if not asked[pull.key] or len(others) < CHOICES - 1:
+            wrong = pool.any_three(gold, rng(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}"))
+            if asked[pull.key] and len(wrong) == CHOICES - 1:
+                drawn.append(_Drawn(pool, gold, asked[pull.key], wrong))
+            else:
                 reason = "too_few_candidates" if asked[pull.key] else "no_query"
                 rejected.append(Rejected.of(pull, TASK, reason, tier))
-                continue
-            draw = rng(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}")
-            drawn.append(_Drawn(pool, gold, asked[pull.key], tuple(draw.sample(others, CHOICES - 1))))
     return drawn, rejected
 
 

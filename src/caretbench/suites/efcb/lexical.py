@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 Scores = npt.NDArray[np.float64]
 
@@ -78,18 +78,27 @@ class Corpus:
         weights.data = rarity[weights.indices] * weights.data / (weights.data + damping)
         return weights
 
+    @cached_property
+    def _vectors_by_word(self) -> csc_array:
+        return self._vectors.tocsc()
+
+    @cached_property
+    def _weights_by_word(self) -> csc_array:
+        return self._weights.tocsc()
+
     def tfidf(self, query: str) -> Scores:
         """The cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
-        asked = self._asked(query)
-        weights = np.where(asked > 0, (1 + np.log(np.maximum(asked, 1))) * self._rarity, 0.0)
-        length = float(np.sqrt(weights @ weights))
-        scores: Scores = self._vectors @ weights
+        asked = {
+            column: float(1 + np.log(number)) * float(self._rarity[column])
+            for column, number in self._asked(query).items()
+        }
+        length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
+        scores = self._added(self._vectors_by_word, asked)
         return scores / length if length else scores
 
     def bm25(self, query: str) -> Scores:
         """BM25 of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
-        scores: Scores = self._weights @ self._asked(query)
-        return scores
+        return self._added(self._weights_by_word, self._asked(query))
 
     def alike(self, index: int) -> Scores:
         """The cosine of each patch with the one at ``index``, by TF-IDF."""
@@ -102,13 +111,18 @@ class Corpus:
         square: Scores = (rows @ rows.T).toarray()
         return square
 
-    def _asked(self, query: str) -> Scores:
-        asked = np.zeros(len(self._columns))
-        for word, number in Counter(words(query)).items():
-            column = self._columns.get(word)
-            if column is not None:
-                asked[column] = number
-        return asked
+    def _asked(self, query: str) -> dict[int, int]:
+        """How often each word stands in the query, by its column."""
+        known = Counter(word for word in words(query) if word in self._columns)
+        return dict(sorted((self._columns[word], number) for word, number in known.items()))
+
+    def _added(self, by_word: csc_array, asked: Mapping[int, float]) -> Scores:
+        """What the words that are asked for give each patch, one word after the other: few patches hold most words."""
+        scores = np.zeros(len(self))
+        for column, weight in asked.items():
+            held = slice(by_word.indptr[column], by_word.indptr[column + 1])
+            scores[by_word.indices[held]] += weight * by_word.data[held]
+        return scores
 
 
 def shown_paths(text: str) -> list[str]:
