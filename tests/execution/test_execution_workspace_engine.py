@@ -21,9 +21,10 @@ from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache import ResultCache
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.system_marks import folder_mark
 from caretbench.execution.types import Limits, Output, ResultFile, Status
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
-from caretbench.execution.workspace_cache import WorkspaceCache, folder_mark
+from caretbench.execution.workspace_cache import WorkspaceCache
 from caretbench.execution.workspace_engine import WorkspaceExecutor, limits_from
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

@@ -40,6 +40,7 @@ KINDS = {
     "Maven": ({"pom.xml": "", "src/A.java": ""}, "java", "Maven, offline"),
     "Gradle": ({"build.gradle.kts": ""}, "java", "Gradle, offline"),
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
+    "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
     "CMake": ({"CMakeLists.txt": ""}, "cpp", "CMake and CTest"),
     "make test": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "cpp", "make test"),
     "make check": ({"GNUmakefile": "check:\n\ttrue\n"}, "java", "make check"),
@@ -57,6 +58,7 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "{" not in found.command.replace("${", "")
     if kind == "a main class":
         assert found.command.endswith(" a.b.AllTests")
+        assert found.prepare is not None
 
 
 def test_every_row_of_the_table_is_told_by_some_files() -> None:

@@ -61,6 +61,23 @@ def test_every_fault_is_said(given: WorkspaceResult, says: str) -> None:
     assert found.machine is (given.status is Status.SKIPPED)
 
 
+@pytest.mark.parametrize("passes", [True, False])
+def test_what_is_prepared_is_used_if_the_tests_pass_with_it_too(passes: bool) -> None:
+    def answer(request: WorkspaceRequest) -> WorkspaceResult:
+        if not request.prepare:
+            return result(said="Ran 7 tests in 0.4s", cpu_s=20.0)
+        return result(Status.PASSED if passes else Status.FAILED, said="Ran 7 tests in 0.4s", cpu_s=1.0)
+
+    engine = Engine(answer)
+    request = PYTEST.model_copy(update={"junit": (), "prepare": ("make",)})
+    found = check_project(engine, request)
+    assert found.fault == ""
+    assert [bool(asked.prepare) for asked in engine.asked] == [False, False, False, True]
+    assert found.request.prepare == (("make",) if passes else ())
+    # Twice what everything takes and five times the rest; else five times everything.
+    assert found.request.limits.cpu_s == (45.0 if passes else 120.0)
+
+
 def flaky(request: WorkspaceRequest) -> WorkspaceResult:
     bad = request.repeat % 3 == 1 and "not (test_clock)" not in request.command
     clock = TestOutcome(name="t.Clock::test_clock[3]", outcome="failed" if bad else "passed")

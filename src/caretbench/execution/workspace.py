@@ -26,7 +26,10 @@ from caretbench.execution.classification import classify, does_not_compile, miss
 from caretbench.execution.comparison import difference
 from caretbench.execution.index_policy import IndexPolicy
 from caretbench.execution.index_proxy import IndexProxy
+from caretbench.execution.java_projects import REMEDY, java_project_tools, names_them
+from caretbench.execution.java_warm import JavaWarmth
 from caretbench.execution.patching import Changes, Patch, plain_path
+from caretbench.execution.prepared import Preparer
 from caretbench.execution.results import TestCounts, TestOutcome, parse_report
 from caretbench.execution.running import unmet_need
 from caretbench.execution.runtimes.base import BundleLookup
@@ -64,6 +67,8 @@ class WorkspaceRequest(Frozen):
     Args:
         snapshot: The project's name in the store.
         command: The program, searched in the environment's ``PATH``, and its arguments.
+        prepare: A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
+            ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself.
         patch: Path in the project -> its new content, or None to delete it (a folder with all it holds).
         environment: Added to a small environment; nothing of the host's is passed on.
         directory: Where the command starts, relative to the project.
@@ -91,6 +96,7 @@ class WorkspaceRequest(Frozen):
     id: str
     snapshot: str
     command: tuple[str, ...] = Field(min_length=1)
+    prepare: tuple[str, ...] = ()
     patch: Patch = Field(default_factory=dict)
     environment: Mapping[str, str] = Field(default_factory=dict)
     directory: str = "."
@@ -175,6 +181,8 @@ class Workspaces:
         self.overlay = overlay
         self._look_up = bundles
         self._index = index
+        self._preparer = Preparer(self.store, self.run)
+        self._java = JavaWarmth(self.sandbox)
         self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
@@ -214,8 +222,14 @@ class Workspaces:
         if request.bundle is not None and bundle is None:
             reason = f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=reason)
+        if names_them(request.command) and java_project_tools() is None:
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=REMEDY)
         snapshot = self.snapshot(request.snapshot)
-        changes = Changes(snapshot, request.patch)
+        if request.prepare:
+            lock_hash = bundle.lock_hash if bundle is not None else ""
+            snapshot = self.snapshot(self._preparer.snapshot(request, lock_hash))
+        compiled = self._java.compiled(request, snapshot, bundle)
+        changes = Changes(snapshot, {**request.patch, **compiled.patch})
         for pattern in (*request.results, *request.junit):
             plain_path(pattern)
         directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
@@ -224,6 +238,7 @@ class Workspaces:
         while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
             attempt += 1
             ran, placed = self._run_once(request, snapshot, changes, directory, bundle)
+        ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
         return _judged(request, ran, placed, attempt)
 
     def _run_once(
@@ -235,6 +250,7 @@ class Workspaces:
         bundle: Bundle | None,
     ) -> tuple[SandboxResult, Placed]:
         packages = _environment(bundle) if bundle is not None else {}
+        tools = java_project_tools() if names_them(request.command) else None
         environment = _with_python_path({**_PYTHON, **packages, **request.environment}, request.python_path)
 
         def behind_walls(
@@ -244,7 +260,11 @@ class Workspaces:
                 request.command,
                 limits=limits,
                 files=files,
-                read_only={**(bundle.read_only if bundle is not None else {}), **request.read_only},
+                read_only={
+                    **(bundle.read_only if bundle is not None else {}),
+                    **(tools.read_only if tools is not None else {}),
+                    **request.read_only,
+                },
                 environment=environment,
                 address_space_limit=request.address_space_limit,
                 stdin=request.stdin,

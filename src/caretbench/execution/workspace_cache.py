@@ -19,6 +19,8 @@ from pydantic import ValidationError
 
 from caretbench.execution.cache import DETERMINISTIC, ResultCache
 from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
+from caretbench.execution.java_projects import tools_mark
+from caretbench.execution.system_marks import folder_mark, system_mark
 from caretbench.execution.types import Status
 from caretbench.execution.walls import PATH
 from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
@@ -91,6 +93,7 @@ class WorkspaceCache:
                 system_mark(),
                 self._spaces.overlay,
                 self._spaces.sandbox.probe().level,
+                *([mark] if (mark := tools_mark(request.command)) else []),
             ]
         )
 
@@ -139,6 +142,11 @@ def _ended_from_outside(result: WorkspaceResult) -> bool:
 def _unsaid(request: WorkspaceRequest) -> set[str]:
     """Fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
     return {name for name in ("python_path", "needs") if not getattr(request, name)}
+
+
+def _unsaid(request: WorkspaceRequest) -> set[str]:
+    """Fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
+    return {name for name in ("prepare",) if not getattr(request, name)}
 
 
 def _hash(content: str | bytes | None) -> str | None:

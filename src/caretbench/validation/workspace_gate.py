@@ -192,6 +192,7 @@ class WorkspaceGate:
             update={
                 "id": f"{trial.problem.id} {trial.runs}",
                 "command": golden.command,
+                "prepare": golden.prepare,
                 "limits": golden.limits,
                 "minimum_tests": golden.minimum_tests,
             }

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -26,9 +27,12 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import javax.tools.Diagnostic;
+import javax.tools.DiagnosticCollector;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
+import javax.tools.JavaFileManager;
 import javax.tools.JavaFileObject;
 import javax.tools.StandardJavaFileManager;
 import javax.tools.StandardLocation;
@@ -39,16 +43,19 @@ import javax.tools.ToolProvider;
  *
  * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit4)
  *
- * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed files
- * are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on those.
- * Whatever else changes, all is compiled anew. Files count as unchanged byte for byte; dates and hashes say nothing.
+ * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed
+ * files are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on
+ * those. Whatever else changes, all is compiled anew. Files count as unchanged byte for byte; dates and hashes say
+ * nothing.
  *
  * <p>Annotation processors do not run: they could look at more than one file, and are code of the project.
  */
 final class JavaProject {
+    private static final Path HERE = Path.of("").toAbsolutePath();
     private static final Path PLACE = Path.of(".caretbench-java");
     private static final Path CLASSES = PLACE.resolve("classes");
     private static final Path KEPT = PLACE.resolve("sources");
+    private static final Path DECLARED = PLACE.resolve("declared");
     private static final Path INDEX = PLACE.resolve("index");
     /** The names of test classes that runners look for. */
     private static final Pattern TEST_FILE = Pattern.compile("Test.*|.*(?:Test|Tests|TestCase)");
@@ -57,7 +64,7 @@ final class JavaProject {
         Map<String, List<String>> options = options(arguments);
         JavaProject project = new JavaProject(options);
         if (options.containsKey("--prepare")) {
-            System.exit(project.compileAll(true) ? 0 : 1);
+            System.exit(project.prepare() ? 0 : 1);
         }
         if (!project.compile()) {
             System.exit(1);
@@ -70,7 +77,8 @@ final class JavaProject {
     }
 
     private final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-    private final List<String> javac = new ArrayList<>(List.of("-nowarn", "-proc:none", "-implicit:none"));
+    // As our compile server has them: what an exception says of a variable depends on -g.
+    private final List<String> javac = new ArrayList<>(List.of("-g", "-nowarn", "-proc:none", "-implicit:none"));
     private final List<Path> sources = new ArrayList<>();
 
     private JavaProject(Map<String, List<String>> options) throws IOException {
@@ -111,7 +119,7 @@ final class JavaProject {
     private boolean compile() throws IOException {
         Map<Path, List<Path>> made = index();
         if (made == null || !made.keySet().equals(new TreeSet<>(sources))) {
-            return compileAll(false);
+            return compileAll();
         }
         List<Path> changed = new ArrayList<>();
         for (Path source : sources) {
@@ -119,40 +127,63 @@ final class JavaProject {
                 changed.add(source);
             }
         }
-        for (Path source : changed) {
-            if (!withoutBodies(source).equals(withoutBodies(KEPT.resolve(source)))) {
-                return compileAll(false);
-            }
-        }
         if (changed.isEmpty()) {
             return true;
         }
-        for (Path source : changed) {
-            for (Path left : made.get(source)) {
-                Files.delete(left);
+        try (StandardJavaFileManager files = files()) {
+            DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
+            JavacTask task = task(files, found, changed);
+            Iterator<Path> source = changed.iterator();
+            for (CompilationUnitTree unit : task.parse()) {
+                String before = Files.readString(DECLARED.resolve(source.next()));
+                if (!hasErrors(found) && !declared(task, unit).equals(before)) {
+                    return compileAll();
+                }
             }
+            if (!hasErrors(found)) {
+                for (Path one : changed) {
+                    for (Path left : made.get(one)) {
+                        Files.delete(left);
+                    }
+                }
+                task.generate();
+            }
+            return noErrors(found);
         }
-        return compile(changed, new TreeMap<>());
     }
 
-    /** Compiles everything; {@code keep}: for those who come after. */
-    private boolean compileAll(boolean keep) throws IOException {
+    private boolean compileAll() throws IOException {
         clear(CLASSES);
-        Map<Path, Set<Path>> made = new TreeMap<>();
-        boolean compiles = compile(sources, made);
-        if (compiles && keep) {
+        try (StandardJavaFileManager files = files()) {
+            return task(files, null, sources).call();
+        }
+    }
+
+    /** Compiles everything, for those who come after; gives whether it compiles. */
+    private boolean prepare() throws IOException {
+        clear(CLASSES);
+        try (StandardJavaFileManager files = files()) {
+            Outputs outputs = new Outputs(files);
+            if (!task(files, outputs, null, sources).call()) {
+                return false;
+            }
+            JavacTask again = task(files, null, sources);
+            Iterator<Path> source = sources.iterator();
             StringBuilder index = new StringBuilder();
-            for (Path source : sources) {
-                Path copy = KEPT.resolve(source);
-                Files.createDirectories(copy.getParent());
-                Files.copy(source, copy);
-                index.append(source);
-                made.getOrDefault(source, Set.of()).forEach(path -> index.append('\t').append(path));
+            for (CompilationUnitTree unit : again.parse()) {
+                Path path = source.next();
+                for (Path folder : List.of(KEPT, DECLARED)) {
+                    Files.createDirectories(folder.resolve(path).getParent());
+                }
+                Files.copy(path, KEPT.resolve(path));
+                Files.writeString(DECLARED.resolve(path), declared(again, unit));
+                index.append(path);
+                outputs.made.getOrDefault(path, Set.of()).forEach(one -> index.append('\t').append(one));
                 index.append('\n');
             }
             Files.writeString(INDEX, index);
         }
-        return compiles;
+        return true;
     }
 
     /** The classes that each source became, or null where nothing was prepared. */
@@ -168,24 +199,53 @@ final class JavaProject {
         return found;
     }
 
-    private boolean compile(List<Path> files, Map<Path, Set<Path>> made) throws IOException {
-        try (StandardJavaFileManager plain =
-                compiler.getStandardFileManager(null, Locale.ROOT, StandardCharsets.UTF_8)) {
-            plain.setLocationFromPaths(StandardLocation.CLASS_OUTPUT, List.of(CLASSES));
-            // Else sources are looked for on the class path, where the project may lie.
-            plain.setLocationFromPaths(StandardLocation.SOURCE_PATH, List.of(CLASSES));
-            Outputs outputs = new Outputs(plain, made);
-            return compiler.getTask(null, outputs, null, javac, null, plain.getJavaFileObjectsFromPaths(files)).call();
+    private StandardJavaFileManager files() throws IOException {
+        StandardJavaFileManager files = compiler.getStandardFileManager(null, Locale.ROOT, StandardCharsets.UTF_8);
+        files.setLocationFromPaths(StandardLocation.CLASS_OUTPUT, List.of(CLASSES));
+        // Else sources are looked for on the class path, where the project may lie.
+        files.setLocationFromPaths(StandardLocation.SOURCE_PATH, List.of(CLASSES));
+        return files;
+    }
+
+    private JavacTask task(
+            StandardJavaFileManager files, DiagnosticCollector<JavaFileObject> diagnostics, List<Path> paths) {
+        return task(files, files, diagnostics, paths);
+    }
+
+    private JavacTask task(
+            StandardJavaFileManager files,
+            JavaFileManager outputs,
+            DiagnosticCollector<JavaFileObject> diagnostics,
+            List<Path> paths) {
+        Iterable<? extends JavaFileObject> all = files.getJavaFileObjectsFromPaths(paths);
+        return (JavacTask) compiler.getTask(null, outputs, diagnostics, javac, null, all);
+    }
+
+    private static boolean hasErrors(DiagnosticCollector<JavaFileObject> found) {
+        return found.getDiagnostics().stream().anyMatch(one -> one.getKind() == Diagnostic.Kind.ERROR);
+    }
+
+    /** Says the errors as the compiler does; gives whether there are none. */
+    private static boolean noErrors(DiagnosticCollector<JavaFileObject> found) {
+        long errors = 0;
+        for (Diagnostic<?> one : found.getDiagnostics()) {
+            if (one.getKind() == Diagnostic.Kind.ERROR) {
+                System.err.println(one);
+                errors++;
+            }
         }
+        if (errors > 0) {
+            System.err.println(errors + (errors == 1 ? " error" : " errors"));
+        }
+        return errors == 0;
     }
 
     /** Notes which source each class was made of. */
     private static final class Outputs extends ForwardingJavaFileManager<StandardJavaFileManager> {
-        private final Map<Path, Set<Path>> made;
+        private final Map<Path, Set<Path>> made = new TreeMap<>();
 
-        Outputs(StandardJavaFileManager files, Map<Path, Set<Path>> made) {
+        Outputs(StandardJavaFileManager files) {
             super(files);
-            this.made = made;
         }
 
         @Override
@@ -193,38 +253,28 @@ final class JavaProject {
                 Location location, String name, JavaFileObject.Kind kind, FileObject sibling) throws IOException {
             JavaFileObject output = super.getJavaFileForOutput(location, name, kind, sibling);
             if (sibling instanceof JavaFileObject source) {
-                made.computeIfAbsent(fileManager.asPath(source), path -> new LinkedHashSet<>())
-                        .add(fileManager.asPath(output));
+                made.computeIfAbsent(relative(source), path -> new LinkedHashSet<>()).add(relative(output));
             }
             return output;
+        }
+
+        private Path relative(FileObject file) {
+            return HERE.relativize(fileManager.asPath(file).toAbsolutePath().normalize());
         }
     }
 
     /** A file's text without what stands in the bodies of its methods. */
-    private String withoutBodies(Path source) throws IOException {
+    private static String declared(JavacTask task, CompilationUnitTree unit) throws IOException {
+        SourcePositions positions = Trees.instance(task).getSourcePositions();
+        String text = unit.getSourceFile().getCharContent(true).toString();
         StringBuilder rest = new StringBuilder();
-        try (StandardJavaFileManager plain =
-                compiler.getStandardFileManager(null, Locale.ROOT, StandardCharsets.UTF_8)) {
-            Iterable<? extends JavaFileObject> file = plain.getJavaFileObjects(source);
-            // Errors are found again, and said, by those who compile it.
-            JavacTask task = (JavacTask) compiler.getTask(null, plain, error -> {}, javac, null, file);
-            SourcePositions positions = Trees.instance(task).getSourcePositions();
-            for (CompilationUnitTree unit : task.parse()) {
-                String text = unit.getSourceFile().getCharContent(true).toString();
-                int done = 0;
-                for (BlockTree body : bodies(unit)) {
-                    int start = (int) positions.getStartPosition(unit, body);
-                    int end = (int) positions.getEndPosition(unit, body);
-                    if (start < done || end < start) {
-                        return text; // it does not parse: all of it counts
-                    }
-                    rest.append(text, done, start).append("{}");
-                    done = end;
-                }
-                rest.append(text, done, text.length());
-            }
+        int done = 0;
+        for (BlockTree body : bodies(unit)) {
+            int start = (int) positions.getStartPosition(unit, body);
+            rest.append(text, done, start).append("{}");
+            done = (int) positions.getEndPosition(unit, body);
         }
-        return rest.toString();
+        return rest.append(text, done, text.length()).toString();
     }
 
     /** The bodies of all methods, in the order of the text; what is declared within a body belongs to it. */

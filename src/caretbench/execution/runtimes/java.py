@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -82,9 +82,8 @@ class JavaRuntime(Runtime):
     def find_toolchain(self) -> Toolchain:
         """The JDK, not older than 17."""
         home = find_jdk()
-        version = tool_version(str(home / "bin" / "javac"), "-version") if home else None
-        number = re.search(r"\d+", version or "")
-        if version is None or number is None or int(number[0]) < OLDEST_JDK:
+        version = jdk_version(home)
+        if version is None or usable_jdk() is None:
             return Toolchain(
                 language=self.language,
                 available=False,
@@ -152,12 +151,15 @@ class JavaRuntime(Runtime):
         return bundle.class_path if bundle else ()
 
     def _compiler(self, request: ExecutionRequest) -> Compiler:
-        jars = ":".join(self._jars(request))
+        return self.compiler(self._jars(request), self._binds(request))
+
+    def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> Compiler:
+        """The compile server for programs that have this class path; the folders of it are bound by ``read_only``."""
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return Compiler(
-            arguments=(*begin, str(CPU_PER_PROGRAM_S), jars),
+            arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
             verdict=plain_verdict,
-            read_only=self._binds(request),
+            read_only={**outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
             environment={},
             memory_mb=_COMPILER_MB,
         )
@@ -193,6 +195,21 @@ def public_class(source: str) -> str:
     """The class that the released runner takes: the first written ``public class``, else ``TestCase``."""
     found = _FIRST_PUBLIC_CLASS.search(source)
     return found[1] if found else "TestCase"
+
+
+def jdk_version(home: Path | None) -> str | None:
+    """What the compiler of a JDK says of its version; None where there is none."""
+    return tool_version(str(home / "bin" / "javac"), "-version") if home else None
+
+
+def usable_jdk() -> tuple[Path, str] | None:
+    """The folder of the JDK and its version; None where there is none, or only one that is too old."""
+    home = find_jdk()
+    version = jdk_version(home)
+    number = re.search(r"\d+", version or "")
+    if home is None or version is None or number is None or int(number[0]) < OLDEST_JDK:
+        return None
+    return home, version
 
 
 def find_jdk() -> Path | None:

@@ -56,6 +56,7 @@ def base_runs(
         else:
             changes = {
                 "command": found.request.command,
+                "prepare": found.request.prepare,
                 "golden_s": rounded(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.tests),
             }

@@ -40,6 +40,8 @@ class Command(BaseModel):
     module: str | None = None
     """A Python module that the command needs from a bundle or the project's setup."""
     command: str
+    prepare: str | None = None
+    environment: Mapping[str, str] = {}
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
 
@@ -108,7 +110,12 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
             continue
         command = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), row.command)
         return CheckSettings(
-            name=row.name, command=command, junit=row.junit, minimum_tests=row.minimum_tests
+            name=row.name,
+            command=command,
+            prepare=row.prepare,
+            environment=row.environment,
+            junit=row.junit,
+            minimum_tests=row.minimum_tests,
         ), lacking
     return None, lacking
 
@@ -166,8 +173,10 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         )
     check = TestsCheck(
         command=_words(entry.command),
+        prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
         environment=entry.environment,
+        needs=entry.needs,
         junit=entry.junit,
         minimum_tests=entry.minimum_tests,
         output=output,

@@ -58,6 +58,7 @@ def check_request(
         id=identity or snapshot,
         snapshot=snapshot,
         command=check.command,
+        prepare=check.prepare,
         needs=check.needs,
         environment=check.environment,
         directory=check.directory,

@@ -39,11 +39,16 @@ class CheckSettings(_Entry):
     name: str = "tests"
     command: str
     files: tuple[str, ...] = ("*",)
+    prepare: str | None = None
+    """A command that runs once in the project as it is, to save time: ``command`` finds what it leaves.
+
+    It changes no verdict: without it, ``command`` does all by itself."""
     directory: str = "."
     junit: tuple[str, ...] = ()
     minimum_tests: int = Field(default=0, ge=0)
     output: OutputSettings | None = None
     environment: Mapping[str, str] = Field(default_factory=dict)
+    needs: tuple[str, ...] = ()
     bundle: str | None = None
     limit: int | None = Field(default=None, ge=1)
     """At most so many tasks of this check; the build's limit by default."""

@@ -1,0 +1,201 @@
+"""Java projects under our own command: the same verdicts with everything compiled, one file, or a warm compiler."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution import java_warm, walls, workspace
+from caretbench.execution.java_projects import compiles_plainly, names_them, tools_mark
+from caretbench.execution.runtimes.java import usable_jdk
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.types import Status
+from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
+
+sandboxed = pytest.mark.skipif(
+    walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"
+)
+_JARS = [Path("/usr/share/java") / name for name in ("junit4.jar", "hamcrest-core.jar")]
+
+SHOP = """package shop;
+public class Shop {
+    static final int FEE = 2;
+    static int price(Object one) { return 3; }
+    public static int total(int... prices) {
+        int sum = FEE;
+        for (int price : prices) {
+            sum += price;
+        }
+        Runnable told = new Runnable() { public void run() { System.out.println("told"); } };
+        told.run();
+        return sum;
+    }
+}
+"""
+ALL = """package shop;
+public class AllTests {
+    public static void main(String[] arguments) {
+        assert Shop.FEE == 2 : "fee " + Shop.FEE;
+        if (Shop.price("text") != 3) throw new IllegalStateException("price");
+        if (Shop.total(1, 2) != 5) throw new IllegalStateException("total");
+        System.out.println("3 tests passed");
+    }
+}
+"""
+FILES = {"src/shop/Shop.java": SHOP, "test/shop/AllTests.java": ALL}
+TEST = ("/caretbench/java/test", "--sources", "src", "test", "--main", "shop.AllTests")
+PREPARE = ("/caretbench/java/test", "--prepare", "--sources", "src", "test")
+
+CHANGES = {
+    "as it is": ({}, Status.PASSED),
+    "another body": ({"src/shop/Shop.java": SHOP.replace("sum += price", "sum = sum + price")}, Status.PASSED),
+    "a wrong body": ({"src/shop/Shop.java": SHOP.replace("sum += price", "sum -= price")}, Status.FAILED),
+    "a class fewer": (
+        {"src/shop/Shop.java": SHOP.replace("new Runnable() { public void run() { System.out.println(\"told\"); } }",
+                                            "() -> {}")}, Status.PASSED,
+    ),
+    "does not compile": ({"src/shop/Shop.java": SHOP.replace("sum += price", "sum += cost")}, Status.COMPILE_ERROR),
+    "does not parse": ({"src/shop/Shop.java": SHOP.replace("sum += price;", "sum += (;")}, Status.COMPILE_ERROR),
+    # What another file's classes depend on: its compiler wrote the old value, or chose the old method.
+    "another constant": ({"src/shop/Shop.java": SHOP.replace("FEE = 2", "FEE = 3")}, Status.FAILED),
+    "a closer method": (
+        {"src/shop/Shop.java": SHOP.replace("static int price(",
+                                            "static int price(String one) { return 4; }\n    static int price(")},
+        Status.FAILED,
+    ),
+    "another name": ({"src/shop/Shop.java": SHOP.replace("int total(", "int sum(")}, Status.COMPILE_ERROR),
+    "a new file": ({"src/shop/More.java": "package shop;\nclass More {\n"}, Status.COMPILE_ERROR),
+    "a file fewer": ({"src/shop/Shop.java": None}, Status.COMPILE_ERROR),
+    "two files": (
+        {"src/shop/Shop.java": SHOP.replace("+= price", "+= 2 * price"),
+         "test/shop/AllTests.java": ALL.replace("!= 5", "!= 8")}, Status.PASSED,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def spaces() -> Iterator[Workspaces]:
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    found = Workspaces(Sandbox(), SnapshotStore(folder / "store"))
+    try:
+        found.sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield found
+    found.close()
+    shutil.rmtree(folder)
+
+
+def taken(spaces: Workspaces, files: dict[str, str]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / path).write_text(text)
+        return spaces.store.add(Path(folder)).id
+
+
+def run(spaces: Workspaces, snapshot: str, **fields: object) -> WorkspaceResult:
+    given = {"id": "", "snapshot": snapshot, "command": TEST, "limits": WORKSPACE_LIMITS, "minimum_tests": 3}
+    return spaces.run(WorkspaceRequest.model_validate(given | fields))
+
+
+@sandboxed
+@pytest.mark.parametrize("change", CHANGES)
+def test_verdicts_are_the_same_whatever_is_compiled_again(
+    spaces: Workspaces, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = taken(spaces, FILES)
+    patch, status = CHANGES[change]
+    warm = run(spaces, snapshot, patch=patch, prepare=PREPARE)
+    monkeypatch.setattr(java_warm, "compiles_plainly", lambda _command: False)
+    cold = run(spaces, snapshot, patch=patch, prepare=PREPARE)
+    assert (warm.status, cold.status) == (status, status)
+    assert warm.stdout.text == cold.stdout.text
+    if change in ("another body", "another constant", "does not compile"):
+        whole = run(spaces, snapshot, patch=patch)
+        assert (whole.status, whole.stdout.text) == (status, cold.stdout.text)
+
+
+@sandboxed
+def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(spaces: Workspaces) -> None:
+    snapshot = taken(spaces, FILES)
+    patch, _ = CHANGES["a class fewer"]
+    request = WorkspaceRequest(id="", snapshot=snapshot, command=TEST, prepare=PREPARE, patch=patch)
+    prepared = spaces.snapshot(spaces._preparer.snapshot(request))
+    added = spaces._java.compiled(request, prepared, None).patch
+    place = ".caretbench-java/classes/shop/Shop"
+    assert added[f"{place}$1.class"] is None
+    assert isinstance(added[f"{place}.class"], bytes)
+    assert b"+= price" in bytes(added[".caretbench-java/sources/src/shop/Shop.java"] or b"")
+
+
+@sandboxed
+@pytest.mark.skipif(not all(jar.exists() for jar in _JARS), reason="JUnit 4 is not installed")
+def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: Workspaces) -> None:
+    tests = "package shop;\nimport org.junit.Test;\npublic class {name} {{\n    @Test public void total() {{ "
+    tests += "org.junit.Assert.assertEquals({wanted}, Shop.total(1, 2)); }}\n}}\n"
+    files = {"src/shop/Shop.java": SHOP} | {
+        f"test/shop/{name}.java": tests.format(name=name, wanted=5) for name in ("ATest", "BTest", "Helper")
+    }
+    files["test/shop/AbstractTest.java"] = "package shop;\npublic abstract class AbstractTest {}\n"
+    options = {
+        "command": (*TEST[:4], "--junit4"),
+        "prepare": PREPARE,
+        "environment": {"CLASSPATH": ":".join(map(str, _JARS))},
+        "minimum_tests": 2,
+    }
+    snapshot = taken(spaces, files)
+    good = run(spaces, snapshot, **options)
+    assert (good.status, good.stdout.text.splitlines()[-1]) == (Status.PASSED, "OK (2 tests)")
+    bad = run(
+        spaces, snapshot, patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)}, **options
+    )
+    assert bad.status is Status.FAILED
+    assert "total(shop.ATest)" in bad.stdout.text
+    assert "Tests run: 1,  Failures: 1" in bad.stdout.text
+
+
+@sandboxed
+def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(spaces: Workspaces) -> None:
+    snapshot = taken(spaces, {"seed": "1"})
+    options = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "date +%N > made; mkdir -p a; echo > a/b")}
+    said = [
+        run(spaces, snapshot, command=("/bin/sh", "-c", "cat made"), repeat=n, **options).stdout.text
+        for n in (0, 1)
+    ]
+    assert said[0] == said[1] != ""
+    older = ("/bin/sh", "-c", "echo > new; test -e a/b && test new -nt made && ! test made -nt seed")
+    assert run(spaces, snapshot, command=older, **options).status is Status.PASSED
+    others = run(spaces, snapshot, command=("cat", "made"), environment={"A": "1"}, **options)
+    assert others.stdout.text not in ("", said[0])
+    fails = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "echo 1 > made; exit 1")}
+    assert run(spaces, snapshot, command=("test", "!", "-e", "made"), **fails).status is Status.PASSED
+
+
+def test_without_a_jdk_it_is_said(spaces: Workspaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "java_project_tools", lambda: None)
+    result = run(spaces, taken(spaces, FILES))
+    assert (result.status, "JDK" in result.reason) == (Status.SKIPPED, True)
+
+
+def test_our_command_is_known_by_its_name() -> None:
+    assert names_them(("/bin/sh", "-c", "cd a && /caretbench/java/test --junit4"))
+    assert not names_them(("java", "-cp", "build", "Tests"))
+    assert tools_mark(("make", "test")) == ""
+    assert compiles_plainly(TEST)
+    assert not compiles_plainly((*TEST, "--javac=-parameters"))
+
+
+def test_what_is_declared_is_all_but_bodies_of_methods() -> None:
+    nested = "class A {\n  A() { int x; }\n  int f = 1;\n  class B { void m() { new Object() { void n() {} }; } }\n}\n"
+    assert java_warm._declared(nested) == "class A {\n  A() {}\n  int f = 1;\n  class B { void m() {} }\n}\n"
+    assert java_warm._declared(SHOP) != java_warm._declared(SHOP.replace("FEE = 2", "FEE = 3"))
+    assert java_warm._declared(SHOP) == java_warm._declared(SHOP.replace("sum += price", "sum -= price"))
+    assert java_warm._declared("class A { void m() {") is None
+    assert java_warm._declared("class A { char c() { return '\\u007d'; } }") is None
