@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.types import Status
 from caretbench.execution.workspace import WorkspaceRequest, Workspaces
@@ -188,6 +188,13 @@ def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp
     check = TestsCheck(command=("true",), needs=("network",))
     [result] = engine.submit([check_request(check, engine.spaces.store.add(root).id)])
     assert (result.status, "'network'" in result.reason) == (Status.SKIPPED, True)
+    look = ("/bin/sh", "-c", 'test -n "$DISPLAY"')
+    check = check.model_copy(update={"command": look, "needs": ("display",)})
+    [result] = engine.submit([check_request(check, engine.spaces.store.add(root).id)])
+    if display_server() is None:
+        assert (result.status, "xvfb" in result.reason) == (Status.SKIPPED, True)
+    else:
+        assert result.status is Status.PASSED, result.reason
 
 
 @pytest.mark.parametrize(
@@ -220,8 +227,10 @@ def test_other_orders_by_runner() -> None:
 
 def test_what_the_user_says_to_pytest_stays() -> None:
     said = {"PYTEST_ADDOPTS": "-q", "PYTHONPATH": ".deps"}
+    check = TestsCheck(command=("pytest",), environment=said)
+    assert check_request(check, "s").environment == {**said, "PYTEST_ADDOPTS": "-q -p no:randomly"}
     request = WorkspaceRequest(id="r", snapshot="s", command=("pytest",), environment=said)
     found = watched(request, "marks")
-    assert found.environment["PYTEST_ADDOPTS"].startswith("-q -p no:randomly ")
+    assert found.environment["PYTEST_ADDOPTS"] == "-q -p caretbench_tests"
     assert found.environment["PYTHONPATH"] == ".deps"
     assert found.python_path == (".caretbench-tools",)

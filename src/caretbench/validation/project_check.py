@@ -77,10 +77,6 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
     Raises:
         DataError: the snapshot is not here, or damaged.
     """
-    return _without_flaky(engine, request, runs)
-
-
-def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     plain = request.model_copy(update={"prepare": ()})
     found = _without_flaky(engine, plain, runs)
     return _prepared(engine, found, request.prepare) if request.prepare and not found.fault else found

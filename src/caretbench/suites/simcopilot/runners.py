@@ -30,6 +30,14 @@ def runs_pytest(command: Sequence[str]) -> bool:
     return _STARTS_PYTEST.search(" ".join(command)) is not None
 
 
+def in_one_order(request: WorkspaceRequest) -> WorkspaceRequest:
+    """The command with its tests in the order in which they stand: what shuffles them under pytest is switched off."""
+    if not runs_pytest(request.command):
+        return request
+    options = _and_option(request, "-p no:randomly")
+    return request.model_copy(update={"environment": {**request.environment, "PYTEST_ADDOPTS": options}})
+
+
 def selected(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceRequest:
     """The command of pytest with these tests alone, by their ids, in its own order; others are not even set up.
 
@@ -61,9 +69,13 @@ def reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
 def _with_plugin(
     request: WorkspaceRequest, said: Mapping[str, str], patch: Mapping[str, bytes] | None = None
 ) -> WorkspaceRequest:
-    options = [request.environment.get("PYTEST_ADDOPTS", ""), f"-p no:randomly -p {_PYTEST}"]
-    said = {**said, "PYTEST_ADDOPTS": " ".join(option for option in options if option)}
+    said = {**said, "PYTEST_ADDOPTS": _and_option(request, f"-p {_PYTEST}")}
     return _with_tools(request, _PYTEST, said, patch or {})
+
+
+def _and_option(request: WorkspaceRequest, option: str) -> str:
+    said = request.environment.get("PYTEST_ADDOPTS", "")
+    return f"{said} {option}" if said else option
 
 
 def _with_tools(

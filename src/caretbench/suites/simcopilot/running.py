@@ -15,7 +15,7 @@ from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.execution.workspace_engine import limits_for
 from caretbench.problem import FileSplice, Problem, Profile, TestsCheck
-from caretbench.suites.simcopilot.runners import runs_pytest, selected
+from caretbench.suites.simcopilot.runners import in_one_order, runs_pytest, selected
 
 
 def tests_check(problem: Problem) -> TestsCheck:
@@ -68,6 +68,7 @@ def check_request(
         expected=check.output if needs_tests else None,
         limits=limits_for(check.golden_s) if check.golden_s is not None else WORKSPACE_LIMITS,
     )
+    request = in_one_order(request)
     return selected(request, check.tests) if check.tests and runs_pytest(check.command) else request
 
 
