@@ -206,7 +206,9 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
         hunk = masked_hunk(item.patch)
         assert unmasked(item.patch, lines) == render(pull).text
         assert hunk.masks == len(lines) == item.hidden
-        assert len([line for line in lines if line in CODE[:6] or "(ctx," in line]) >= FEWEST_SAYING
+        # In a piece that does not parse, `return` may pass for a name.
+        says = [line for line in lines if line in CODE[:6] or "(ctx," in line or "return" in line]
+        assert len(says) >= FEWEST_SAYING
         forms = (
             item.answer,
             "\n".join(f"+{line}" for line in lines),
