@@ -18,8 +18,9 @@ from caretbench.problem import Row
 FileStatus = Literal["added", "modified", "removed", "renamed", "copied", "changed"]
 """As GitHub says them; ``changed``: the mode or the type alone."""
 
-Kind = Literal["merge", "squash", "commit"]
-"""A merge commit; one commit that names its pull request; one commit that names none (rebased, or pushed)."""
+Kind = Literal["merge", "squash", "commit", "pull"]
+"""A merge commit; one commit that names its pull request; one that names none (rebased, or pushed); a pull request
+of GitHub, which does not say how it was merged."""
 
 
 def in_utc(text: str) -> str:

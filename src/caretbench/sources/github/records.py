@@ -1,0 +1,115 @@
+"""From what GitHub says of a pull request to our record of it. Names of people are not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from caretbench.files import sha256_text
+from caretbench.sources.bots import is_bot
+from caretbench.sources.descriptions import without_emails, without_trailers
+from caretbench.sources.file_diff import file_change
+from caretbench.sources.generated import is_generated, says_generated
+from caretbench.sources.patch_stream import Limits, read_commits
+from caretbench.sources.pull_request import FileChange, FileStatus, PullRequest
+from caretbench.sources.repository import RepositoryFacts
+
+_STATUS: Final[Mapping[str, FileStatus]] = {
+    "added": "added", "removed": "removed", "modified": "modified", "renamed": "renamed", "copied": "copied",
+    "changed": "changed", "unchanged": "changed",
+}  # fmt: skip
+
+
+def repository_record(value: Mapping[str, Any], languages: Mapping[str, int]) -> RepositoryFacts:
+    """What GitHub says of a repository; ``languages`` in bytes, by GitHub's names."""
+    whole = sum(languages.values())
+    licence = (value.get("license") or {}).get("spdx_id")
+    shares = {name.lower(): round(size / whole, 4) for name, size in languages.items()} if whole else {}
+    return RepositoryFacts(
+        repo=str(value["full_name"]),
+        source="api",
+        host="github.com",
+        primary_language=max(shares, key=lambda name: (shares[name], name), default=None),
+        language_stats=shares,
+        license=None if licence in (None, "NOASSERTION") else str(licence),
+    )
+
+
+def pull_record(
+    value: Mapping[str, Any], files: Iterable[FileChange], facts: RepositoryFacts, *, left_out: bool = False
+) -> PullRequest:
+    """The record of a merged pull request.
+
+    Args:
+        value: As the list of pull requests says it.
+        files: What it changes.
+        facts: Of its repository.
+        left_out: GitHub shows 3,000 files and no more, and there are more.
+
+    Raises:
+        KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.
+    """
+    raw = str(value.get("body") or "").replace("\r\n", "\n")
+    body, removed = without_trailers(raw)
+    user = value.get("user") or {}
+    changes = tuple(sorted(files, key=lambda change: change.path))
+    shown = [change for change in changes if change.patch]
+    return PullRequest(
+        repo=facts.repo,
+        number=int(value["number"]),
+        kind="pull",
+        source="api",
+        title=without_emails(str(value["title"] or "").strip()[:300]),
+        description=without_emails(body.strip()),
+        description_raw_sha256=sha256_text(raw),
+        trailers_removed=removed,
+        labels=tuple(sorted(str(label["name"]) for label in value.get("labels") or ())),
+        is_bot=user.get("type") == "Bot" or is_bot(str(user.get("login") or "")),
+        base_sha=str(value["base"]["sha"]),
+        merge_sha=str(value["merge_commit_sha"]),
+        head_sha=str(value["head"]["sha"]),
+        created_at=str(value["created_at"]),
+        merged_at=str(value["merged_at"]),
+        url=str(value["html_url"]),
+        license=facts.license,
+        language_stats=facts.language_stats,
+        files=changes,
+        patch_lines=sum(change.patch.count("\n") + 3 for change in shown),
+        patch_chars=sum(len(change.patch) + len(change.path) + 7 for change in shown),
+        reject_reasons=("too_many_files",) if left_out else (),
+    )
+
+
+def file_record(value: Mapping[str, Any], limits: Limits) -> FileChange:
+    """One file; without hunks where GitHub gives none (a binary file, or one that is too long).
+
+    Raises:
+        KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.
+    """
+    path, patch = str(value["filename"]), str(value.get("patch") or "")
+    old = value.get("previous_filename")
+    additions, deletions = int(value.get("additions") or 0), int(value.get("deletions") or 0)
+    status = _STATUS[str(value["status"])]
+    too_long = len(patch) > limits.patch
+    return FileChange(
+        path=path,
+        old_path=str(old) if old and old != path else None,
+        status=status,
+        binary=not patch and not additions and not deletions and status in ("added", "modified", "removed"),
+        generated=is_generated(path) or says_generated(patch),
+        truncated=too_long or (not patch and bool(additions or deletions)),
+        additions=additions,
+        deletions=deletions,
+        patch=patch[: max(0, patch.rfind("\n", 0, limits.patch))] if too_long else patch,
+    )
+
+
+def files_of_diff(text: str, limits: Limits) -> dict[str, FileChange]:
+    """The files of a whole diff by path: it holds hunks that the list of files leaves out."""
+    stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
+    found = {}
+    for commit in read_commits([stream], 1, limits):
+        for part in commit.files:
+            change = file_change(part)
+            found[change.path] = change
+    return found
