@@ -50,7 +50,7 @@ def asked(task: str, change: str, *, criterion: str | None = None) -> Problem:
     question = "Describe the change." if not masked else f"Fill in [[MASK]].\n\n{text}"
     return Problem(
         id=f"efcb/{task}/{change}",
-        suite="devbench",
+        suite="efcb",
         shown=Question(
             text=question,
             choices=("a", "b", "c", "d") if task not in TASKS else (),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from caretbench.judging.steps import NOTHING
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs import DataInfo, Manifest, ModelInfo, RunFolder
+from tests.asked_graders import agreeing, between, kind_of
 from tests.asked_problems import CHANGES, all_asked, asked
 from tests.conftest import MakeProblem
 from tests.fakes import FakeClient, Reply, failure
@@ -37,7 +37,7 @@ def make_run(
     """A run of some problems; every model's answers to each of them."""
     folder, problems = RunFolder(path), list(problems)
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
-    folder.write_manifest(Manifest(suite="devbench", data=data, policy="raw@1", profile=profile))
+    folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@1", profile=profile))
     folder.write_problems(problems)
     with Appender(folder.completions_path) as appender:
         for model, texts in answers.items():
@@ -57,50 +57,12 @@ def said(request: ModelRequest) -> str:
 
 def kind(request: ModelRequest) -> str:
     """Which criterion a request is about."""
-    text = said(request)
-    return next(
-        name for name, mark in (
-            ("claims", "Keep names of code"), ("support", "Choose one verdict"), ("description", "key_facts:"),
-            ("masked", "HIDDEN LINES"), ("similarity", "exactly similar"), ("flag", "Output 1 if"),
-        ) if mark in text
-    )  # fmt: skip
-
-
-def claims_of(text: str) -> list[str]:
-    """A grader that splits at full stops."""
-    return [part.strip() for part in text.replace("\n", " ").split(".") if part.strip()]
-
-
-def between(text: str, head: str) -> str:
-    """What stands between the lines of a mark."""
-    found = re.search(rf"^{head} ([0-9a-f]{{16}})\n(.*?)\nEND OF {head} \1$", text, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[2]
+    return kind_of(said(request))
 
 
 def honest(request: ModelRequest, _sample: int) -> Reply:
-    """A grader that takes a statement for true when its last word stands in the patch or the text."""
-    text, about = said(request), kind(request)
-    if about == "claims":
-        return json.dumps({"claims": claims_of(between(text, "TEXT"))})
-    if about == "support":
-        word = between(text, "STATEMENT").split()[-1].lower()
-        for head, verdict in (
-            ("AUTHOR'S TEXT", "supported_by_text"),
-            ("TASK WITH THE PATCH", "supported_by_patch"),
-        ):
-            if word in between(text, head).lower():
-                return json.dumps({"verdict": verdict})
-        return json.dumps({"verdict": "unsupported"})
-    if about == "description":
-        same = between(text, "AUTHOR'S TEXT") == between(text, "WRITTEN TEXT")
-        return json.dumps({"intent": 10 if same else 2, "scope": 10 if same else 4, "key_facts": 10 if same else 0,
-                           "title": 10 if same else 5})  # fmt: skip
-    if about == "masked":
-        same = between(text, "HIDDEN LINES") == between(text, "WRITTEN LINES")
-        return json.dumps({"equivalence": 10 if same else 1})
-    same = between(text, "GROUND TRUTH") == between(text, "PREDICTION")
-    return str((10 if same else 3) if about == "similarity" else int(not same))
+    """A grader that compares texts letter by letter."""
+    return agreeing(said(request))
 
 
 def judge(

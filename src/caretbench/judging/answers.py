@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profi
 GOLDEN = "golden"
 """The model's name under which the references stand among the completions; they are never cut."""
 
+
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 TextOf = Callable[[Problem, str], str]
 """From a problem and the raw answer to what a judge sees of it."""
@@ -60,7 +63,7 @@ def answered(
     """What every completion answers to a question that a judge is asked about; all others are passed over.
 
     Where ``text_of`` is not given, that is the whole answer: under the paper profile as it came, else without the
-    reasoning before it and the blanks around it. References are never cut.
+    reasoning before it, blank lines around it and blanks at its end. References are never cut.
     """
     for completion in completions:
         problem = problems.get(completion.problem_id)
@@ -75,5 +78,5 @@ def answered(
             if text_of is not None:
                 text = text_of(problem, text)
             elif profile == "default":
-                text = without_thoughts(text)
+                text = _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
         yield Inserted(completion, text, answer_key(text))

@@ -39,12 +39,12 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
 
 
 def without_thoughts(text: str) -> str:
-    """An answer without the reasoning that stands before it in tags, and without blanks around it."""
-    return _THOUGHTS.sub("", text, count=1).strip()
+    """An answer without the reasoning that stands before it in tags."""
+    return _THOUGHTS.sub("", text, count=1)
 
 
 def _said(text: str) -> str:
-    answer = without_thoughts(text)
+    answer = without_thoughts(text).strip()
     if not answer:
         raise _Fault("the answer is empty")
     return answer

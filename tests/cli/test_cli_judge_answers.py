@@ -1,0 +1,337 @@
+"""`judge` on questions about changes: scripted graders behind a real socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench import cli
+from caretbench.files import read_rows
+from caretbench.judging.missing import missing_judgements
+from caretbench.judging.rated_answers import JudgedAnswers
+from caretbench.judging.ratings import HumanRating
+from caretbench.problem import Completion, Problem, Profile
+from caretbench.report.judged_values import judged_values
+from caretbench.runs import DataInfo, Manifest, RunFolder
+from tests.asked_graders import agreeing, contrary, kind_of
+from tests.asked_problems import CHANGES, all_asked, asked
+from tests.model_server import Behaviour, ModelServer, Recorded, answer, silence
+
+SCORES, CLAIMS = "efcb-description@1", "efcb-claims@1"
+
+
+class House:
+    """As much of a suite as ``judge`` needs."""
+
+    name = "efcb"
+    strata = ("task", "repository")
+
+    def canonical_label(self, _name: str, value: str) -> str:
+        return value
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
+    monkeypatch.setattr("caretbench.suites.suite", lambda _name: House())
+
+
+def false(problem: Problem) -> str:
+    """An invention, another one for each change."""
+    return f"Title: {problem.cluster}: sell shoes\n\nBody: It sells shoes."
+
+
+def make_folder(path: Path, profile: Profile = "default") -> RunFolder:
+    """A run of all tasks of three changes; the model answers once with the truth and once with an invention."""
+    folder, problems = RunFolder(path), all_asked()
+    path.mkdir()
+    folder.write_manifest(
+        Manifest(
+            suite="efcb", policy="raw@1", profile=profile,
+            data=DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems)),
+        )
+    )  # fmt: skip
+    folder.write_problems(problems)
+    rows = [
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for problem in problems
+        for sample, text in enumerate((problem.reference, false(problem)))
+    ]
+    folder.completions_path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows))
+    return folder
+
+
+def prompt_of(request: Recorded) -> str:
+    return str(request.body["messages"][-1]["content"])
+
+
+def replying(rule: Callable[[str], str]) -> Callable[[Recorded, int], str]:
+    return lambda request, _choice: rule(prompt_of(request))
+
+
+class Done:
+    def __init__(self, folder: RunFolder, server: ModelServer, *arguments: str) -> None:
+        options = ("-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--connections", "4")
+        result = CliRunner().invoke(cli.app, ["judge", str(folder.path), *options, *arguments])
+        self.code, self.out, self.err, self.error = (
+            result.exit_code, result.stdout, result.stderr, result.exception,
+        )  # fmt: skip
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """What was printed as JSON, by criterion."""
+        return {section["criterion"]: section for section in json.loads(self.out)}
+
+
+def test_an_agreeing_grader(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    with ModelServer(answer=replying(agreeing)) as server:
+        done = Done(folder, server, "--json")
+        assert done.code == 0, (done.err, done.error)
+        asked_once = len(server.requests)
+        schemas = {
+            body["response_format"]["json_schema"]["name"]
+            for request in server.requests
+            if "response_format" in (body := request.body)
+        }
+        again = Done(folder, server)
+        assert len(server.requests) == asked_once
+    assert schemas == {"efcb_masked", "efcb_description", "efcb_claims", "efcb_claim_support"}
+    assert {request.body["temperature"] for request in server.requests} == {0}
+    sections = done.sections()
+    assert list(sections) == [CLAIMS, SCORES, "efcb-masked@1"]
+    for key, mean in ((SCORES, (10 + 2) / 2), ("efcb-masked@1", (10 + 1) / 2)):
+        [column] = sections[key]["columns"]
+        assert (column["answers"], column["rated"], column["value"]["value"]) == (6, 6, pytest.approx(mean))
+        [grader] = sections[key]["graders"]
+        assert {name: control["right"] for name, control in grader["controls"].items()} == {
+            "golden": 1.0, "other-golden": 1.0, "empty": 1.0,
+        }  # fmt: skip
+        assert grader["in_order"] is True
+        assert (grader["consistency"]["same"], grader["consistency"]["order_effect"]) == (1.0, 0.0)
+        assert grader["consistency"]["both_orders"] == grader["texts"]
+    [column] = sections[CLAIMS]["columns"]
+    assert column["value"]["value"] == 0.5
+    [grader] = sections[CLAIMS]["graders"]
+    assert (grader["precision"], grader["recall"], grader["in_order"]) == (1.0, 1.0, True)
+    assert set(grader["controls"]) == {"golden", "false-claim", "other-golden"}
+    for section in sections.values():
+        assert section["validity"] == "not validated against people"
+    for title in ("Judged answers", "Calibration by controls", "Consistency over repeats", "Graders"):
+        assert f"{title}, {SCORES} (not validated against people)" in again.out
+
+
+def test_a_contrary_grader_is_found_out(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    with ModelServer(answer=replying(contrary)) as server:
+        done = Done(folder, server, "--json", "--repeats", "1")
+        asked_once = len(server.requests)
+        told = Done(folder, server, "--repeats", "1").out
+        assert len(server.requests) == asked_once
+    assert "wrong" in told
+    assert done.code == 0, (done.err, done.error)  # it judged: whether it can be believed is another thing
+    sections = done.sections()
+    for key in (SCORES, "efcb-masked@1"):
+        [grader] = sections[key]["graders"]
+        assert grader["in_order"] is False
+        assert {control["right"] for control in grader["controls"].values()} == {0.0}
+    [grader] = sections[CLAIMS]["graders"]
+    assert (grader["controls"]["golden"]["right"], grader["in_order"]) == (0.0, False)
+    assert grader["precision"] < 0.7
+
+
+def test_under_the_paper_profile_the_published_judges_are_asked(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", "paper")
+    with ModelServer(answer=replying(agreeing)) as server:
+        done = Done(folder, server, "--json")
+    assert done.code == 0, (done.err, done.error)
+    assert {kind_of(prompt_of(request)) for request in server.requests} == {"similarity", "flag"}
+    assert all("response_format" not in request.body for request in server.requests)
+    sections = done.sections()
+    assert list(sections) == ["efcb-hallucination-paper@1", "efcb-similarity-paper@1"]
+    [column] = sections["efcb-similarity-paper@1"]["columns"]
+    assert column["answers"] == 12
+    assert {name: part["value"] for name, part in column["strata"]["task"].items()} == {
+        "mpr-gen": 6.5, "reverse-qa": 6.5,
+    }  # fmt: skip
+    [grader] = sections["efcb-hallucination-paper@1"]["graders"]
+    assert (grader["precision"], grader["recall"]) == (1.0, 1.0)
+    values = judged_values(JudgedAnswers.of(folder))
+    assert values.height == 18
+    assert values["judged"].null_count() == 0
+    hallucinations = values.filter(values["problem_id"].str.contains("hallu"))
+    assert sorted(hallucinations["judged"].to_list()) == [0.0] * 3 + [1.0] * 3
+
+
+def test_malformed_answers_are_asked_again(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    seen: dict[str, int] = {}
+
+    def twice_wrong(request: Recorded) -> Behaviour | None:
+        text = prompt_of(request)
+        seen[text] = seen.get(text, 0) + 1
+        return (
+            answer(["Gladly: {", '{"claims": ["", 3], "verdict": "maybe"}'][seen[text] - 1])
+            if seen[text] < 3
+            else None
+        )
+
+    with ModelServer(twice_wrong, answer=replying(agreeing)) as server:
+        done = Done(folder, server, "--json", "--no-controls", "--select", "task=reverse-qa-hallu")
+    assert done.code == 0, (done.err, done.error)
+    assert {row.attempts for row in folder.judgements()} == {3}
+    [section] = done.sections().values()
+    assert section["graders"][0]["tried_again"] == section["graders"][0]["judgements"]
+    assert section["columns"][0]["value"]["value"] == 0.5
+
+
+def test_scores_out_of_range_are_missing_and_the_run_fails(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", "paper")
+
+    def eleven(text: str) -> str:
+        return "11" if "bounds" in text and kind_of(text) == "similarity" else agreeing(text)
+
+    rules = [eleven]
+    with ModelServer(answer=replying(lambda text: rules[-1](text))) as server:
+        done = Done(folder, server, "--json", "--no-controls")
+        assert done.code == 1
+        assert "2 judgements could not be read; coverage 83.3%, below the 98% that are wanted" in done.err
+        [column] = done.sections()["efcb-similarity-paper@1"]["columns"]
+        assert (column["answers"], column["rated"], column["value"]["value"]) == (12, 10, pytest.approx(6.5))
+        faults = [row for row in folder.judgements() if row.fault]
+        assert [row.fault for row in faults] == ["similarity is not between 0 and 10"] * 2
+        assert {row.text for row in faults} == {"11"}
+        rules.append(agreeing)
+        before = len(server.requests)
+        assert Done(folder, server, "--no-controls").code == 0
+        assert len(server.requests) == before + 2
+    assert all(row.values for row in folder.judgements())
+
+
+def test_few_that_are_missing_are_told_and_do_not_fail_the_run(tmp_path: Path) -> None:
+    folder, problems = make_folder(tmp_path / "run", "paper"), [asked("reverse-qa", "cache")]
+    folder.write_problems(problems)
+    rows = [
+        Completion(problem_id=problems[0].id, model="m", sample=sample, text=f"answer {sample}.")
+        for sample in range(60)
+    ]
+    folder.completions_path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows))
+    with ModelServer(answer=replying(lambda text: "-1" if "answer 7." in text else "5")) as server:
+        done = Done(folder, server, "--no-controls")
+    assert done.code == 0
+    assert "1 judgements could not be read; coverage 98.3%" in done.err
+
+
+def test_a_slow_grader(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    chosen = ("--no-controls", "--select", "task=reverse-qa-hallu", "--connections", "8")
+    stuck = ["sell shoes"]
+
+    def asleep(request: Recorded) -> Behaviour | None:
+        text = prompt_of(request)
+        if kind_of(text) == "claims" and any(part in text for part in stuck):
+            return silence(60)
+        return answer(agreeing(text), pause_s=0.05)
+
+    with ModelServer(asleep) as server:
+        done = Done(folder, server, *chosen, "--timeout", "5", "--retries", "0", "--json")
+        assert done.code == 1, (done.err, done.error)
+        assert {row.kind for row in missing_judgements(folder)} == {"timeout"}
+        [column] = done.sections()[CLAIMS]["columns"]
+        assert (column["answers"], column["rated"]) == (6, 3)
+        stuck.clear()
+        before = len(server.requests)
+        again = Done(folder, server, *chosen, "--json")
+        assert again.code == 0, (again.err, again.error)
+        asked_again = [kind_of(prompt_of(request)) for request in server.requests[before:]]
+        assert asked_again == ["claims"] * 3 + ["support"] * 3
+    assert again.sections()[CLAIMS]["columns"][0]["value"]["value"] == 0.5
+
+
+# --- without asking ---------------------------------------------------------------------------------------------
+
+
+def test_what_would_be_asked(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    before = sorted(folder.path.iterdir())
+    with ModelServer(answer=replying(agreeing)) as server:
+        rows = json.loads(Done(folder, server, "--dry-run", "--no-controls", "--json").out)
+        assert {row["criterion"]: (row["distinct_texts"], row["judgements"]) for row in rows} == {
+            "efcb-masked@1": (6, 12), SCORES: (6, 12), CLAIMS: (6, 6 + 6 * 8),
+        }  # fmt: skip
+        assert (
+            "statements of answers that nobody has taken apart yet: 8"
+            in Done(folder, server, "--dry-run").out
+        )
+        assert server.requests == []
+        assert sorted(folder.path.iterdir()) == before
+        assert Done(folder, server, "--no-controls").code == 0
+        rows = json.loads(Done(folder, server, "--dry-run", "--no-controls", "--json").out)
+    assert [(row["to_ask"], row["stored"] == row["judgements"]) for row in rows] == [(0, True)] * 3
+
+
+def test_people_rate_answers(tmp_path: Path) -> None:
+    folder, path = make_folder(tmp_path / "run"), tmp_path / "sheet.jsonl"
+    with ModelServer(answer=replying(agreeing)) as server:
+        chosen = ("--no-controls", "--select", "task=reverse-qa|reverse-qa-hallu")
+        assert Done(folder, server, *chosen, "--rating-sheet", str(path)).code == 0
+        rows = list(read_rows(path, HumanRating))
+        assert len(rows) == 12
+        assert {tuple(row.values) for row in rows} == {
+            ("intent", "scope", "key_facts", "title"),
+            ("hallucination",),
+        }
+        assert all(row.reference and "patch.diff" in row.question for row in rows)
+        rated = [
+            row.model_copy(
+                update={
+                    "rater": "ann",
+                    "values": dict.fromkeys(row.values, float(place % 2 or "shoes" not in row.completion)),
+                }
+            )
+            for place, row in enumerate(rows)
+        ]
+        (folder.path / "human_ratings.jsonl").write_text(
+            "".join(f"{row.model_dump_json()}\n" for row in rated)
+        )
+        done = Done(folder, server, *chosen, "--json")
+    for section in done.sections().values():
+        [people] = section["people"]
+        assert (people["texts"], people["raters"]) == (6, 1)
+        assert section["validity"].startswith("Spearman")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--criterion", "devbench-quality"), "devbench-quality@1 is not about the problems of this run"),
+        (("--criterion", "efcb-claim-support"), "judges the statements that another criterion finds"),
+        (("--select", "task=gmcq-easy"), "a judge is asked nothing about them"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    folder = make_folder(tmp_path / "run")
+    with ModelServer() as server:
+        assert complaint in str(Done(folder, server, *arguments).error)
+
+
+def test_another_criterion_may_be_asked_for(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    with ModelServer(answer=replying(agreeing)) as server:
+        chosen = (
+            "--criterion",
+            "efcb-hallucination-paper",
+            "--select",
+            "task=reverse-qa-hallu",
+            "--no-controls",
+        )
+        done = Done(folder, server, *chosen, "--json")
+    assert done.code == 0, (done.err, done.error)
+    [section] = done.sections().values()
+    assert section["columns"][0]["value"]["value"] == 0.5
+    assert len(CHANGES) == section["columns"][0]["value"]["problems"]
+    assert judged_values(JudgedAnswers.of(folder)).height == 0  # not what the problems' checks name
