@@ -136,6 +136,28 @@ def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(spaces:
 
 
 @sandboxed
+@pytest.mark.parametrize("other", ["", "static int more() { return 1; }"])
+def test_what_was_there_before_is_nothing_for_tests_to_find(
+    spaces: Workspaces, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = (
+        'try (var found = java.nio.file.Files.walk(java.nio.file.Path.of("."))) {\n'
+        'for (var one : found.filter(java.nio.file.Files::isRegularFile).toList()) System.out.println(one + ": " + '
+        "new String(java.nio.file.Files.readAllBytes(one), java.nio.charset.StandardCharsets.ISO_8859_1));\n"
+        "} catch (java.io.IOException error) { throw new IllegalStateException(error); }\nsum = sum + price;"
+    )
+    text = SHOP.replace("sum += price;", looking).replace(
+        "    static int price", f"    {other}\n    static int price"
+    )
+    snapshot = taken(spaces, FILES)
+    for warm in (not other, False):
+        monkeypatch.setattr(java_warm, "compiles_plainly", lambda _command, usual=warm: usual)
+        result = run(spaces, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
+        assert (result.status, "shop/Shop.java" in result.stdout.text) == (Status.PASSED, True)
+        assert "sum += price" not in result.stdout.text
+
+
+@sandboxed
 @pytest.mark.skipif(not all(jar.exists() for jar in _JARS), reason="JUnit 4 is not installed")
 def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: Workspaces) -> None:
     tests = "package shop;\nimport org.junit.Test;\npublic class {name} {{\n    @Test public void total() {{ "

@@ -125,6 +125,7 @@ final class JavaProject {
         for (Path source : sources) {
             if (Files.mismatch(source, KEPT.resolve(source)) >= 0) {
                 changed.add(source);
+                Files.delete(KEPT.resolve(source)); // what was there before is nothing for tests to find
             }
         }
         if (changed.isEmpty()) {
@@ -154,6 +155,7 @@ final class JavaProject {
 
     private boolean compileAll() throws IOException {
         clear(CLASSES);
+        clear(KEPT);
         try (StandardJavaFileManager files = files()) {
             return task(files, null, sources).call();
         }
@@ -293,6 +295,9 @@ final class JavaProject {
     }
 
     private static void clear(Path folder) throws IOException {
+        if (!Files.exists(folder)) {
+            return;
+        }
         try (Stream<Path> below = Files.walk(folder)) {
             for (Path path : below.sorted(Comparator.reverseOrder()).toList()) {
                 if (!path.equals(folder)) {
