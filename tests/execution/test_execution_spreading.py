@@ -183,7 +183,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
 
 
 def test_more_chunks_are_out_where_machines_join(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.execution.spreading._COUNT_S", 0.0)
+    monkeypatch.setattr("caretbench.execution.chunks._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
     def joining(order: Order) -> None:

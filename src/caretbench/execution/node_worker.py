@@ -13,25 +13,41 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
+from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.nodes import Answer, Footing, Order, Want
+from caretbench.execution.nodes import (
+    ORDERS,
+    Answer,
+    AnyAnswer,
+    AnyOrder,
+    Footing,
+    Order,
+    ProjectAnswer,
+    ProjectOrder,
+    Want,
+)
+from caretbench.execution.parcels import unpacked
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes import RUNTIMES
 from caretbench.execution.sandbox import Sandbox
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Toolchain
+from caretbench.execution.types import ExecutionRequest, Toolchain
+from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
 
 _PREFIX = "caretbench-node-"
 _HELD = ".held"
 _YOUNG_S = 60.0
 _HEED_S = 0.5
+
+_Result = TypeVar("_Result")
 
 
 class NodeWorker:
@@ -48,6 +64,7 @@ class NodeWorker:
         self._sandbox = Sandbox()
         self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
         self._runner = Runner(self._sandbox, self._cache, installed)
+        self._spaces: Workspaces | None = None
         atexit.register(self.close)
 
     def footing(self, want: Want) -> Footing:
@@ -70,20 +87,39 @@ class NodeWorker:
             isolation=walls,
         )
 
-    def work(self, order: Order) -> Answer:
-        """Run a chunk, unless this node is not what its programs must find."""
-        footing = self.footing(order.want)
-        if footing.ground != order.footing.ground:
-            return Answer(node=self.name, unlike=footing)
+    def work(self, order: AnyOrder) -> AnyAnswer:
+        """Run a chunk, unless this node is not what its requests must find."""
         try:
-            return Answer(node=self.name, results=self._results(order.requests))
+            return self._programs(order) if isinstance(order, Order) else self._project(order)
         finally:
             self._cache.clear()
 
-    def _results(self, requests: Sequence[ExecutionRequest]) -> tuple[ExecutionResult, ...]:
+    def _programs(self, order: Order) -> Answer:
+        footing = self.footing(order.want)
+        if footing.ground != order.footing.ground:
+            return Answer(node=self.name, unlike=footing)
+        return Answer(node=self.name, results=self._results(self._executor.submit(order.requests)))
+
+    def _project(self, order: ProjectOrder) -> ProjectAnswer:
+        for ground in order.grounds:
+            footing = self.footing(ground.want)
+            if footing.ground != ground.footing.ground:
+                return ProjectAnswer(node=self.name, unlike=footing, want=ground.want)
+        spaces = self._spaces = self._spaces or Workspaces(self._sandbox)
+        try:
+            spaces.snapshot(order.snapshot)
+        except DataError:  # not here, or damaged
+            if order.parcel is None:
+                return ProjectAnswer(node=self.name, lacks=True)
+            unpacked(spaces.store, order.snapshot, order.parcel)
+        # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
+        executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
+        return ProjectAnswer(node=self.name, results=self._results(executor.submit(order.requests)))
+
+    def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
         """All results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
         with ThreadPoolExecutor(1, thread_name_prefix="chunk") as one:
-            running = one.submit(lambda: tuple(self._executor.submit(requests)))
+            running = one.submit(lambda: tuple(results))
             try:
                 while not running.done():
                     wait([running], _HEED_S)
@@ -94,6 +130,8 @@ class NodeWorker:
 
     def close(self) -> None:
         """End the sandboxes and remove the folder."""
+        if self._spaces is not None:
+            self._spaces.close()
         self._sandbox.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         self._lock.close()
@@ -129,9 +167,9 @@ def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[s
 
 
 def work(order: Mapping[str, Any], programs: int) -> dict[str, Any]:
-    """An :class:`~caretbench.execution.nodes.Answer` as a dictionary: a chunk, run on this node."""
+    """An answer (:mod:`caretbench.execution.nodes`) as a dictionary: a chunk, run on this node."""
     try:
-        return _this(programs).work(Order.model_validate(order)).model_dump()
+        return _this(programs).work(ORDERS.validate_python(order)).model_dump()
     except Exception as error:
         return Answer(node=socket.gethostname(), fault=_said(error)).model_dump()
 

@@ -7,9 +7,12 @@ node, and a node with another version of this package is found by what it says, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+from pydantic import Field, TypeAdapter
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Isolation, Toolchain
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
 
 
 class Want(NamedTuple):
@@ -47,18 +50,58 @@ class Footing(Frozen):
 class Order(Frozen):
     """One chunk on its way to a node; ``footing`` is what its programs must find there."""
 
+    kind: Literal["programs"] = "programs"
     want: Want
     footing: Footing
     requests: tuple[ExecutionRequest, ...]
 
 
-class Answer(Frozen):
-    """What came of a chunk: results in any order; ``unlike``, where the node is not as the others; or a ``fault``."""
+class Ground(NamedTuple):
+    """What commands in a project must find on a node, for one language of the project."""
 
+    want: Want
+    footing: Footing
+
+
+class ProjectOrder(Frozen):
+    """Commands in one project on their way to a node; ``parcel`` is the project itself, for a node that lacks it."""
+
+    kind: Literal["project"] = "project"
+    grounds: tuple[Ground, ...]
+    snapshot: str
+    requests: tuple[WorkspaceRequest, ...]
+    parcel: bytes | None = None
+
+
+class _Answer(Frozen):
     node: str = ""
-    results: tuple[ExecutionResult, ...] = ()
     unlike: Footing | None = None
     fault: str = ""
+    lacks: bool = False
+    """Whether the node wants the chunk again, with what it lacks."""
+
+
+class Answer(_Answer):
+    """What came of a chunk: results in any order; ``unlike``, where the node is not as the others; or a ``fault``."""
+
+    kind: Literal["programs"] = "programs"
+    results: tuple[ExecutionResult, ...] = ()
+
+
+class ProjectAnswer(_Answer):
+    """The same of commands in a project; ``want`` says for what the node is unlike."""
+
+    kind: Literal["project"] = "project"
+    results: tuple[WorkspaceResult, ...] = ()
+    want: Want | None = None
+
+
+AnyOrder = Order | ProjectOrder
+AnyAnswer = Answer | ProjectAnswer
+
+ORDERS: TypeAdapter[AnyOrder] = TypeAdapter(Annotated[AnyOrder, Field(discriminator="kind")])
+ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discriminator="kind")])
+"""Read dictionaries of both kinds."""
 
 
 class Lost(Exception):  # noqa: N818 - says what became of the chunk
@@ -76,7 +119,7 @@ class Nodes(Protocol):
         """What every machine that is there now offers to such programs."""
         ...
 
-    def send(self, order: Order) -> Any:
+    def send(self, order: AnyOrder) -> Any:
         """Have a chunk worked on, again elsewhere where its machine goes away; gives a handle at once."""
         ...
 
@@ -84,7 +127,7 @@ class Nodes(Protocol):
         """A handle whose answer is there, or None after so many seconds."""
         ...
 
-    def fetch(self, handle: Any) -> Answer:
+    def fetch(self, handle: Any) -> AnyAnswer:
         """Its answer.
 
         Raises:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.cache import ResultCache
-from caretbench.execution.nodes import Answer, Footing, Lost, Order, Want
+from caretbench.execution.nodes import ANSWERS, Answer, AnyAnswer, AnyOrder, Footing, Lost, Want
 from caretbench.execution.spreading import SpreadingExecutor
 from caretbench.execution.types import Toolchain
 
@@ -109,7 +109,7 @@ class RayNodes:
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         }
 
-    def send(self, order: Order) -> Any:
+    def send(self, order: AnyOrder) -> Any:
         """Have a chunk worked on."""
         return self._work.remote(order.model_dump(), self._programs)
 
@@ -118,14 +118,14 @@ class RayNodes:
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
-    def fetch(self, handle: Any) -> Answer:
+    def fetch(self, handle: Any) -> AnyAnswer:
         """Its answer; a task that could not even begin is a fault.
 
         Raises:
             Lost: Ray gave the task up.
         """
         try:
-            return Answer.model_validate(self._ray.get(handle))
+            return ANSWERS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
             return Answer(fault=_said(error))
         except self._exceptions.RayError as error:
@@ -149,7 +149,7 @@ def _connect(ray: Any, address: str | None) -> None:
             if address is not None or os.environ.get("RAY_ADDRESS"):
                 raise
             ray.init("local", include_dashboard=False, object_store_memory=_OWN_STORE_BYTES, **quiet)
-    except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
+    except Exception as error:  # what times out while it starts is a plain Exception of Ray's
         where = address or os.environ.get("RAY_ADDRESS") or "on this machine"
         raise MachineError(f"no Ray cluster {where}: {_said(error)}") from error
 

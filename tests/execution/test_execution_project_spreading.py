@@ -1,0 +1,240 @@
+"""Commands in projects on other machines: the project travels once, verdicts are those of one machine."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError, MachineError
+from caretbench.execution import walls
+from caretbench.execution.cache import ResultCache
+from caretbench.execution.node_worker import NodeWorker
+from caretbench.execution.nodes import (
+    ANSWERS,
+    ORDERS,
+    AnyAnswer,
+    AnyOrder,
+    Footing,
+    Lost,
+    ProjectAnswer,
+    ProjectOrder,
+    Want,
+)
+from caretbench.execution.parcels import packed, unpacked
+from caretbench.execution.project_spreading import CHUNK, SpreadingWorkspaceExecutor
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.spreading import SpreadingExecutor
+from caretbench.execution.types import Status, Toolchain
+from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
+
+SHELL = ("/bin/sh", "-c")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Where a sandbox may look in: a folder that others can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def spaces(place: Path) -> Workspaces:
+    return Workspaces(store=SnapshotStore(place / "here"))
+
+
+@pytest.fixture
+def project(place: Path, spaces: Workspaces) -> Snapshot:
+    source = place / "project"
+    (source / "empty").mkdir(parents=True)
+    (source / "a.py").write_text("same\n")
+    (source / "b.py").write_text("same\n")
+    (source / "ünï code").write_bytes(b"\x00\xff\r\n")
+    (source / "run.sh").write_text("exit 0\n")
+    (source / "run.sh").chmod(0o755)
+    (source / "link").symlink_to("a.py")
+    return spaces.store.add(source)
+
+
+class FakeNodes:
+    """Machines that judge by the command's text and know the projects that came to them."""
+
+    def __init__(self, *prints: str, lost: int = 0) -> None:
+        self.prints = prints or ("f1",)
+        self.projects: set[str] = set()
+        self.sent: list[ProjectOrder] = []
+        self.out: dict[int, ProjectOrder] = {}
+        self.lost = lost
+        self.answers_with = self.prints[0]
+        self._numbers = itertools.count()
+
+    def processors(self) -> int:
+        return 2
+
+    def survey(self, want: Want) -> list[Footing]:
+        return [
+            Footing(
+                node=f"n{number}",
+                toolchain=Toolchain(language=want.language, available=True, version=text, fingerprint=text),
+            )
+            for number, text in enumerate(self.prints)
+        ]
+
+    def send(self, order: AnyOrder) -> int:
+        found = ORDERS.validate_python(order.model_dump())
+        assert isinstance(found, ProjectOrder)
+        self.sent.append(found)
+        number = next(self._numbers)
+        self.out[number] = found
+        return number
+
+    def wait(self, handles: Sequence[int], seconds: float) -> int | None:
+        return handles[0] if seconds else None
+
+    def fetch(self, handle: int) -> AnyAnswer:
+        order = self.out.pop(handle)
+        if self.lost:
+            self.lost -= 1
+            raise Lost("the machine went away")
+        if self.answers_with != self.prints[0]:
+            want = order.grounds[0].want
+            tools = Toolchain(language=want.language, available=True, fingerprint=self.answers_with)
+            return ProjectAnswer(node="n9", unlike=Footing(node="n9", toolchain=tools), want=want)
+        if order.parcel is not None:
+            self.projects.add(order.snapshot)
+        if order.snapshot not in self.projects:
+            return ProjectAnswer(node="n0", lacks=True)
+        results = tuple(
+            WorkspaceResult(
+                id=one.id, status=Status.FAILED if "wrong" in one.command[-1] else Status.PASSED, exit_code=0
+            )
+            for one in order.requests
+        )
+        return ANSWERS.validate_python(ProjectAnswer(node="n0", results=results).model_dump())
+
+    def cancel(self, handles: Sequence[int]) -> None:
+        raise AssertionError(f"{handles} are left over")
+
+
+def requests(project: Snapshot, *lines: str) -> list[WorkspaceRequest]:
+    return [
+        WorkspaceRequest(id=f"r{number}", snapshot=project.id, command=(*SHELL, line))
+        for number, line in enumerate(lines)
+    ]
+
+
+def executor(nodes: FakeNodes, spaces: Workspaces, cache: Path) -> SpreadingWorkspaceExecutor:
+    return SpreadingWorkspaceExecutor(SpreadingExecutor(nodes), spaces=spaces, cache=ResultCache(cache))
+
+
+def test_a_parcel_holds_everything_that_a_snapshot_does(
+    place: Path, spaces: Workspaces, project: Snapshot
+) -> None:
+    there = SnapshotStore(place / "there")
+    assert unpacked(there, project.id, packed(project)).entries == project.entries
+    with pytest.raises(DataError, match="arrived as another one"):
+        unpacked(there, "0" * 64, packed(project))
+    with pytest.raises(DataError, match="did not arrive whole"):
+        unpacked(there, project.id, packed(project)[:-40])
+
+
+def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
+    place: Path, spaces: Workspaces, project: Snapshot
+) -> None:
+    nodes = FakeNodes()
+    lines = [f"echo {number}" for number in range(CHUNK)] + ["echo wrong", "echo 0"]
+    given = {r.id: r for r in executor(nodes, spaces, place / "cache").submit(requests(project, *lines))}
+    assert {name: r.status for name, r in given.items()} == {
+        f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED
+        for number, line in enumerate(lines)
+    }
+    assert given["r5"].cached  # like r0
+    with_parcel = [order for order in nodes.sent if order.parcel is not None]
+    assert 1 <= len(with_parcel) < len(nodes.sent)
+    assert [[one.id for one in order.requests if not one.id.isalnum()] for order in nodes.sent] == [[]] * len(
+        nodes.sent
+    )  # named by what decides them, not by the caller's ids
+    again = FakeNodes()
+    assert all(r.cached for r in executor(again, spaces, place / "cache").submit(requests(project, *lines)))
+    assert not again.sent
+    # Verdicts belong to the tools there.
+    other = FakeNodes("f2")
+    other.projects.add(project.id)
+    assert not any(
+        r.cached for r in executor(other, spaces, place / "cache").submit(requests(project, *lines[:2]))
+    )
+
+
+def test_machines_that_differ_share_no_run(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+    with pytest.raises(MachineError, match=r"must be alike \(tools for python\): n0: f1 \[f1\]; n1: f2"):
+        list(executor(FakeNodes("f1", "f2"), spaces, place / "cache").submit(requests(project, "true")))
+    joined = FakeNodes("f1")
+    joined.answers_with = "f3"
+    with pytest.raises(MachineError, match=r"tools for python"):
+        list(executor(joined, spaces, place / "cache").submit(requests(project, "true")))
+
+
+def test_what_cannot_travel_is_said(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+    [request] = requests(project, "true")
+    bound = request.model_copy(update={"read_only": {"/tmp/x": "/usr"}})
+    [result] = executor(FakeNodes(), spaces, place / "cache").submit([bound])
+    assert result.status is Status.SKIPPED
+    assert "cannot be sent" in result.reason
+    missing = request.model_copy(update={"snapshot": "0" * 64})
+    with pytest.raises(DataError, match="no snapshot 0000"):
+        list(executor(FakeNodes(), spaces, place / "cache").submit([missing]))
+
+
+def test_a_command_that_takes_machines_down_stands_alone_in_the_end(
+    place: Path, spaces: Workspaces, project: Snapshot
+) -> None:
+    nodes = FakeNodes(lost=1)
+    given = list(executor(nodes, spaces, place / "cache").submit(requests(project, "echo 1", "echo 2")))
+    assert [r.status for r in given] == [Status.PASSED] * 2
+    nodes = FakeNodes(lost=9)
+    [result] = executor(nodes, spaces, place / "cache").submit(requests(project, "echo 3"))
+    assert result.status is Status.SANDBOX_ERROR
+    assert "no machine came back" in result.reason
+
+
+class OneNode(FakeNodes):
+    """A cluster of this process, whose worker has a store of its own."""
+
+    def __init__(self, worker: NodeWorker) -> None:
+        super().__init__()
+        self.worker = worker
+
+    def survey(self, want: Want) -> list[Footing]:
+        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+
+    def fetch(self, handle: int) -> AnyAnswer:
+        return ANSWERS.validate_python(self.worker.work(self.out.pop(handle)).model_dump())
+
+
+@pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+def test_commands_run_there_as_here(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+    try:
+        Sandbox().probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    worker = NodeWorker(1)
+    worker._spaces = Workspaces(worker._sandbox, SnapshotStore(place / "there"))
+    try:
+        lines = ("./run.sh && test -d empty && test -L link", "exit 3", "cat a.py new.txt")
+        asked = requests(project, *lines)
+        asked[2] = asked[2].model_copy(update={"patch": {"new.txt": b"bytes\xff"}, "results": ("new.txt",)})
+        nodes = OneNode(worker)
+        given = {r.id: r for r in executor(nodes, spaces, place / "cache").submit(asked)}
+        assert [given[f"r{n}"].exit_code for n in range(3)] == [0, 3, 0]
+        assert given["r2"].file("new.txt") == b"bytes\xff"
+        assert {r.isolation for r in given.values()} == {worker._sandbox.probe()}
+        assert [order.parcel is not None for order in nodes.sent] == [False, True]
+    finally:
+        worker.close()
