@@ -86,7 +86,7 @@ def _keys(
     distinct = len(set(clusters))
     if distinct >= FEWEST_CLUSTERS or distinct == count:
         return list(clusters), None
-    warning = f"only {distinct} clusters: "
+    warning = f"only {distinct} cluster{'' if distinct == 1 else 's'}: "
     if overlap_groups is None:
         return list(clusters), warning + "the interval may be too narrow"
     keys = [f"g{group}" if group is not None else f"p{index}" for index, group in enumerate(overlap_groups)]

@@ -76,6 +76,8 @@ def _stacked(
     """Bars of shares that add up to one, each class in its colour."""
     names = [class_title(name) for name in classes]
     bad = iter(palette.bad * 2)
+    # The legend begins where the bars do: beside long names there is less room for it.
+    columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [palette.good if name == "pass" else next(bad) for name in classes]
     chart = (
         chart_of(rows)
@@ -93,7 +95,7 @@ def _stacked(
                 "class:N",
                 sort=names,
                 scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(orient="top", title=None, columns=3),
+                legend=alt.Legend(orient="top", title=None, columns=columns),
             ),
             order=alt.Order("place:Q"),
             tooltip=[
