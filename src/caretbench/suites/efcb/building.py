@@ -11,6 +11,7 @@ from caretbench.runs import versions
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb import choices_easy, choices_hard, masking, reverse
+from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.easy_options import EasyOptions
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
 from caretbench.suites.efcb.filtering import Filtered, accepted
@@ -117,7 +118,7 @@ def _task(
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
         hard = choices_hard.HardOptions.model_validate(common)
-        swapped, refused = choices_hard.hard_items(pulls, hard)
+        swapped, refused = choices_hard.hard_items(pulls, hard, backgrounds=Backgrounds(records))
         return [problem for item in swapped for problem in choices_hard.problems(item, hard)], refused
     if task == MASKED:
         masked, refused = masking.masked_items(pulls, masking.MaskOptions.model_validate(common), form)
