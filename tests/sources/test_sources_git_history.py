@@ -128,6 +128,16 @@ def test_renames_modes_binaries_and_removals(history: History) -> None:
     assert found["link"].patch == "@@ -0,0 +1 @@\n+tool.sh\n\\ No newline at end of file"
 
 
+def test_a_file_that_becomes_a_link_is_one_change(history: History) -> None:
+    history.commit("Begin", {"a": "one\ntwo\n", "b": "x\n"})
+    history.commit("Link", {"a": "b", "b": "y\n"}, modes={"a": "120000"})
+    history.write()
+    link, other = changes(history.folder)[0].files
+    assert (link.path, link.status, link.additions, link.deletions) == ("a", "changed", 1, 2)
+    assert [len(hunk.lines) for hunk in parse_hunks(link.patch)] == [2, 2]
+    assert other.path == "b"
+
+
 @pytest.mark.parametrize(
     "path",
     ["plain", "with blank", 'quo"te', "tab\there", "line\nbreak", "größe/日本", "back\\slash", "a b/b a b/a"],

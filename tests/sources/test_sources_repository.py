@@ -119,7 +119,7 @@ def test_facts_of_a_clone(tmp_path: Path) -> None:
 
 
 def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
-    history = History(tmp_path / "plain.git")
+    history = History(tmp_path / "plain" / "repo")
     history.commit("Begin", {"a.go": "x" * 600, "b.py": "y", "LICENSE": MIT})
     history.write()
     for path in ("a.go", "LICENSE"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from caretbench.sources.generated import is_generated, says_generated
 from caretbench.sources.patch_stream import FileDiff
@@ -61,6 +62,28 @@ def file_change(diff: FileDiff) -> FileChange:
         deletions=diff.deletions,
         patch=patch,
     )
+
+
+def with_changed_types(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
+    """The files, each path once: git shows a file that became a link as one that goes and one that comes."""
+    found: list[FileChange] = []
+    for file in files:
+        before = found[-1] if found else None
+        if before is None or before.path != file.path:
+            found.append(file)
+            continue
+        found[-1] = before.model_copy(
+            update={
+                "status": "changed",
+                "binary": before.binary or file.binary,
+                "generated": before.generated or file.generated,
+                "truncated": before.truncated or file.truncated,
+                "additions": before.additions + file.additions,
+                "deletions": before.deletions + file.deletions,
+                "patch": "\n".join(patch for patch in (before.patch, file.patch) if patch),
+            }
+        )
+    return tuple(found)
 
 
 def _path(text: bytes) -> bytes:

@@ -16,7 +16,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Row
 from caretbench.sources.bots import is_bot
 from caretbench.sources.commit_message import read_message
-from caretbench.sources.file_diff import file_change
+from caretbench.sources.file_diff import file_change, with_changed_types
 from caretbench.sources.git_access import GitError, GitRepository
 from caretbench.sources.patch_stream import CommitDiff, Limits, read_commits
 from caretbench.sources.pull_request import PullRequest
@@ -223,7 +223,7 @@ def _record(diff: CommitDiff, facts: RepositoryFacts) -> PullRequest | SkippedCo
     if not diff.files:
         return SkippedCommit(sha=sha, reason="no_changes")
     message = read_message(text, len(before))
-    files = tuple(file_change(part) for part in diff.files)
+    files = [file_change(part) for part in diff.files]
     shown = [(part, change) for part, change in zip(diff.files, files, strict=True) if part.lines]
     return PullRequest(
         repo=facts.repo,
@@ -243,7 +243,7 @@ def _record(diff: CommitDiff, facts: RepositoryFacts) -> PullRequest | SkippedCo
         url=facts.change_url(message.number, sha),
         license=facts.license,
         language_stats=facts.language_stats,
-        files=files,
+        files=with_changed_types(files),
         # The patch as the suite renders it: per file its path, its hunks and a separator (three marks, two ends).
         patch_lines=sum(part.lines + 2 for part, _ in shown),
         patch_chars=sum(part.characters + len(change.path) + 6 for part, change in shown),

@@ -16,6 +16,8 @@ from caretbench.sources.licences import is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.pull_request import Moment
 
+# Names of folders that say nothing about what is in them: the folder above names the repository.
+_ANY_CLONE = ("repo", "repository", "clone", "checkout", "git", "source", "src", ".git")
 _LICENCE_BYTES = 256 * 1024
 # A remote as git takes it, without who logs in and with what: scheme://user:secret@host:port/path or user@host:path.
 _REMOTE = re.compile(
@@ -104,13 +106,16 @@ def parse_remote(url: str) -> tuple[str | None, str] | None:
 def repository_facts(
     repository: GitRepository, name: str | None = None, *, type_: str | None = None
 ) -> RepositoryFacts:
-    """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong."""
+    """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong.
+
+    A clone without a remote is named by its folder.
+    """
     remote = parse_remote(repository.remote) if repository.remote else None
     folder = repository.path.resolve()
-    plain = folder.parent.name if folder.name == ".git" else folder.name.removesuffix(".git")
+    named = folder.parent.name if folder.name in _ANY_CLONE else folder.name
     stats, licence = _contents(repository)
     return RepositoryFacts(
-        repo=name or (remote[1] if remote else plain) or "repository",
+        repo=name or (remote[1] if remote else named.removesuffix(".git")) or "repository",
         host=remote[0] if remote else None,
         type=type_,
         primary_language=max(stats, key=lambda language: (stats[language], language), default=None),
