@@ -17,6 +17,7 @@ from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.reverse import TASKS, Described, described, problem, reverse_items
 from caretbench.suites.efcb.reverse_scores import hallucination_scores, reverse_scores, unsupported
+from caretbench.suites.efcb.suite import SUITE
 
 PATCH = """\
 @@ -1,2 +1,3 @@ func Serve() {
@@ -168,6 +169,16 @@ def test_what_stands_nowhere_is_found(said: str, made_up: list[str]) -> None:
     assert sum(
         values[f"unsupported_{kind}s"] for kind in ("identifier", "path", "number", "reference")
     ) == len(made_up)
+
+
+def test_the_suite_measures_each_task_by_its_own() -> None:
+    text = "Title: stop\n\nBody: It adds `retryBudget`."
+    (likeness,) = SUITE.measure(made(), text, "default")
+    (naming,) = SUITE.measure(made("reverse-qa-hallu"), text, "default")
+    assert (likeness.scorer, naming.scorer) == ("description@1", "mentions@1")
+    assert "rouge_l" in likeness.values
+    assert naming.values["names_unsupported"] == 1.0
+    assert naming.details == {"unsupported": "retryBudget"}
 
 
 def test_an_empty_answer_names_nothing() -> None:

@@ -14,11 +14,12 @@ from caretbench.suites.base import Measurement, ProblemSet, Stratification, Tabl
 from caretbench.suites.baselines import Writer
 from caretbench.suites.efcb import answers, baselines, starter
 from caretbench.suites.efcb.describing import SUITE as NAME
-from caretbench.suites.efcb.efcb_score import MASKED
+from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.folder import EfcbFolder
 from caretbench.suites.efcb.masked_scores import masked_scores
 from caretbench.suites.efcb.result_tables import result_tables
-from caretbench.suites.efcb.reverse_scores import reverse_scores
+from caretbench.suites.efcb.reverse import described
+from caretbench.suites.efcb.reverse_scores import hallucination_scores, reverse_scores, unsupported
 from caretbench.suites.recorded import completion_rows
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ class Efcb:
             return [Measurement("choice@1", values, details)]
         if problem.labels["task"] == MASKED:
             return [Measurement("masked@1", masked_scores(problem, text))]
+        if problem.labels["task"] == HALLUCINATION:
+            made_up, _ = unsupported(problem, described(text))
+            said = {"unsupported": ", ".join(mention.text for mention in made_up)}
+            return [Measurement("mentions@1", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
 
     def faults(self, problem: Problem, text: str) -> list[str]:
