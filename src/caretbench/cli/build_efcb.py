@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from caretbench.suites.efcb.building import Built
     from caretbench.suites.efcb.folder import EfcbFolder, EfcbManifest
 
-_MARKS = {True: "EXCEEDED", False: ""}
-
 
 def efcb(
     git: Annotated[
@@ -207,16 +205,7 @@ def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
         [(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems")
     ):
         say(line)
-    say("\nWhat finds the right choice without understanding (chance 0.250):")
-    leaks = [
-        (
-            f"{leak.task} {leak.tier}".strip(), leak.query.replace("_", " "), leak.attack, leak.kind,
-            f"{leak.accuracy:.3f}", f"{leak.standard_error:.3f}", _MARKS[leak.exceeded],
-        )
-        for leak in built.leaks
-    ]  # fmt: skip
-    for line in aligned(leaks, ("task", "query", "attack", "", "accuracy", "s.e.", "")):
-        say(line.rstrip())
+    _print_leaks(built)
     if built.exceeded:
         names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
         note(f"beyond chance and 3 standard errors: {names}")
@@ -226,3 +215,29 @@ def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
         say(f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …")
     else:
         say(f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why")
+
+
+def _print_leaks(built: Built) -> None:
+    """A line for each attack, a column for each tier; an exclamation mark where a hard limit is passed."""
+    parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in built.leaks))
+    if not parts:
+        return
+    several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
+    heads = [
+        " ".join(filter(None, (*part[:2], part[2].replace("_", " ") if part[:2] in several else "")))
+        for part in parts
+    ]
+    sizes = {(leak.task, leak.tier, leak.query): leak for leak in built.leaks}
+    found: dict[tuple[str, str], dict[tuple[str, str, str], str]] = {}
+    for leak in built.leaks:
+        mark = "!" if leak.exceeded else ""
+        row = found.setdefault((leak.kind, leak.attack), {})
+        row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{mark}"
+    rows = [
+        ("", "problems", *(str(sizes[part].problems) for part in parts)),
+        ("", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)),
+        *((kind, attack, *(row.get(part, "") for part in parts)) for (kind, attack), row in found.items()),
+    ]
+    say("\nWhat finds the right choice without understanding (chance 0.250):")
+    for line in aligned(rows, ("", "attack", *heads)):
+        say(line.rstrip())
