@@ -577,3 +577,11 @@ def test_an_interruption_ends_a_waiting_client_without_noise():
     )  # fmt: skip
     assert done.stdout == "interrupted []\n"
     assert done.stderr == ""
+
+
+def test_a_model_on_this_machine_has_more_time_for_an_answer_unless_told_otherwise(monkeypatch):
+    monkeypatch.setitem(providers(), "mockllm", provider("mockllm").model_copy(update={"timeout_s": 7}))
+    assert provider("gguf").timeout_s == 1800
+    for options, expected in ((ClientOptions(), 7), (ClientOptions(timeout_s=120), 120)):
+        with open_client("mockllm/slow", options=options) as client:
+            assert client.options.timeout_s == expected

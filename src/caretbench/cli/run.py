@@ -76,7 +76,9 @@ def run(
     ] = None,
     variant: shared.Variants = None,
     connections: Annotated[int | None, typer.Option(min=1, help="Requests under way at once (8).")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds for one try (120).")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for one try (120; 1800 for models on this machine).")
+    ] = None,
     retries: Annotated[int | None, typer.Option(min=0, help="Tries after the first (5).")] = None,
     per_request: Annotated[
         bool | None,

@@ -34,6 +34,8 @@ def open_client(spec: str, *, options: ClientOptions | None = None) -> InspectCl
     if not (name and slash and rest):
         raise ValueError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
     known = provider(name)
+    if known.timeout_s is not None and "timeout_s" not in options.model_fields_set:
+        options = options.model_copy(update={"timeout_s": known.timeout_s})
     tokenizer = Tokenizer(options.tokenizer) if options.tokenizer is not None else None
     given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
     arguments: dict[str, Any] = given | options.model_args

@@ -24,6 +24,8 @@ class Provider(BaseModel):
     """How many stop texts a request may hold; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
     """The client's options that the provider's constructor takes by name."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    """Seconds of one try, where a user says nothing; None: as with all others."""
 
 
 @cache
