@@ -57,7 +57,7 @@ def test_sets_are_found_by_the_ranks_of_the_right_choice() -> None:
          [0.1, 0.2, 0.4, 1, 0.6], [0.2, 0.1, 0.3, 0.6, 1]]
     )  # fmt: skip
     sizes = np.array([10.0, 5, 20, 30, 40])
-    found = sets_by_rank(likeness, [sizes], np.arange(4.0))
+    found = sets_by_rank([likeness], [sizes], np.arange(4.0))
     for vector, (cost, members) in found.items():
         rows = [0, *(member + 1 for member in members)]
         central = likeness[np.ix_(rows, rows)].sum(axis=1)
@@ -69,9 +69,9 @@ def test_sets_are_found_by_the_ranks_of_the_right_choice() -> None:
 def test_sets_in_which_something_is_equal_are_left_out() -> None:
     likeness = np.eye(4) + np.arange(16).reshape(4, 4) / 100
     likeness = (likeness + likeness.T) / 2
-    assert sets_by_rank(likeness, [np.array([1.0, 1, 2, 3])], np.zeros(3)) == {}
-    assert len(sets_by_rank(likeness, [np.array([1.0, 0, 2, 3])], np.zeros(3))) == 1
-    assert sets_by_rank(likeness[:3, :3], [], np.zeros(2)) == {}
+    assert sets_by_rank([likeness], [np.array([1.0, 1, 2, 3])], np.zeros(3)) == {}
+    assert len(sets_by_rank([likeness], [np.array([1.0, 0, 2, 3])], np.zeros(3))) == 1
+    assert sets_by_rank([likeness[:3, :3]], [], np.zeros(2)) == {}
 
 
 def change(title: str, description: str = "", number: int | None = None) -> PullRequest:

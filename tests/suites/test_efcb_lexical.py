@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, words
+from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, word_distances, words
 
 TEXTS = ("open the file file", "close the file", "unrelated words here", "")
 PATCHES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12).map(" ".join), min_size=1, max_size=8)
@@ -71,3 +71,11 @@ def test_paths_are_those_of_the_shown_files() -> None:
     assert shown_paths(text) == ["a/b.go", "old.go => new.go"]
     assert path_overlap("a: new thing", shown_paths(text)) == pytest.approx(2 / 3)
     assert path_overlap("...", ["a"]) == 0
+
+
+def test_distances_count_words() -> None:
+    square = word_distances(["a b c", "a  x\nc", "a b c d", "b a c", ""])
+    assert square.tolist()[0] == [0, 1, 1, 2, 3]
+    assert (square == square.T).all()
+    many = " ".join(map(str, range(60_000)))
+    assert word_distances([many, many[6:]])[0, 1] > 0

@@ -17,7 +17,7 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.candidate_sets import WrongChoices, sets_by_rank
 from caretbench.suites.efcb.easy_options import EasyOptions, Tier
-from caretbench.suites.efcb.lexical import Corpus, Scores
+from caretbench.suites.efcb.lexical import Corpus, Scores, word_distances
 from caretbench.suites.efcb.linking import Links, linked
 from caretbench.suites.efcb.positions import CHOICES
 from caretbench.suites.efcb.rendering import render
@@ -90,7 +90,13 @@ class CandidatePool:
             return {}
         rows = np.array([gold, *found.indices])
         compared = (self._characters, *found.compared)
-        return sets_by_rank(self.corpus.likeness(rows), [values[rows] for values in compared], found.costs)
+        sizes = self._characters[rows].astype(float)
+        alike = (
+            self.corpus.likeness(rows),
+            -word_distances([self.texts[row] for row in rows]),
+            -((sizes[:, None] - sizes) ** 2),  # the nearest to the mean length
+        )
+        return sets_by_rank(alike, [values[rows] for values in compared], found.costs)
 
     def _fair(self, gold: int, tier: Tier, options: EasyOptions) -> Indices:
         """Others near in time and in size that do not belong to the same piece of work.

@@ -30,16 +30,16 @@ def _triples(count: int) -> _Numbers:
 
 
 def sets_by_rank(
-    likeness: Scores, compared: Sequence[Scores], costs: Scores
+    likenesses: Sequence[Scores], compared: Sequence[Scores], costs: Scores
 ) -> Mapping[Vector, WrongChoices]:
     """The cheapest set for each combination of ranks that the right choice can have.
 
-    The first rank is that of likeness to the other three: 0 where the right choice is the most central of the four.
-    Each further one counts the wrong choices with more of something than the right one has. Sets in which something
-    is equally much are left out: nobody could say which rank that is.
+    Ranks count the wrong choices with more of something than the right one has: with more likeness to the other three
+    (0 where the right choice is the most central of the four), then with more of each quantity that is compared. Sets
+    in which something is equally much are left out: nobody could say which rank that is.
 
     Args:
-        likeness: How alike each two are, the right choice first, then the candidates.
+        likenesses: Squares that say how alike each two are, the right choice first, then the candidates.
         compared: Arrays in the same order: sizes, scores.
         costs: What each candidate costs; a set costs the sum.
     """
@@ -47,15 +47,14 @@ def sets_by_rank(
     if not len(triples):
         return {}
     rows = triples + 1
-    to_right = likeness[0][rows]
-    first, second, third = (likeness[rows[:, one], rows[:, other]] for one, other in ((0, 1), (0, 2), (1, 2)))
-    central = to_right + np.stack((first + second, first + third, second + third), axis=1)
-    right = to_right.sum(axis=1, keepdims=True)
-    ranks = [(central > right).sum(axis=1)]
-    clear = ~np.isclose(central, right, rtol=1e-9).any(axis=1)
-    for values in compared:
-        ranks.append((values[rows] > values[0]).sum(axis=1))
-        clear &= (values[rows] != values[0]).all(axis=1)
+    ranks = []
+    clear = np.ones(len(rows), dtype=bool)
+    for wrong, right in (
+        *(_centrality(likeness, rows) for likeness in likenesses),
+        *((values[rows], values[0]) for values in compared),
+    ):
+        ranks.append((wrong > right).sum(axis=1))
+        clear &= ~np.isclose(wrong, right, rtol=1e-9, atol=0).any(axis=1)
     total = costs[triples].sum(axis=1)
     found: dict[Vector, WrongChoices] = {}
     vectors = np.stack(ranks, axis=1)
@@ -66,3 +65,11 @@ def sets_by_rank(
                 members = tuple(int(member) for member in triples[index])
                 found[vector] = WrongChoices(float(total[index]), members)
     return found
+
+
+def _centrality(likeness: Scores, rows: _Numbers) -> tuple[Scores, Scores]:
+    """What each wrong choice of each set has of likeness to the other three, and what the right one has."""
+    to_right = likeness[0][rows]
+    first, second, third = (likeness[rows[:, one], rows[:, other]] for one, other in ((0, 1), (0, 2), (1, 2)))
+    wrong = to_right + np.stack((first + second, first + third, second + third), axis=1)
+    return wrong, to_right.sum(axis=1, keepdims=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.problem import Label, Problem
+from caretbench.sources.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.balancing import Vector, balance
 from caretbench.suites.efcb.candidate_pool import CandidatePool, Candidates
@@ -57,12 +58,21 @@ class _Drawn(NamedTuple):
     wrong: tuple[int, ...]
 
 
-def easy_items(pulls: Sequence[PullRequest], options: EasyOptions) -> tuple[list[EasyItem], list[Rejected]]:
+def easy_items(
+    pulls: Sequence[PullRequest],
+    options: EasyOptions,
+    form: Mapping[str, frozenset[str]] | None = None,
+) -> tuple[list[EasyItem], list[Rejected]]:
     """The questions of all tiers, and the changes that have none in a tier, with the reason.
 
-    The same whatever the order of ``pulls``, which are those that passed the filters of the profile.
+    The same whatever the order of the changes.
+
+    Args:
+        pulls: Those that passed the filters of the profile.
+        options: Seed, profile, tiers.
+        form: The lines of each repository's form; told from ``pulls`` where it is not given.
     """
-    form = forms(pulls)
+    form = forms(pulls) if form is None else form
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.newest_first)):
         by_repository[pull.repo].append(pull)
@@ -71,7 +81,7 @@ def easy_items(pulls: Sequence[PullRequest], options: EasyOptions) -> tuple[list
         pull.key: tuple(
             text
             for variant in options.variants
-            if (text := query(pull, variant, options.profile, form[pull.repo])).text.strip()
+            if (text := query(pull, variant, options.profile, form.get(pull.repo, NO_FORM))).text.strip()
         )
         for pull in pulls
     }

@@ -12,13 +12,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from rapidfuzz.distance import Hamming, Levenshtein
-
 from caretbench.problem import ChoiceCheck, Problem, Question, Row
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choices import query_text
 from caretbench.suites.efcb.describing import cluster
-from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths
+from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, word_distances
 from caretbench.suites.efcb.plausibility import SCORERS, Background, code_lines, scores
 from caretbench.suites.efcb.positions import LETTERS
 from caretbench.suites.efcb.rendering import render
@@ -81,13 +79,7 @@ def shortest(problem: Attacked) -> Sequence[float]:
 
 def consensus(problem: Attacked) -> Sequence[float]:
     """The choice from which the others are the fewest words away."""
-    words = [choice.split() for choice in problem.choices]
-    return [-sum(_apart(one, other) for other in words) for one in words]
-
-
-def _apart(one: Sequence[str], other: Sequence[str]) -> int:
-    """Words that differ: place by place where there are as many, since an edit distance finds ways around."""
-    return (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
+    return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
 
 
 LIMITS: Final[Mapping[str, Attack]] = {

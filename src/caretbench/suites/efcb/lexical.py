@@ -11,16 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import Hamming, Levenshtein
 from scipy.sparse import csc_array, csr_array
 
 Scores = npt.NDArray[np.float64]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_STATIONS = "\n---\n"
+_END_OF_FILE = "\n---\n"
+_SURROGATES: Final = range(0xD800, 0xE000)
 _BM25_K1: Final = 1.5
 _BM25_B: Final = 0.75
 
@@ -125,9 +128,33 @@ class Corpus:
         return scores
 
 
+def word_distances(texts: Sequence[str]) -> Scores:
+    """How many words each two texts are apart, as a square; words are what stands between blanks.
+
+    Texts with as many words are compared place by place (an edit distance would find ways around a swap), others by
+    the fewest words to put in, take out or replace.
+    """
+    letters = _Letters()
+    spelled = ["".join(map(letters.__getitem__, text.split())) for text in texts]
+    square = np.zeros((len(texts), len(texts)))
+    for (row, one), (column, other) in combinations(enumerate(spelled), 2):
+        distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
+        square[row, column] = square[column, row] = distance
+    return square
+
+
+class _Letters(dict[str, str]):
+    """A character for each word that was met, no half of a surrogate pair: comparing texts of these is quick."""
+
+    def __missing__(self, word: str) -> str:
+        number = len(self)
+        self[word] = letter = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
+        return letter
+
+
 def shown_paths(text: str) -> list[str]:
     """The titles of the files of a patch as it is shown; both paths of a renamed one stand in its title."""
-    blocks = text.split(_STATIONS)
+    blocks = text.split(_END_OF_FILE)
     return [
         title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "
     ]
