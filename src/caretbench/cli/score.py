@@ -65,7 +65,7 @@ def score(
         variants=variant or (), execute=execute, output=output,
     )  # fmt: skip
     names = shared.baseline_names(baseline, [subject.suite])
-    executor = shared.executor(workers, use_cache=use_cache, engine=engine) if execute else None
+    executor = shared.executor(workers, use_cache=use_cache, engine=engine) if subject.execute else None
     seen: dict[tuple[str, str], ModelInfo] = {}
     unknown: dict[Path, list[str]] = {}
     with Steps(quiet=as_json) as steps, shared.Sitting(subject, executor, steps) as sitting:

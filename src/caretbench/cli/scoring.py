@@ -120,6 +120,7 @@ class Subject(NamedTuple):
         found = dict.fromkeys(map(find_policy, wanted or [policy_of(house, named)]))
         truncation, *further = found
         folder = RunFolder(output or root / f"{suite_name}-{loaded.name}-{named}")
+        execute = execute and any(map(_is_run, problems))
         return cls(
             house, loaded, problems, truncation, named, execute, _variants(variants), folder, (*further,)
         )  # fmt: skip
@@ -313,6 +314,11 @@ def toolchains(problems: Sequence[Problem], runs: AnyExecutor) -> dict[str, Tool
     return found
 
 
+def _is_run(problem: Problem) -> bool:
+    """Whether something runs that decides."""
+    return any(check.kind in ("program", "tests", "predicate") for check in problem.checks)
+
+
 def _is_program(problem: Problem) -> bool:
     """Whether answers become programs of their own: a project's command brings its own tools."""
     return not any(check.kind == "tests" for check in problem.checks)
@@ -348,8 +354,10 @@ def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     """Why the run counts as failed: too few verdicts, or a model below the wanted rate."""
+    from caretbench.report.answers_judged import coverage_warnings
     from caretbench.report.summary import COVERAGE_WANTED
 
+    yield from coverage_warnings(summary.answers)
     for column in summary.columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             absent = column.samples * summary.problems - column.completions

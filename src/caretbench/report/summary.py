@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import CriterionCheck, Problem
+from caretbench.report.answers_judged import AnswersJudged, coverage_warnings
 from caretbench.report.asked import differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
 from caretbench.report.discordant import DiscordantCase, discordant_cases
@@ -107,6 +108,8 @@ class Summary(Reported):
     """What the answers took, of the models that were asked here."""
     judged: tuple[Judged, ...] = ()
     """What the judges said, by criterion."""
+    answers: tuple[AnswersJudged, ...] = ()
+    """What the judges said of answers to questions, by criterion."""
     best_of: tuple[BestOf, ...] = ()
     """The paper's best of three, of models that were scored under its three steps."""
     errors: tuple[ErrorColumn, ...] = ()
@@ -134,6 +137,7 @@ def summarise(
     run: str = "",
     usage: Sequence[ModelUsage] = (),
     judged: Sequence[Judged] = (),
+    answers: Sequence[AnswersJudged] = (),
     discordant_limit: int = 40,
     stratification: Stratification = ORDINARY,
     errors: Sequence[ErrorColumn] = (),
@@ -148,6 +152,7 @@ def summarise(
         run: The run's name.
         usage: What the answers took (:func:`caretbench.report.usage.model_usage`).
         judged: What the judges said (:func:`caretbench.report.judgements.judged_sections`).
+        answers: What they said of answers to questions (:func:`caretbench.report.answers_judged.answers_judged`).
         discordant_limit: How many discordant cases to list of each kind; their total is always given.
         stratification: By which labels, and by which of them at once.
         errors: How answers went wrong (:func:`caretbench.report.errors.error_columns`).
@@ -165,7 +170,15 @@ def summarise(
     main = stratum_name(stratification.main)
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
     columns = tuple(
-        _column(group, frame, problems, left_out, seed, _wanted(group, strata, policies, stratification))
+        _column(
+            group,
+            frame,
+            problems,
+            left_out,
+            seed,
+            _wanted(group, strata, policies, stratification),
+            similar=not own,  # a suite with tables of its own shows what it measures there
+        )
         for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
     )
     there = {name for column in columns for name in column.strata}
@@ -193,6 +206,7 @@ def summarise(
         discordant_totals=cases.totals,
         usage=tuple(usage),
         judged=tuple(judged),
+        answers=tuple(answers),
         best_of=tuple(best_of_steps(frame, left_out, seed)),
         errors=tuple(errors),
         flagged=tuple(flagged_passes(frame, left_out, _titles(columns), seed)),
@@ -200,8 +214,8 @@ def summarise(
         main=main,
         heat_maps=tuple(map(stratum_name, stratification.heat_maps)),
         forms=forms,
-        warnings=tuple(_warnings(columns)),
-        notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes(judged)),
+        warnings=(*_warnings(columns), *coverage_warnings(answers)),
+        notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes((*judged, *answers))),
         manifest=dict(manifest),
     )
 
@@ -252,10 +266,13 @@ def _column(
     left_out: Sequence[LeftOut],
     seed: int,
     strata: Sequence[Stratum],
+    *,
+    similar: bool,
 ) -> Column:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
     excluded = {problem for entry in left_out if entry.profile == profile for problem in entry.problems}
-    known = similarity_columns(profile, [name for name in metric_columns(group) if group[name].count() > 0])
+    measured = [name for name in metric_columns(group) if group[name].count() > 0]
+    known = similarity_columns(profile, measured if similar else [])
     table = fold_problems(group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded))), known)
     eligible = table.filter(pl.col("eligible"))
     samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
@@ -409,7 +426,7 @@ def _notes(columns: Sequence[Column]) -> Iterator[str]:
     yield from sorted(warnings)
 
 
-def _judge_notes(judged: Sequence[Judged]) -> Iterator[str]:
+def _judge_notes(judged: Sequence[Judged | AnswersJudged]) -> Iterator[str]:
     for section in judged:
         if not section.validated:
             yield (

@@ -1,1 +1,5 @@
-"""The suite ``efcb``: questions about merged pull requests, which need no environment to run in."""
+"""The suite ``efcb``."""
+
+from caretbench.suites.efcb.suite import SUITE
+
+__all__ = ["SUITE"]

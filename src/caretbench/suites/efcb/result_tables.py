@@ -272,8 +272,8 @@ def _choices(models: Sequence[_Model], profile: Profile) -> Iterator[Table]:
             ),
             tuple(rows),
             (
-                "Above chance: (accuracy - 0.25) / 0.75. Above words: the same above the baseline `lexical`, which takes "
-                "the choice whose words are most like the question's. Consistent: the share of questions that are "
+                "Above chance: (accuracy - 0.25) / 0.75. Above words: the same above the baseline `lexical`, which "
+                "takes the choice whose words are most like the question's. Consistent: the share of questions that are "
                 "answered rightly in all orders of the choices or in none, where a build has several (--rotations).",
             ),
         )
@@ -294,7 +294,7 @@ def _accuracy(lines: Sequence[Line]) -> float:
 
 def _skill(accuracy: float, floor: float | None) -> str:
     found = None if floor is None else skill(accuracy, floor)
-    return _NOTHING if found is None else f"{found:.3f}"
+    return _NOTHING if found is None else f"{found:.3f}" if found >= -1 else "< -1"
 
 
 def _consistency(lines: Sequence[Line]) -> str:
