@@ -82,6 +82,21 @@ def test_only_the_reference_is_changed() -> None:
         ("python", "def f(a):\n    return [", "b for b in g(a)", "]\n", "b for b in ()"),
         ("javascript", "function f(a) { for (", "const b of g(a)", ") { a = b; } }\n", "const b of []"),
         ("typescript", "function f(a: X) { for (", "const b of g(a)", ") { a = b; } }\n", "const b of []"),
+        (
+            "java",
+            "class A { void f() { for (",
+            "final M.E<B, C> b : g()",
+            ") { h(b); } } }",
+            "final M.E<B, C> b : new M.E[0]",
+        ),
+        ("java", "class A { void f() { for (", "int[] b : g()", ") { h(b); } } }", "int[] b : new int[0][]"),
+        (
+            "csharp",
+            "class A { void F() { foreach (",
+            "L<int> b in G()",
+            ") { H(b); } } }",
+            "L<int> b in new L<int>[0]",
+        ),
     ],
 )
 def test_a_loop_over_what_a_call_gives_finds_nothing(
@@ -89,6 +104,11 @@ def test_a_loop_over_what_a_call_gives_finds_nothing(
 ) -> None:
     problem = _problem(prefix, reference, suffix, language)
     assert ("no_items", changed) in mutants(problem)
+
+
+def test_a_loop_whose_type_is_not_said_keeps_its_items() -> None:
+    problem = _problem("class A { void f() { for (", "var b : g()", ") { h(b); } } }", "java")
+    assert not _texts(problem, "no_items")
 
 
 def test_a_part_of_a_function_gets_an_early_return() -> None:

@@ -8,6 +8,7 @@ the usual case (several files, something else than bodies of methods, errors to 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from caretbench.execution.runtimes.java import JavaRuntime
 from caretbench.execution.runtimes.serving import Program, compile_programs
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.snapshots import Snapshot
-from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from caretbench.execution.workspace import WorkspaceRequest
 
 PLACE: Final = ".caretbench-java"
+_REST_S: Final = 300.0
 _INSIDE: Final = "/caretbench/classes"
 _BODIES: Final = frozenset(
     {"method_declaration", "constructor_declaration", "compact_constructor_declaration"}
@@ -53,6 +55,7 @@ class JavaWarmth:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._runtime = JavaRuntime(sandbox)
+        self._rests_until = 0.0
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
     def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> Compiled:
@@ -64,7 +67,7 @@ class JavaWarmth:
             bundle: The packages that it is compiled with.
         """
         plain = request.prepare and request.directory == "." and compiles_plainly(request.command)
-        if not plain or len(request.patch) != 1:
+        if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
             return Compiled()
         [(path, content)] = request.patch.items()
         made = self._index(prepared).get(path)
@@ -93,6 +96,8 @@ class JavaWarmth:
         with tempfile.TemporaryDirectory() as folder:
             program = Program(request, Path(folder), Path(path).stem)
             [result] = compile_programs(self._runtime.sandbox, lambda _request: compiler, [program])
+            if result.status is Status.SANDBOX_ERROR:  # a machine too busy for a server to start
+                self._rests_until = time.monotonic() + _REST_S
             if result.status is not None:
                 return Compiled(cpu_s=result.compile_s)
             classes = {

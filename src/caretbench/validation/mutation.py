@@ -36,6 +36,7 @@ _IMPORTS = frozenset(
 _MESSAGES = (
     "throw", "raise", "panic", "console", "print", "Console", "System.out", "std::cout", "fmt.Print", "log.", "assert",
 )  # fmt: skip
+_TYPE_ARGUMENTS = re.compile(r"<[\s\S]*>")
 _WHOLE_NUMBER = re.compile(r"(?!0[xXbBoO_])(\d+)([\s\S]*)")
 
 
@@ -157,8 +158,24 @@ def _returned_values(subject: Subject) -> Iterator[Edit]:
 def _no_items(subject: Subject) -> Iterator[Edit]:
     """Loops that find nothing: the one change for the head of a loop over what a call gives."""
     for node in subject.nodes("iterable"):
-        if subject.table.no_items is not None:
-            yield Edit("no_items", node.start_byte, node.end_byte, subject.table.no_items)
+        nothing = _nothing_to_loop_over(subject, node)
+        if nothing is not None:
+            yield Edit("no_items", node.start_byte, node.end_byte, nothing)
+
+
+def _nothing_to_loop_over(subject: Subject, node: tree_sitter.Node) -> str | None:
+    """What holds no item of the type that the loop declares; None where that is not known."""
+    template = subject.table.no_items
+    if template is None or "@" not in template:
+        return template
+    declared = node.parent.child_by_field_name("type") if node.parent is not None else None
+    if declared is None or subject.text(declared) == "var":
+        return None
+    text = subject.text(declared)
+    if subject.language == "java":  # where no array is made of a type with arguments
+        text = _TYPE_ARGUMENTS.sub("", text)
+    element, bracket, dimensions = text.partition("[")
+    return template.replace("@", element) + bracket + dimensions
 
 
 def _no_rounds(subject: Subject) -> Iterator[Edit]:

@@ -55,7 +55,7 @@ class MutationTable:
     untouched: frozenset[str] = frozenset()  # types of which no value can be made up
     undeclared: str | None = None  # the type of a function that declares none
     never: str = "false && (@)"
-    no_items: str | None = None  # what a loop finds nothing in, whatever it looks for
+    no_items: str | None = None  # what a loop finds nothing in; @: the type that it declares
 
 
 _SCRIPT_CONTAINERS = frozenset({"program", "statement_block", "switch_case", "switch_default"})
@@ -150,6 +150,7 @@ TABLES: Mapping[str, MutationTable] = {
         wrong_values=_NUMBER_TYPES
         | {"boolean": "!(@)", "Boolean": "!(@)", "String": '(@) + "x"'}
         | dict.fromkeys(("short", "byte", "char"), "0"),
+        no_items="new @[0]",
         returns_nothing=frozenset({"void"}),
     ),
     "cpp": MutationTable(
@@ -181,6 +182,7 @@ TABLES: Mapping[str, MutationTable] = {
         vague_comment="/// <summary>Does something.</summary>",
         vague_line_comment="// Does something.",
         wrong_values=_NUMBER_TYPES | {"bool": "!(@)", "string": '(@) + "x"'},
+        no_items="new @[0]",
         returns_nothing=frozenset({"void"}),
         untouched=frozenset({"var"}),
     ),

@@ -18,3 +18,4 @@
 (expression_statement) @statement
 (for_statement condition: (_) @loop_condition)
 (while_statement condition: (_) @loop_condition)
+(foreach_statement right: (_) @iterable)

@@ -16,3 +16,4 @@
 (expression_statement) @statement
 (for_statement condition: (_) @loop_condition)
 (while_statement condition: (parenthesized_expression (_) @loop_condition))
+(enhanced_for_statement value: (_) @iterable)
