@@ -14,6 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -193,7 +194,7 @@ class InQuestion:
 
     def _count(self, lines: Iterable[str], times: int) -> None:
         for line in lines:
-            for before, word in _bigrams(tokens(line)):
+            for before, word in _bigrams(line):
                 self._pairs[before, word] += times
                 self._heads[before] += times
                 self._words[word] += times
@@ -208,14 +209,16 @@ class InQuestion:
 
     def _log_likelihood(self, line: str) -> float:
         score = 0.0
-        for before, word in _bigrams(tokens(line)):
+        for before, word in _bigrams(line):
             one = (self._words[word] + STRENGTH * UNSEEN) / (self._total + STRENGTH)
             score += math.log((self._pairs[before, word] + STRENGTH * one) / (self._heads[before] + STRENGTH))
         return score
 
 
-def _bigrams(found: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(("\n", *found), (*found, "\r"), strict=True) if found else iter(())
+@lru_cache(maxsize=20_000)
+def _bigrams(line: str) -> tuple[tuple[str, str], ...]:
+    found = tokens(line)
+    return tuple(zip(("\n", *found), (*found, "\r"), strict=True)) if found else ()
 
 
 def lines_apart(choices: Sequence[str]) -> tuple[list[str], list[list[str]]]:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from caretbench.suites.efcb.balancing import Vector
-from caretbench.suites.efcb.plausibility import SCORERS, InQuestion, Numbers, Without, code_lines
+from caretbench.suites.efcb.plausibility import SCORERS, InQuestion, Without, code_lines
 from caretbench.suites.efcb.swaps import Patch, Swap
 
 MOST_SWAPS: Final = 300
@@ -37,12 +37,15 @@ class Pair(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """A swap with the lines it changes, their log-likelihoods by the repository, and its deltas by scorer."""
+    """A swap with the lines it changes, and its deltas by scorer.
+
+    ``repository`` are the log-likelihoods of the lines before and after it, by trigrams and by bigrams.
+    """
 
     swap: Swap
     before: tuple[str, ...]
     after: tuple[str, ...]
-    repository: Numbers  # (trigram, bigram) by (before, after)
+    repository: tuple[tuple[float, float], ...]
     deltas: tuple[float, ...]
 
 
@@ -55,6 +58,8 @@ def pairs(patch: Patch, background: Without, generator: random.Random) -> dict[V
     scored = _scored(patch, patch.swaps(generator, MOST_SWAPS), background, question)
     found: dict[Vector, Pair] = {}
     for first, second in _proposed(scored, generator):
+        if _expected(first, second) in found:
+            continue
         ranks = _ranks(first, second, question)
         if ranks is not None and ranks not in found and _holds(patch, first.swap, second.swap):
             found[ranks] = Pair(first.swap, second.swap, (first.deltas[-1], second.deltas[-1]))
@@ -76,7 +81,8 @@ def _scored(patch: Patch, swaps: Sequence[Swap], background: Without, question: 
         three, two = sides[:, 0] - sides[:, 1]
         deltas = (float(three), float(two), old - new, float(three) + old - new)
         if abs(deltas[-1]) >= LEAST_DELTA:
-            found.append(_Scored(swap, tuple(before), tuple(after), sides, deltas))
+            repository = tuple((float(one), float(other)) for one, other in sides)
+            found.append(_Scored(swap, tuple(before), tuple(after), repository, deltas))
     return found
 
 
@@ -94,24 +100,24 @@ def _proposed(scored: Sequence[_Scored], generator: random.Random) -> Iterator[t
                     yield first, second
 
 
+def _expected(first: _Scored, second: _Scored) -> Vector:
+    """The ranks if each swap changed the scores as it does alone, which it does but for the question's own lines."""
+    return tuple(
+        (one < 0) + (other < 0) + (one + other < 0)
+        for one, other in zip(first.deltas, second.deltas, strict=True)
+    )
+
+
 def _ranks(first: _Scored, second: _Scored, question: InQuestion) -> Vector | None:
     """How many of the three other choices are more plausible than the patch; none where two are as good as alike."""
-    sides = [(one, other) for one in (0, 1) for other in (0, 1)]
-    repository = [first.repository[:, one] + second.repository[:, other] for one, other in sides]
-    inside = question.log_likelihoods(
-        [(first.before, first.after)[one] + (second.before, second.after)[other] for one, other in sides],
-        left_out=first.before + second.before,
-    )
-    by_scorer = [
-        [score[0] for score in repository],
-        [score[1] for score in repository],
-        inside,
-        [score[0] + more for score, more in zip(repository, inside, strict=True)],
-    ]
+    sides = (first.before, first.after, second.before, second.after)
+    inside = question.log_likelihoods(sides, left_out=first.before + second.before)
+    three, two = ([*first.repository[number], *second.repository[number]] for number in range(2))
+    combined = [one + other for one, other in zip(three, inside, strict=True)]
     found = []
-    for likelihoods in by_scorer:
-        ordered = sorted(likelihoods)
-        if any(high - low < _LEAST_GAP for low, high in pairwise(ordered)):
+    for old, new, other_old, other_new in (three, two, inside, combined):
+        likelihoods = [old + other_old, new + other_old, old + other_new, new + other_new]
+        if any(high - low < _LEAST_GAP for low, high in pairwise(sorted(likelihoods))):
             return None
         found.append(sum(other > likelihoods[0] for other in likelihoods[1:]))
     return tuple(found)
