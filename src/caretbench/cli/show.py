@@ -18,7 +18,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """One problem: what is shown and hidden, its checks and labels."""
-    from caretbench.problem import Caret, FileSplice, InlineSplice
+    from caretbench.problem import Caret, FileSplice, InlineSplice, Question
+    from caretbench.prompts.question import LETTERS
     from caretbench.suites import suite
 
     problems = {problem.id: problem for problem in suite(suite_name).load(data).problems}
@@ -39,6 +40,17 @@ def show(
         say(problem.reference)
         say("--- suffix (shown) ---")
         say(problem.shown.suffix)
+    if isinstance(problem.shown, Question):
+        say("\n--- question (shown) ---")
+        say(problem.shown.text)
+        for file in problem.shown.context:
+            say(f"--- {file.path} (shown) ---")
+            say(file.text)
+        for letter, choice in zip(LETTERS, problem.shown.choices, strict=False):
+            say(f"--- choice {letter} (shown) ---")
+            say(choice)
+        say("--- reference ---")
+        say(problem.reference)
     if isinstance(problem.splice, InlineSplice):
         hidden = problem.splice.after.removeprefix(problem.caret.suffix)
         if hidden.strip():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,14 +26,12 @@ from caretbench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from caretbench.execution.dispatch import Dispatcher
     from caretbench.problem import Problem
     from caretbench.runs import Validity
-    from caretbench.suites.base import Suite
-    from caretbench.validation.gate import Gate
-    from caretbench.validation.workspace_gate import WorkspaceGate
+    from caretbench.suites.base import ProblemGate, Suite
 
 _VERDICTS = ("valid", "unverified", "invalid")
 
@@ -87,7 +86,7 @@ def validate(
         write_rows(path, kept)
     with Steps(quiet=as_json) as steps:
         steps("problems", 0, len(problems))
-        gate = _gate(house, executor(workers, use_cache=True, engine=engine), steps)
+        gate = _gate(house, partial(executor, workers, use_cache=True, engine=engine), steps)
         verdicts = gate.run(problems, path)
     if output is not None:
         write_rows(output, verdicts)
@@ -101,10 +100,10 @@ def validate(
         raise typer.Exit(1)
 
 
-def _gate(house: Suite, executor: Dispatcher, steps: Steps) -> Gate | WorkspaceGate:
+def _gate(house: Suite, executor: Callable[[], Dispatcher], steps: Steps) -> ProblemGate:
     from caretbench.execution.types import ExecutionRequest
     from caretbench.extraction.policies import policy
-    from caretbench.suites.base import HasWorkspaceGate, policy_of
+    from caretbench.suites.base import HasQuestionGate, HasWorkspaceGate, policy_of
     from caretbench.validation.gate import Gate
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
@@ -114,10 +113,12 @@ def _gate(house: Suite, executor: Dispatcher, steps: Steps) -> Gate | WorkspaceG
     def progress(count: int) -> None:
         steps("problems", count, None)
 
+    if isinstance(house, HasQuestionGate):
+        return house.question_gate(progress)
     found = policy(policy_of(house, "default"))
     if isinstance(house, HasWorkspaceGate):
-        return house.gate(executor.projects, found, progress)
-    return Gate(executor.programs, found, program, house.faults, progress)
+        return house.gate(executor().projects, found, progress)
+    return Gate(executor().programs, found, program, house.faults, progress)
 
 
 def _print(

@@ -11,6 +11,7 @@ from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Caret, Completion, Problem, Profile
+from caretbench.runs import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 if TYPE_CHECKING:
@@ -156,6 +157,23 @@ class GivesResultTables(Protocol):
             problems: The run's problems by id.
             seed: Of intervals that are drawn.
         """
+        ...
+
+
+class ProblemGate(Protocol):
+    """What decides whether problems can measure anything."""
+
+    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
+        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
+        ...
+
+
+@runtime_checkable
+class HasQuestionGate(Protocol):
+    """A suite whose answers are read, not run: it decides by itself which of its problems are fit."""
+
+    def question_gate(self, progress: Callable[[int], None] = ...) -> ProblemGate:
+        """The gate for this suite's problems."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -17,7 +18,7 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.candidate_sets import WrongChoices, sets_by_rank
 from caretbench.suites.efcb.easy_options import EasyOptions, Tier
-from caretbench.suites.efcb.lexical import Corpus, Scores, word_distances
+from caretbench.suites.efcb.lexical import Corpus, Scores, path_overlap, word_distances
 from caretbench.suites.efcb.linking import Links, linked
 from caretbench.suites.efcb.positions import CHOICES
 from caretbench.suites.efcb.rendering import render
@@ -27,6 +28,7 @@ Indices = npt.NDArray[np.int64]
 
 # A rival has so much more of a score than the right choice that other statistics of words do not turn it round.
 _CLEARLY: Final = 1.05
+_CLEAR_SCORES: Final = 2
 _WRONG: Final = CHOICES - 1
 
 
@@ -55,6 +57,7 @@ class CandidatePool:
         self._folders = [
             frozenset(str(PurePosixPath(file.path).parent) for file in patch.files) for patch in shown
         ]
+        self._titles = [[file.title for file in patch.files] for patch in shown]
         self._links = [Links.of(pull) for pull in self.pulls]
 
     @cached_property
@@ -144,19 +147,39 @@ class CandidatePool:
         """Those most like the text."""
         return self._best(gold, fair, np.lexsort((fair, -self.corpus.tfidf(text)[fair])), options)
 
-    def _resistant(self, gold: int, fair: Indices, text: str, options: EasyOptions) -> Candidates:
-        """Rivals that are more like the text than the right choice, by both scores, and others that are less so."""
-        scores = (self.corpus.tfidf(text), self.corpus.bm25(text))
-        above = [values[fair] > values[gold] * _CLEARLY for values in scores]
-        below = [values[fair] < values[gold] / _CLEARLY for values in scores]
-        if min(np.count_nonzero(ahead) for ahead in above) < _WRONG:
+    def _resistant(self, gold: int, fair: Indices, text: str, _options: EasyOptions) -> Candidates:
+        """Rivals that are more like the text than the right choice, by TF-IDF and by BM25, and others that are less so.
+
+        Whoever goes by the first line alone, by the rest, or by words among the paths, is to win nothing either: of
+        each way to be ahead by some of these and behind by others, the candidates most like the text are kept.
+        """
+        scores = self._scores(text)
+        ahead = np.stack([values[fair] > values[gold] for values in scores], axis=1)
+        clear = np.ones(len(fair), dtype=bool)
+        for values in scores[:_CLEAR_SCORES]:
+            high, low = np.maximum(values[fair], values[gold]), np.minimum(values[fair], values[gold])
+            clear &= high > low * _CLEARLY
+        rivals = (ahead & clear[:, None])[:, :_CLEAR_SCORES].sum(axis=0)
+        if not scores[0][gold] or rivals.min() < _WRONG:
             return Candidates(fair, np.zeros(len(fair)), shortage="few_rivals")
-        order = np.lexsort((fair, -scores[0][fair]))
-        share = max(_WRONG, options.candidates // 3)
-        kinds = [first & second for first in (above[0], below[0]) for second in (above[1], below[1])]
-        kept = np.concatenate([order[kind[order]][:share] for kind in kinds])
-        kept = order[np.isin(order, kept)]
-        return Candidates(fair[kept], np.arange(len(kept), dtype=float), compared=scores)
+        kept: list[int] = []
+        kinds: Counter[bytes] = Counter()
+        for place in np.lexsort((fair, -scores[0][fair])):
+            kind = ahead[place].tobytes()
+            kinds[kind] += bool(clear[place])
+            if clear[place] and kinds[kind] <= _WRONG:
+                kept.append(int(place))
+        # A part of the text that has no word of the right choice tells nothing of it.
+        telling = tuple(values for values in scores if values[gold] > 0)
+        return Candidates(fair[kept], np.arange(len(kept), dtype=float), compared=telling)
+
+    def _scores(self, text: str) -> tuple[Scores, ...]:
+        """How like a text all changes are: TF-IDF and BM25; TF-IDF of its first line, and of the rest; paths."""
+        title, _, rest = text.partition("\n")
+        whole = self.corpus.tfidf(text)
+        overlap = np.array([path_overlap(title, titles) for titles in self._titles])
+        paths: Scores = overlap + whole / 1e6  # equally many words: the more alike
+        return whole, self.corpus.bm25(text), self.corpus.tfidf(title), self.corpus.tfidf(rest), paths
 
 
 _SEARCHES: Final[Mapping[Tier, Callable[[CandidatePool, int, Indices, str, EasyOptions], Candidates]]] = {

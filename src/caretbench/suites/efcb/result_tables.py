@@ -273,8 +273,8 @@ def _choices(models: Sequence[_Model], profile: Profile) -> Iterator[Table]:
             tuple(rows),
             (
                 "Above chance: (accuracy - 0.25) / 0.75. Above words: the same above the baseline `lexical`, which "
-                "takes the choice whose words are most like the question's. Consistent: the share of questions that are "
-                "answered rightly in all orders of the choices or in none, where a build has several (--rotations).",
+                "takes the choice whose words are most like the question's. Consistent: the share of questions that "
+                "are answered rightly in all orders of the choices or in none, where a build has several.",
             ),
         )
 

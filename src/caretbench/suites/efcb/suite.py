@@ -16,6 +16,7 @@ from caretbench.suites.efcb import answers, baselines, starter
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.folder import EfcbFolder
+from caretbench.suites.efcb.gating import QuestionGate
 from caretbench.suites.efcb.masked_scores import masked_scores
 from caretbench.suites.efcb.result_tables import result_tables
 from caretbench.suites.efcb.reverse import described
@@ -85,6 +86,18 @@ class Efcb:
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
             return [Measurement("mentions@1", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
+
+    def question_gate(self, progress: Callable[[int], None] = lambda _count: None) -> QuestionGate:
+        """The gate for questions."""
+
+        def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
+            return {
+                name: value
+                for entry in self.measure(problem, text, "default")
+                for name, value in entry.values.items()
+            }
+
+        return QuestionGate(measured, progress)
 
     def faults(self, problem: Problem, text: str) -> list[str]:
         """No predicates."""
