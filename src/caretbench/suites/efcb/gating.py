@@ -18,6 +18,8 @@ from caretbench.suites.efcb.positions import LETTERS
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 _FLOOR: Final = 0.9
 _BEST: Final = ("edit_similarity", "chrf")
+_MADE_UP: Final = "names_unsupported"
+_NOWHERE: Final = "unheardOfHelper93"
 
 
 class QuestionGate(NamedTuple):
@@ -73,6 +75,13 @@ class QuestionGate(NamedTuple):
 
     def _measured(self, problem: Problem) -> Iterator[str]:
         golden, empty = self.measure(problem, problem.reference), self.measure(problem, "")
+        if _MADE_UP in golden:
+            false = self.measure(problem, f"{problem.reference}\n\nIt calls `{_NOWHERE}()`.")
+            if golden[_MADE_UP] > 0.0:
+                yield "golden_fails: the reference names what stands neither in the patch nor in its text"
+            if false[_MADE_UP] < 1.0:
+                yield "not_measured: a name that stands nowhere is not found"
+            return
         name = next((name for name in _BEST if name in golden), None)
         if name is None:
             yield "not_measured: no measure tells answers apart"

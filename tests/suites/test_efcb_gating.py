@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from caretbench.problem import (
+    Check,
+    ChoiceCheck,
+    CriterionCheck,
+    NoSplice,
+    Problem,
+    Provenance,
+    Question,
+)
+from caretbench.suites.efcb.gating import QuestionGate
+
+
+def problem(
+    identity: str = "a", choices: tuple[str, ...] = ("w", "x", "y", "z"), reference: str = "B"
+) -> Problem:
+    check: Check = ChoiceCheck(correct=1) if choices else CriterionCheck(name="efcb-masked", maximum=10)
+    return Problem(
+        id=identity, suite="efcb", shown=Question(text=f"which of {identity}", choices=choices), splice=NoSplice(),
+        reference=reference, checks=(check,), labels={"task": "gmcq-easy"}, cluster="r@1",
+        provenance=Provenance(source="r"),
+    )  # fmt: skip
+
+
+def by_letter(problem: Problem, text: str | None) -> Mapping[str, float]:
+    return {"passed": float(text == "B")}
+
+
+def test_fair_questions_are_valid_and_decided_once(tmp_path: Path) -> None:
+    gate = QuestionGate(by_letter)
+    problems = [problem("a"), problem("b")]
+    path = tmp_path / "validity.jsonl"
+    assert [row.verdict for row in gate.run(problems, path)] == ["valid", "valid"]
+    unfair = QuestionGate(lambda _problem, _text: {"passed": 1.0})
+    assert [row.verdict for row in unfair.run(problems, path)] == ["valid", "valid"]
+    assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "passes", "reason"),
+    [
+        (problem(choices=("w", "x", "w", "z")), "B", "choices_repeat"),
+        (problem(), "C", "golden_fails"),
+        (problem(), "BC", "wrong_passes"),
+        (problem(), "B ", "answerable_without_answer"),
+    ],
+)
+def test_what_measures_nothing_is_invalid(tmp_path: Path, asked: Problem, passes: str, reason: str) -> None:
+    taken = {letter.strip() for letter in passes}
+    gate = QuestionGate(lambda _problem, text: {"passed": float((text or "") in taken)})
+    [row] = gate.run([asked], tmp_path / "v")
+    assert row.verdict == "invalid"
+    assert any(said.startswith(reason) for said in row.reasons)
+
+
+def test_a_question_that_is_asked_twice_is_invalid_the_second_time(tmp_path: Path) -> None:
+    first = problem("a")
+    second = first.model_copy(update={"id": "b"})
+    rows = QuestionGate(by_letter).run([first, second], tmp_path / "v")
+    assert [row.reasons for row in rows] == [(), ("near_duplicate: a",)]
+
+
+@pytest.mark.parametrize(
+    ("golden", "empty", "reason"),
+    [
+        ({"edit_similarity": 1.0, "floor": 0.4}, {"edit_similarity": 0.0}, ""),
+        ({"edit_similarity": 1.0, "floor": 0.95}, {"edit_similarity": 0.0}, "copying_answers"),
+        ({"edit_similarity": 0.8}, {"edit_similarity": 0.0}, "golden_fails"),
+        ({"chrf": 1.0}, {"chrf": 0.2}, "answerable_without_answer"),
+        ({"length": 1.0}, {"length": 0.0}, "not_measured"),
+        ({"names_unsupported": 1.0}, {"names_unsupported": 0.0}, "golden_fails"),
+        ({"names_unsupported": 0.0}, {"names_unsupported": 0.0}, "not_measured"),
+    ],
+)
+def test_what_is_judged_is_looked_at_by_its_measures(
+    tmp_path: Path, golden: dict[str, float], empty: dict[str, float], reason: str
+) -> None:
+    asked = problem(choices=(), reference="right")
+    gate = QuestionGate(lambda _problem, text: golden if text == "right" else empty)
+    [row] = gate.run([asked], tmp_path / "v")
+    assert "; ".join(row.reasons).partition(":")[0] == reason
