@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from caretbench.files import read_rows
 from caretbench.judging.missing import missing_judgements
 from caretbench.judging.rated_answers import JudgedAnswers
 from caretbench.judging.ratings import HumanRating
-from caretbench.problem import Completion, Problem, Profile
+from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.report.judged_values import judged_values
 from caretbench.runs import DataInfo, Manifest, RunFolder
 from tests.asked_graders import agreeing, contrary, kind_of
@@ -39,6 +41,7 @@ class House:
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
     monkeypatch.setattr("caretbench.suites.suite", lambda _name: House())
+    monkeypatch.setattr("caretbench.suites.suite_names", lambda: ("efcb",))
 
 
 def false(problem: Problem) -> str:
@@ -335,3 +338,42 @@ def test_another_criterion_may_be_asked_for(tmp_path: Path) -> None:
     assert section["columns"][0]["value"]["value"] == 0.5
     assert len(CHANGES) == section["columns"][0]["value"]["problems"]
     assert judged_values(JudgedAnswers.of(folder)).height == 0  # not what the problems' checks name
+
+
+# --- the report -------------------------------------------------------------------------------------------------
+
+
+def test_the_report_of_a_scored_run_shows_what_judges_said(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run")
+    folder.scores_path.write_text(
+        "".join(
+            Score(
+                problem_id=row.problem_id, model=row.model, sample=row.sample, scorer="test@1", policy="raw@1",
+                profile="default", values={"length": float(len(row.text or ""))},
+            ).model_dump_json()
+            + "\n"
+            for row in folder.completions()
+        )
+    )  # fmt: skip
+
+    def stubborn(text: str) -> str:
+        return "nothing" if kind_of(text) == "claims" and "shoes" in text else agreeing(text)
+
+    with ModelServer(answer=replying(stubborn)) as server:
+        done = Done(folder, server)
+    assert done.code == 1
+    page = folder.report_path.read_text()
+    assert f"Calibration by controls, {CLAIMS} (not validated against people)" in page
+    assert f"m: 50.0% of the answers have a value by {CLAIMS}, below 98%; this run has failed" in page
+    shown = CliRunner().invoke(cli.app, ["report", str(folder.path), "--format", "csv"])
+    assert shown.exit_code == 0, shown.exception
+    lines = list(csv.DictReader(io.StringIO(shown.stdout)))
+    values = {
+        (line["scope"], line["metric"]): line["value"] for line in lines if line["metric"].startswith("efcb-")
+    }
+    assert float(values["all", f"{CLAIMS}:coverage"]) == 0.5
+    assert float(values["controls", f"{CLAIMS}:recall"]) == 1.0
+    assert float(values["task reverse-qa", SCORES]) == pytest.approx(6.0)
+    assert {line["note"] for line in lines if line["metric"].startswith("efcb-")} == {
+        "not validated against people"
+    }

@@ -70,14 +70,19 @@ def load(folder: Path) -> Run:
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
+    from caretbench.report.answers_judged import answers_judged, run_answers
     from caretbench.report.errors import error_columns
+    from caretbench.report.judged_values import KEY, judged_values
     from caretbench.report.judgements import run_sections
     from caretbench.report.own_tables import own_tables
     from caretbench.report.summary import summarise
     from caretbench.report.usage import model_usage
     from caretbench.suites import suite, suite_names
+    from caretbench.suites.base import judged_text_of
 
     name = str(run.manifest.get("suite"))
+    house = suite(name) if name in suite_names() else None
+    answers = run_answers(run, judged_text_of(house, run.manifest.get("profile") or "default"))
     stratification = _extended(of_suite(name), by)
     usage = model_usage(run.completions, run.missing)
     return summarise(
@@ -87,11 +92,12 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
         run=run.name,
         usage=usage,
         judged=run_sections(run),
+        answers=answers_judged(answers, missing=run.judgements_missing, people=run.ratings),
         stratification=stratification,
         errors=error_columns(run.frame, run.completions),
         own=own_tables(
-            suite(name) if name in suite_names() else None,
-            run.frame,
+            house,
+            run.frame.join(judged_values(answers), on=list(KEY), how="left"),
             run.problems,
             int(run.manifest.get("seed") or 0),
         ),

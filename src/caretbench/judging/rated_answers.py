@@ -14,7 +14,7 @@ from caretbench.judging.choosing import criteria_for
 from caretbench.judging.rated import JudgedTexts, TextValue, judged_texts
 from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.problem import Completion, Judgement, Problem, Profile
-from caretbench.runs import Manifest, RunFolder
+from caretbench.runs import ModelInfo, RunFolder
 from caretbench.suites.baselines import NAMES
 
 ALL_GRADERS: Final = "all graders"
@@ -71,14 +71,18 @@ class JudgedAnswers:
         problems: The run's.
         completions: The run's.
         judgements: The run's, with the graders' words.
-        manifest: The run's.
+        graders: The manifest's.
+        profile: The run's.
+        seed: The run's, of intervals that are drawn.
         text_of: From raw answer to what the judges saw, as it was when they were asked.
     """
 
     problems: Mapping[str, Problem]
     completions: Sequence[Completion]
     judgements: Sequence[Judgement]
-    manifest: Manifest
+    graders: Sequence[ModelInfo]
+    profile: Profile = "default"
+    seed: int = 0
     text_of: TextOf | None = None
 
     @classmethod
@@ -89,18 +93,15 @@ class JudgedAnswers:
             DataError: this is no run's folder, or a file is damaged.
         """
         problems = {problem.id: problem for problem in folder.problems()}
+        manifest = folder.manifest()
         return cls(
-            problems, list(folder.completions()), list(folder.judgements()), folder.manifest(), text_of
-        )
-
-    @property
-    def profile(self) -> Profile:
-        """The run's."""
-        return self.manifest.profile
+            problems, list(folder.completions()), list(folder.judgements()), manifest.graders,
+            manifest.profile, manifest.seed, text_of,
+        )  # fmt: skip
 
     def texts(self) -> tuple[JudgedTexts, ...]:
         """The judged answers, controls included, by criterion."""
-        return judged_texts(self.judgements, self.manifest.graders)
+        return judged_texts(self.judgements, self.graders)
 
     def problems_of(self, criterion: str) -> list[Problem]:
         """The problems whose checks name a criterion (by its key); where none does, those that were judged by it."""

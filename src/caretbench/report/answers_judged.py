@@ -7,7 +7,7 @@ seeded bootstrap over pull requests (clusters). What is missing stands in no mea
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field
@@ -18,17 +18,18 @@ from caretbench.judging.answers import TextOf
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.missing import MissingJudgement, missing_judgements
+from caretbench.judging.missing import missing_judgements
 from caretbench.judging.rated import JudgedTexts
 from caretbench.judging.rated_answers import JudgedAnswers, RatedAnswer, grader_title
 from caretbench.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
 from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.judging.trust import calibration, consistency
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Profile
 from caretbench.report.estimates import Estimate, Reported
+from caretbench.report.frame import Run
 from caretbench.report.judged import NOT_VALIDATED, HumanNumbers
-from caretbench.runs import RunFolder
+from caretbench.runs import ModelInfo, RunFolder
 
 STRATA = ("task", "repository")
 
@@ -66,6 +67,7 @@ class GraderTrust(Reported):
 
     grader: str
     parameters: str
+    title: str
     texts: int
     judgements: int
     unreadable: int
@@ -96,6 +98,11 @@ class AnswersJudged(Reported):
     people: tuple[HumanNumbers, ...] = ()
 
     @property
+    def validated(self) -> bool:
+        """Whether people rated some of the answers."""
+        return bool(self.people)
+
+    @property
     def validity(self) -> str:
         """In a few words, how far the scores are validated: stands wherever they are shown."""
         if not self.people:
@@ -112,26 +119,39 @@ def folder_answers(folder: RunFolder, text_of: TextOf | None = None) -> tuple[An
         folder: The run.
         text_of: What of an answer the judges saw (:func:`caretbench.suites.base.judged_text_of`).
     """
-    return answers_judged(
-        JudgedAnswers.of(folder, text_of), missing=list(missing_judgements(folder)), people=ratings(folder)
-    )
+    missing = Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
+    return answers_judged(JudgedAnswers.of(folder, text_of), missing=missing, people=ratings(folder))
+
+
+def run_answers(run: Run, text_of: TextOf | None = None) -> JudgedAnswers:
+    """The judged answers of a loaded run."""
+    problems = {problem.id: problem for problem in run.problems}
+    graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
+    profile: Profile = "paper" if run.manifest.get("profile") == "paper" else "default"
+    seed = int(run.manifest.get("seed") or 0)
+    return JudgedAnswers(problems, run.completions, run.judgements, graders, profile, seed, text_of)
 
 
 def answers_judged(
     answers: JudgedAnswers,
     *,
-    missing: Iterable[MissingJudgement] = (),
+    missing: Mapping[tuple[str, str, str], int] | None = None,
     people: Sequence[HumanRating] = (),
 ) -> tuple[AnswersJudged, ...]:
-    """The same from what was read already."""
-    gone = list(missing)
-    return tuple(_judged(answers, judged, gone, people) for judged in answers.texts())
+    """The same from what was read already.
+
+    Args:
+        answers: The answers.
+        missing: How many judgements did not come, by grader, parameters and criterion.
+        people: What people said of the same answers.
+    """
+    return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
 def _judged(
     answers: JudgedAnswers,
     judged: JudgedTexts,
-    missing: Sequence[MissingJudgement],
+    missing: Mapping[tuple[str, str, str], int],
     people: Sequence[HumanRating],
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
@@ -148,6 +168,17 @@ def _judged(
         alpha=_alpha(judged) if several else None,
         people=tuple(_people(judged, people)),
     )
+
+
+def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """What is to be said of models of whose answers too few could be judged: their runs have failed."""
+    for judged in found:
+        for column in judged.columns:
+            if column.failed:
+                yield (
+                    f"{column.model}: {column.coverage:.1%} of the answers have a value by {judged.criterion}, below "
+                    f"{COVERAGE_WANTED:.0%}; this run has failed"
+                )
 
 
 # --- models -----------------------------------------------------------------------------------------------------
@@ -198,7 +229,7 @@ def _estimate(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Estimate |
     maximum = rows[0].maximum
     interval = bootstrap_mean(
         [mean / maximum for mean in means],
-        seed=answers.manifest.seed,
+        seed=answers.seed,
         clusters=[problem.cluster for problem in problems],
         overlap_groups=[problem.overlap_group for problem in problems],
         resamples=RESAMPLES,
@@ -218,7 +249,10 @@ def _estimate(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Estimate |
 
 
 def _trust(
-    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Sequence[MissingJudgement]
+    answers: JudgedAnswers,
+    judged: JudgedTexts,
+    key: GraderKey,
+    missing: Mapping[tuple[str, str, str], int],
 ) -> GraderTrust:
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
@@ -227,13 +261,14 @@ def _trust(
     agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
     rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
     return GraderTrust(
-        grader=grader_title(key, judged),
+        grader=key[0],
         parameters=key[1],
+        title=grader_title(key, judged),
         texts=len(judged.graders[key]),
         judgements=len(rows),
         unreadable=sum(not row.values for row in rows),
         tried_again=sum(row.attempts > 1 for row in rows),
-        missing=sum((row.grader, row.parameters) in whose for row in missing),
+        missing=sum(count for asked, count in missing.items() if asked[:2] in whose),
         cost=math.fsum(costs) if costs else None,
         consistency=agreed._asdict(),
         controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},

@@ -106,7 +106,7 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
 def _graders_table(judged: AnswersJudged) -> Table:
     rows = tuple(
         (
-            text_field(grader.grader),
+            text_field(grader.title),
             number_field(grader.texts),
             number_field(grader.judgements),
             number_field(grader.unreadable),
@@ -129,7 +129,7 @@ def _graders_table(judged: AnswersJudged) -> Table:
 def _consistency_table(judged: AnswersJudged) -> Table:
     rows = tuple(
         (
-            text_field(grader.grader),
+            text_field(grader.title),
             number_field(grader.consistency["texts"]),
             _share(grader.consistency["same"]),
             _two(grader.consistency["difference"]),
@@ -159,7 +159,7 @@ def _controls_table(judged: AnswersJudged) -> Table:
             first = place == 0
             rows.append(
                 (
-                    text_field(grader.grader),
+                    text_field(grader.title),
                     text_field(name),
                     _two(control["mean"]),
                     _share(control["right"]),

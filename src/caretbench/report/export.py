@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
+from caretbench.report.answers_judged import AnswersJudged
 from caretbench.report.estimates import Estimate
 from caretbench.report.flags import Flagged
 from caretbench.report.judged import Judged
@@ -72,6 +73,9 @@ def to_csv(summary: Summary) -> str:
     for judged in summary.judged:
         for row in _judged_rows(judged):
             writer.writerow({"suite": summary.suite, "run": summary.run} | row)
+    for answers in summary.answers:
+        for row in _answers_rows(answers):
+            writer.writerow({"suite": summary.suite, "run": summary.run} | row)
     return stream.getvalue()
 
 
@@ -114,6 +118,40 @@ def _judged_rows(judged: Judged) -> Iterator[dict[str, object]]:
                         "scope": f"control {name}", "metric": f"{judged.criterion}:{metric}", "value": value,
                         "problems": grader.control_problems, "grader": grader.title, "note": judged.validity,
                     }  # fmt: skip
+
+
+def _answers_rows(answers: AnswersJudged) -> Iterator[dict[str, object]]:
+    """What judges said of answers, each number with how far it is validated."""
+    for column in (*answers.columns, *answers.by_grader):
+        common = {
+            "model": column.model, "parameters": column.parameters, "profile": answers.profile,
+            "grader": column.grader, "note": answers.validity,
+        }  # fmt: skip
+        cells = [
+            (stratum, label, found)
+            for stratum, cells in column.strata.items()
+            for label, found in cells.items()
+        ]
+        for scope, label, estimate in [("all", "", column.value), *cells]:
+            if estimate is not None:
+                numbers = estimate.model_dump(include={"value", "low", "high", "problems", "method"})
+                where = scope if scope == "all" else f"{scope} {label}"
+                yield common | {"scope": where, "metric": answers.criterion} | numbers
+        yield common | {"scope": "all", "metric": f"{answers.criterion}:coverage", "value": column.coverage}
+    for grader in answers.graders:
+        common = {"grader": grader.title, "note": answers.validity}
+        for metric in ("precision", "recall"):
+            if (value := getattr(grader, metric)) is not None:
+                yield common | {
+                    "scope": "controls",
+                    "metric": f"{answers.criterion}:{metric}",
+                    "value": value,
+                }
+        for name, control in grader.controls.items():
+            for metric in ("mean", "right", "separation"):
+                if control[metric] is not None:
+                    metric_of = {"scope": f"control {name}", "metric": f"{answers.criterion}:{metric}"}
+                    yield common | metric_of | {"value": control[metric], "problems": control["problems"]}
 
 
 def _usage_numbers(entry: ModelUsage) -> Iterator[tuple[str, float]]:

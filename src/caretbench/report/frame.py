@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
+from caretbench.judging.criteria import CLAIMS
 from caretbench.judging.missing import missing_judgements
 from caretbench.judging.ratings import HumanRating, ratings
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score, TestsCheck
@@ -82,7 +83,7 @@ class Run:
     missing: Sequence[Missing] = ()
     """Samples that were asked for and did not come."""
     judgements: Sequence[Judgement] = ()
-    """What the graders said, without their texts."""
+    """What the graders said, without their texts; but for the statements that they found in answers."""
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     """How many judgements did not come, by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
@@ -117,7 +118,10 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     files = RunFolder(folder)
     return replace(
         run,
-        judgements=[row.model_copy(update={"text": None}) for row in files.judgements()],
+        judgements=[
+            row if CLAIMS in row.values else row.model_copy(update={"text": None})
+            for row in files.judgements()
+        ],
         judgements_missing=Counter(
             (row.grader, row.parameters, row.criterion) for row in missing_judgements(files)
         ),

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from caretbench.report import charts, tables
+from caretbench.report.answers_judged_tables import answers_tables
 from caretbench.report.compare import ComparisonReport, comparison_tables
 from caretbench.report.error_charts import error_shares, outcome_shares
 from caretbench.report.error_tables import error_tables, error_titles
@@ -70,7 +71,13 @@ def render_html(
         discordant=tables.discordant_tables(summary),
         flagged=_flagged(summary),
         usage=usage_tables(summary),
-        judged=[_judged(number, judged, specs) for number, judged in enumerate(summary.judged)],
+        judged=[_judged(number, judged, specs) for number, judged in enumerate(summary.judged)]
+        + [
+            _judged_part(
+                answers.criterion, answers.validity, answers_tables(answers), (), validated=answers.validated
+            )
+            for answers in summary.answers
+        ],
         published=_published(summary) if published else [],
         comparison=comparison_tables(comparison) if comparison else [],
         comparison_notes=comparison.notes if comparison else (),
@@ -220,13 +227,22 @@ def _judged(number: int, judged: Judged, specs: dict[str, charts.Spec]) -> dict[
             specs[identity] = spec
             shown = f"{title} ({judged.validity})"
             drawn.append({"id": identity, "title": shown, "text": str(spec["description"])})
+    return _judged_part(
+        judged.criterion, judged.validity, judged_tables(judged), drawn, validated=judged.validated
+    )
+
+
+def _judged_part(
+    criterion: str,
+    validity: str,
+    found: Sequence[tables.Table],
+    charts: Sequence[Mapping[str, str]],
+    *,
+    validated: bool,
+) -> dict[str, Any]:
     return {
-        "criterion": judged.criterion,
-        "validity": judged.validity,
-        "validated": judged.validated,
-        "tables": judged_tables(judged),
-        "charts": drawn,
-    }
+        "criterion": criterion, "validity": validity, "validated": validated, "tables": found, "charts": charts,
+    }  # fmt: skip
 
 
 def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from caretbench.report import tables
+from caretbench.report.answers_judged_tables import answers_tables
 from caretbench.report.error_tables import error_tables, error_titles
 from caretbench.report.flag_tables import flag_tables
 from caretbench.report.form_tables import printed_table
@@ -50,6 +51,8 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
     found.append(tables.left_out_table(summary))
     for section in summary.judged:
         found += judged_tables(section)
+    for answers in summary.answers:
+        found += answers_tables(answers)
     found += usage_tables(summary)
     if published:
         found.append(tables.published_table(beside_published(summary)))
