@@ -95,7 +95,7 @@ def measure(clone: Path, count: int, folder: Path) -> None:
     """Read and parse the newest commits, then mine them; say what it cost."""
     begin = spent()
     with opened(clone) as repository:
-        shas = [commit.sha for commit in list_commits(repository) if commit.has_parent][:count]
+        shas = [commit.sha for commit in list_commits(repository) if commit.parents][:count]
         kinds: Counter[str] = Counter()
         size = 0
         for diff in read_diffs(repository, shas, Limits()):

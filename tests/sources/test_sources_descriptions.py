@@ -89,6 +89,7 @@ Fixes #1
         "cc @somebody",
         "None",
         "Part of #1 and #2",
+        "Fixes issue 358.",
         "<!-- never closed",
         "Reviewed-on: https://example.com/1\n(cherry picked from commit 0123456789abcdef)",
     ],

@@ -409,6 +409,19 @@ def test_bots_are_known_and_forgotten(history: History) -> None:
     assert "example.com" not in person.model_dump_json()
 
 
+def test_a_merge_is_its_branchs_authors_whoever_merged_it(history: History) -> None:
+    robot = "bors[bot] <bors@example.com>"
+    start = history.commit("Begin", {"a": "x\n"})
+    mine = history.commit("By hand", {"a": "y\n"}, parents=[start], branch="mine")
+    first = history.commit("Merge #1: By hand", {"a": "y\n"}, parents=[start, mine], author=robot)
+    bump = history.commit(
+        "Bump", {"a": "z\n"}, parents=[first], branch="bump", author="renovate <r@example.com>"
+    )
+    history.commit("Merge #2: Bump", {"a": "z\n"}, parents=[first, bump])
+    history.write()
+    assert [(change.number, change.is_bot) for change in changes(history.folder)] == [(2, True), (1, False)]
+
+
 def test_a_time_beyond_all_calendars_is_no_obstacle(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.commit("Later", {"a": "y\n"}, time=10**15)

@@ -120,6 +120,18 @@ def test_a_killed_mining_goes_on_without_a_duplicate(clone: Path, tmp_path: Path
     assert len(shas(out)) == 356
 
 
+def test_two_repositories_of_one_name_are_not_mixed(clone: Path, tmp_path: Path) -> None:
+    history = History(tmp_path / "clone")
+    history.commit("Begin", {"a": "x\n"})
+    history.commit("Another repository", {"a": "y\n"})
+    history.write()
+    out = tmp_path / "pull_requests.jsonl"
+    mine_git(clone, out, limit=3, name="one")
+    with pytest.raises(DataError, match="3 changes of another repository that is called 'one' too"):
+        mine_git(history.folder, out, name="one")
+    assert mine_git(history.folder, out, name="other").written == 1
+
+
 def test_a_file_that_another_mining_writes_is_refused(clone: Path, tmp_path: Path) -> None:
     out = tmp_path / "pull_requests.jsonl"
 

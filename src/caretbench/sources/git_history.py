@@ -6,7 +6,7 @@ with its reason, and the rest is read.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -29,6 +29,7 @@ TOO_MANY_FILES = "too_many_files"
 
 _FORMAT = "%x00%H%x00%P%x00%ct%x00%at%x00%an%x00%ae%x00%B%x00"
 _FIELDS = 7
+_AUTHOR = "%H%x00%an%x00%ae"
 _BATCH = 2000
 # So many commits in a row that cannot be read: the history beyond is not there.
 _HOPELESS = 50
@@ -53,11 +54,11 @@ class SkippedCommit(Row):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of the first-parent history, when it was committed (Unix time), and whether a parent of it is there."""
+    """A commit of the first-parent history, when it was committed (Unix time), and its parents, the base first."""
 
     sha: str
     time: int
-    has_parent: bool = True
+    parents: tuple[str, ...]
 
 
 def moment(text: str) -> datetime:
@@ -78,7 +79,7 @@ def list_commits(repository: GitRepository) -> list[Commit]:
     arguments = ("log", "--first-parent", "--format=%H %ct %P", "--no-show-signature", repository.head)
     lines = repository.run(*_SETTINGS, *arguments).decode("ascii", "replace").split("\n")
     parted = (line.split(" ", 2) for line in lines if line)
-    return [Commit(sha, int(time), bool(parents)) for sha, time, parents in parted]
+    return [Commit(sha, int(time), tuple(parents.split())) for sha, time, parents in parted]
 
 
 def within(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
@@ -102,11 +103,12 @@ def read_changes(
         commits: What to read, from :func:`list_commits`.
         limits: How much of a patch is kept.
     """
-    readable = [commit.sha for commit in commits if commit.has_parent]
+    readable = [commit.sha for commit in commits if commit.parents]
+    bots = _bots(repository, [commit.parents[1] for commit in commits if len(commit.parents) > 1])
     for diff in read_diffs(repository, readable, limits or Limits()):
-        yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts)
+        yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts, bots)
     for commit in commits:  # at most one: the end of the history
-        if not commit.has_parent:
+        if not commit.parents:
             ends = commit.sha in repository.shallow
             yield SkippedCommit(sha=commit.sha, reason="shallow_boundary" if ends else "root")
 
@@ -215,11 +217,24 @@ def _lines(words: Sequence[str]) -> bytes:
     return "".join(f"{word}\n" for word in words).encode("ascii")
 
 
-def _record(diff: CommitDiff, facts: RepositoryFacts) -> PullRequest | SkippedCommit:
+def _bots(repository: GitRepository, heads: Sequence[str]) -> dict[str, bool]:
+    """Whether a program wrote the last commit of a merged branch; who merged it wrote the merge only."""
+    arguments = ("log", "--no-walk=unsorted", "--stdin", "--ignore-missing", f"--format={_AUTHOR}")
+    said = (
+        repository.run(*_SETTINGS, *arguments, "--no-show-signature", stdin=_lines(heads)) if heads else b""
+    )
+    parted = (line.decode("utf-8", "replace").split("\0") for line in said.split(b"\n") if line)
+    return {sha: is_bot(name, email) for sha, name, email in parted}
+
+
+def _record(
+    diff: CommitDiff, facts: RepositoryFacts, bots: Mapping[str, bool]
+) -> PullRequest | SkippedCommit:
     sha, parents, committed, authored, name, email, text = (
         field.decode("utf-8", "replace") for field in diff.fields
     )
     before = parents.split()
+    head = before[1] if len(before) > 1 else None
     if not diff.files:
         return SkippedCommit(sha=sha, reason="no_changes")
     message = read_message(text, len(before))
@@ -234,10 +249,10 @@ def _record(diff: CommitDiff, facts: RepositoryFacts) -> PullRequest | SkippedCo
         description=message.description,
         description_raw_sha256=sha256_text(text),
         trailers_removed=message.trailers_removed,
-        is_bot=is_bot(name, email),
+        is_bot=bots.get(head or "", is_bot(name, email)),
         base_sha=before[0],
         merge_sha=sha,
-        head_sha=before[1] if len(before) > 1 else None,
+        head_sha=head,
         merged_at=utc_moment(committed),
         authored_at=utc_moment(authored),
         url=facts.change_url(message.number, sha),

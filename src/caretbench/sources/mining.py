@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,18 +93,22 @@ def mine_git(
             moment(text)
     if limit is not None and limit < 0:
         raise DataError(f"a limit of {limit} records is none")
-    with opened(path, revision) as repository, Appender(out_file) as appender:
+    with contextlib.ExitStack() as stack:
+        repository = stack.enter_context(opened(path, revision))
+        appender = stack.enter_context(Appender(out_file))
         history = list_commits(repository)
         wanted = within(history, since, until)
         facts = _dated(repository_facts(repository, name), [commit.time for commit in history])
-        there = _known(out_file, facts.repo)
+        there = _known(out_file, facts.repo, {commit.sha for commit in history})
         pending = [commit for commit in wanted if commit.sha not in there]
         known = len(wanted) - len(pending)
         room = len(pending) if limit is None else max(0, limit - known)
         rows: list[PullRequest] = []
         skipped: list[SkippedCommit] = []
         written = size = 0
-        changes = read_changes(repository, facts, pending if room else [], limits)
+        changes = stack.enter_context(
+            contextlib.closing(read_changes(repository, facts, pending if room else [], limits))
+        )
         for done, change in enumerate(changes, start=1):
             if isinstance(change, SkippedCommit):
                 skipped.append(change)
@@ -118,7 +123,7 @@ def mine_git(
             if progress:
                 progress(MiningProgress(done=done, total=len(pending), written=written - len(rows)))
             if full:
-                changes.close()
+                break
         appender.append(*rows)
     return MiningYield(
         repository=facts,
@@ -131,8 +136,24 @@ def mine_git(
     )
 
 
-def _known(path: Path, repo: str) -> set[str]:
-    return {str(row.get("merge_sha")) for _, row in read_lines(path) if row.get("repo") == repo}
+def _known(path: Path, repo: str, history: Set[str]) -> set[str]:
+    """The changes of a repository that stand in a file.
+
+    Raises:
+        DataError: none of them belongs to this history: two clones go by the same name.
+    """
+    known: set[str] = set()
+    mined = False
+    for _, row in read_lines(path):
+        if row.get("repo") == repo:
+            known.add(str(row.get("merge_sha")))
+            mined = mined or row.get("source") == "git"
+    if mined and not known & history:
+        raise DataError(
+            f"{path}: {len(known)} changes of another repository that is called {repo!r} too stand there; "
+            "rename the clone's folder, or mine it into another file"
+        )
+    return known
 
 
 def _dated(facts: RepositoryFacts, times: list[int]) -> RepositoryFacts:
