@@ -74,8 +74,8 @@ def test_what_is_prepared_is_used_if_the_tests_pass_with_it_too(passes: bool) ->
     assert found.fault == ""
     assert [bool(asked.prepare) for asked in engine.asked] == [False, False, False, True]
     assert found.request.prepare == (("make",) if passes else ())
-    # Twice what everything takes and five times the rest; else five times everything.
-    assert found.request.limits.cpu_s == (45.0 if passes else 120.0)
+    # One and a half times what everything takes, five times what is left of it; else five times everything.
+    assert found.request.limits.cpu_s == (30.0 if passes else 120.0)
 
 
 def flaky(request: WorkspaceRequest) -> WorkspaceResult:

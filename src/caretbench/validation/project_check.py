@@ -21,8 +21,8 @@ from caretbench.execution.workspace_engine import WorkspaceEngine, limits_for
 RUNS = 3
 _LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many
 _OURS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
-_ALL_ANEW = 0.4
-"""Bounds are five times the time of the tests: twice what everything takes, and five times what is not prepared."""
+_ALL_ANEW = 0.3
+"""Bounds are five times a time: one and a half times what everything takes, then."""
 _NAMED = 5
 _TAIL_LINES = 3
 _NETWORK = re.compile(
@@ -85,13 +85,13 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
 def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
     """The check with what saves time, if all tests pass with that too.
 
-    An answer may change what all has to be made anew for: bounds leave room for that, on a busy machine too.
+    An answer may change what all has to be made anew for: bounds leave room for that.
     """
     request = found.request.model_copy(update={"prepare": prepare, "id": "project prepared"})
     [result] = engine.submit([request])
     if result.status is not Status.PASSED:
         return found
-    cpu_s = min(found.cpu_s, _ALL_ANEW * found.cpu_s + result.cpu_s)
+    cpu_s = min(found.cpu_s, max(_ALL_ANEW * found.cpu_s, result.cpu_s))
     limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
