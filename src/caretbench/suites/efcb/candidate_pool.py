@@ -28,8 +28,8 @@ Indices = npt.NDArray[np.int64]
 
 # A rival has so much more of a score than the right choice that other statistics of words do not turn it round.
 _CLEARLY: Final = 1.05
-_CLEAR_SCORES: Final = 2
 _WRONG: Final = CHOICES - 1
+_KEPT: Final = 32
 
 
 class Candidates(NamedTuple):
@@ -153,33 +153,33 @@ class CandidatePool:
         Whoever goes by the first line alone, by the rest, or by words among the paths, is to win nothing either: of
         each way to be ahead by some of these and behind by others, the candidates most like the text are kept.
         """
-        scores = self._scores(text)
+        whole, bm25 = self.corpus.tfidf(text), self.corpus.bm25(text)
+        rivals = [np.count_nonzero(values[fair] > values[gold] * _CLEARLY) for values in (whole, bm25)]
+        if not whole[gold] or min(rivals) < _WRONG:
+            return Candidates(fair, np.zeros(len(fair)), shortage="few_rivals")
+        scores = (whole, bm25, *self._parts(text, whole))
         ahead = np.stack([values[fair] > values[gold] for values in scores], axis=1)
         clear = np.ones(len(fair), dtype=bool)
-        for values in scores[:_CLEAR_SCORES]:
+        for values in (whole, bm25):
             high, low = np.maximum(values[fair], values[gold]), np.minimum(values[fair], values[gold])
             clear &= high > low * _CLEARLY
-        rivals = (ahead & clear[:, None])[:, :_CLEAR_SCORES].sum(axis=0)
-        if not scores[0][gold] or rivals.min() < _WRONG:
-            return Candidates(fair, np.zeros(len(fair)), shortage="few_rivals")
         kept: list[int] = []
         kinds: Counter[bytes] = Counter()
-        for place in np.lexsort((fair, -scores[0][fair])):
+        for place in np.lexsort((fair, -whole[fair])):
             kind = ahead[place].tobytes()
             kinds[kind] += bool(clear[place])
-            if clear[place] and kinds[kind] <= _WRONG:
+            if clear[place] and kinds[kind] <= _WRONG and len(kept) < _KEPT:
                 kept.append(int(place))
         # A part of the text that has no word of the right choice tells nothing of it.
         telling = tuple(values for values in scores if values[gold] > 0)
         return Candidates(fair[kept], np.arange(len(kept), dtype=float), compared=telling)
 
-    def _scores(self, text: str) -> tuple[Scores, ...]:
-        """How like a text all changes are: TF-IDF and BM25; TF-IDF of its first line, and of the rest; paths."""
+    def _parts(self, text: str, whole: Scores) -> tuple[Scores, ...]:
+        """How like a part of a text all changes are: its first line and the rest by TF-IDF, words among the paths."""
         title, _, rest = text.partition("\n")
-        whole = self.corpus.tfidf(text)
         overlap = np.array([path_overlap(title, titles) for titles in self._titles])
         paths: Scores = overlap + whole / 1e6  # equally many words: the more alike
-        return whole, self.corpus.bm25(text), self.corpus.tfidf(title), self.corpus.tfidf(rest), paths
+        return self.corpus.tfidf(title), self.corpus.tfidf(rest), paths
 
 
 _SEARCHES: Final[Mapping[Tier, Callable[[CandidatePool, int, Indices, str, EasyOptions], Candidates]]] = {
