@@ -305,6 +305,19 @@ def test_a_shallow_clone_ends_where_it_ends(history: History, tmp_path: Path) ->
         assert repository_facts(repository).shallow
 
 
+def test_what_a_partial_clone_left_out_is_not_fetched(history: History, tmp_path: Path) -> None:
+    for number in range(6):
+        history.commit(f"Change {number}", {"a": f"{number}\n" * (9000 if number == 3 else 1)})
+    names = history.write()
+    git(history.folder, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "partial"
+    git(tmp_path, "clone", "-q", "--bare", "--filter=blob:limit=1k", f"file://{history.folder}", str(clone))
+    before = sorted(place.name for place in clone.rglob("*"))
+    found = read(clone)
+    assert [getattr(change, "sha", "") for change in found] == ["", names[4], names[3], "", "", names[0]]
+    assert sorted(place.name for place in clone.rglob("*")) == before
+
+
 def test_a_linked_work_tree_and_a_clone_that_borrows_objects(history: History, tmp_path: Path) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.commit("Go on", {"a": "y\n"})

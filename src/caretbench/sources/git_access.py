@@ -23,6 +23,13 @@ from caretbench.errors import DataError
 
 OLDEST_GIT = (2, 31)
 _CHUNK = 1 << 18
+# To glibc: memory that git frees is kept for the next file instead of being given back and asked for again. It saves an
+# eighth of the processor time; other C libraries do not read these.
+_KEPT_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+    "MALLOC_MMAP_THRESHOLD_": "33554432",
+    "MALLOC_TOP_PAD_": "4194304",
+}
 # git writes 4 KiB at a time. Whoever takes each of them up at once wakes for every one: a fifth of all processor time.
 _FEW = 1 << 15
 _PAUSE = 0.002
@@ -182,20 +189,24 @@ def _borrow(folder: Path, shallow: Path, form: str) -> None:
 
 def _environment(home: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
-    return kept | {
-        "HOME": str(home),
-        "LC_ALL": "C",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_PAGER": "cat",
-    }
+    return (
+        kept
+        | {
+            "HOME": str(home),
+            "LC_ALL": "C",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_PAGER": "cat",
+        }
+        | _KEPT_MEMORY
+    )
 
 
 def _git() -> str:
