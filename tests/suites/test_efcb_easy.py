@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.problem import Problem
-from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.suites.efcb.choices_easy import EasyItem, easy_items, problem, problems
 from caretbench.suites.efcb.easy_options import EasyOptions
 from caretbench.suites.efcb.filtering import accepted
@@ -133,6 +132,16 @@ def test_ranks_by_words_tell_nothing_in_the_resistant_tier(
     assert all((item.margin > 0) == (item.tfidf_rank == 0) for item in items)
 
 
+def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
+    pulls = changes(40)
+    order = {
+        pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.newest_first))
+    }
+    for item in easy_items(pulls, EasyOptions(window=8, wide_window=12))[0]:
+        bound = 8 if item.tier in ("random", "matched") else 12
+        assert all(abs(order[sha] - order[item.pull.merge_sha]) <= bound for sha in item.wrong)
+
+
 def test_wrong_choices_are_fair(rivals: tuple[list[EasyItem], EasyOptions]) -> None:
     items, options = rivals
     order = sorted({item.pull.newest_first: item.pull for item in items}.items())
@@ -145,11 +154,7 @@ def test_wrong_choices_are_fair(rivals: tuple[list[EasyItem], EasyOptions]) -> N
 
 @pytest.fixture(scope="module")
 def real(test_data: Path) -> list[PullRequest]:
-    records = [
-        PullRequest.model_validate_json(line)
-        for path in sorted((test_data / "pull_requests").glob("*.jsonl.gz"))
-        for line in gzip.decompress(path.read_bytes()).splitlines()
-    ]
+    records = list(read_pull_requests(sorted((test_data / "pull_requests").glob("*.jsonl.gz"))))
     return list(accepted(records, "default").pulls)
 
 

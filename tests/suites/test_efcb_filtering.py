@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
 from caretbench.files import DataError
-from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.suites.efcb.filtering import accepted, reject_reasons
 from caretbench.suites.efcb.seeding import rng
 
@@ -121,11 +120,7 @@ def test_the_same_change_twice_counts_once() -> None:
 
 @pytest.fixture(scope="module")
 def records(test_data: Path) -> list[PullRequest]:
-    return [
-        PullRequest.model_validate_json(line)
-        for path in sorted((test_data / "pull_requests").glob("*.jsonl.gz"))
-        for line in gzip.decompress(path.read_bytes()).splitlines()
-    ]
+    return list(read_pull_requests(sorted((test_data / "pull_requests").glob("*.jsonl.gz"))))
 
 
 @pytest.mark.data
