@@ -27,21 +27,9 @@ from tests.model_server import Behaviour, ModelServer, Recorded, answer, silence
 SCORES, CLAIMS = "efcb-description@1", "efcb-claims@1"
 
 
-class House:
-    """As much of a suite as ``judge`` needs."""
-
-    name = "efcb"
-    strata = ("task", "repository")
-
-    def canonical_label(self, _name: str, value: str) -> str:
-        return value
-
-
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
-    monkeypatch.setattr("caretbench.suites.suite", lambda _name: House())
-    monkeypatch.setattr("caretbench.suites.suite_names", lambda: ("efcb",))
 
 
 def false(problem: Problem) -> str:

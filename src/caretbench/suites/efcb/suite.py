@@ -12,7 +12,7 @@ from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Completion, Problem, Profile, Question
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.baselines import Writer
-from caretbench.suites.efcb import answers, baselines, starter
+from caretbench.suites.efcb import answers, baselines, judged_answers, starter
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.folder import EfcbFolder
@@ -98,6 +98,10 @@ class Efcb:
             }
 
         return QuestionGate(measured, progress)
+
+    def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
+        """What of an answer a judge sees."""
+        return judged_answers.judged_text(problem, text, profile)
 
     def faults(self, problem: Problem, text: str) -> list[str]:
         """No predicates."""
