@@ -88,6 +88,8 @@ Fixes #1
         '<img width="803" alt="image" src="https://example.com/a.png" />',
         "cc @somebody",
         "None",
+        "None required.",
+        "- [ x] done\n- [x ] done too",
         "Part of #1 and #2",
         "Fixes issue 358.",
         "<!-- never closed",

@@ -20,7 +20,7 @@ _EMAIL = re.compile(
     r"(?<![\w/.+@-])(?!git@)[\w.+-]{1,64}@(?!v?\d+\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_CHECK = re.compile(r"(?:(?:[-*+]|\d{1,3}[.)])\s{1,8})?\[[ xX✓✔]\](?:\s|$)")
+_CHECK = re.compile(r"(?:(?:[-*+]|\d{1,3}[.)])\s{1,8})?\[(?: {1,3}| {0,2}[xX✓✔] {0,2})\](?:\s|$)")
 _URL = re.compile(r"<?\bhttps?://[^\s>)\]]+>?")
 _REFERENCE = re.compile(
     r"\b(?:issues?|bugs?|tickets?) #?\d+\b|(?<![\w./-])(?:[\w.-]{1,100}/[\w.-]{1,100})?[#!]\d+\b|\bGH-\d+\b"
