@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.plausibility import SCORERS, InQuestion, Without, code_lines
@@ -124,12 +125,31 @@ def _ranks(first: _Scored, second: _Scored, question: InQuestion) -> Vector | No
 
 
 def _holds(patch: Patch, first: Swap, second: Swap) -> bool:
-    """Whether the four choices are four programs: none a renaming of another, none with more faults than the patch."""
+    """Whether the four choices are four programs, as far from each other as they should be.
+
+    None is a renaming of another, and none has more faults than the patch.
+    """
     choices: list[list[Swap]] = [[], [first], [second], [first, second]]
-    if any(patch.raises_errors(choice) for choice in choices[1:]):
-        return False
-    return not any(
-        patch.is_renaming(one, other) for index, one in enumerate(choices) for other in choices[:index]
+    return (
+        not any(patch.raises_errors(choice) for choice in choices[1:])
+        and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
+        and _alike([patch.around(choice, first, second) for choice in choices])
+    )
+
+
+def _alike(texts: Sequence[str]) -> bool:
+    """Whether every text is as far from the other three as any other, by words and by characters.
+
+    The two swaps stand on different lines, and yet an alignment may find a cheaper way where they stand close together.
+    """
+    words = [text.split() for text in texts]
+    return all(
+        len({sum(distance(one, other) for other in sequences) for one in sequences}) == 1
+        for distance, sequences in (
+            (Indel.distance, words),
+            (Indel.distance, texts),
+            (Levenshtein.distance, texts),
+        )
     )
 
 

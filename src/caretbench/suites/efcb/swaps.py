@@ -136,6 +136,19 @@ class Patch:
         places = sorted(edited)
         return [self._lines[file][line][1:] for file, line in places], [edited[place][1:] for place in places]
 
+    def around(self, made: Iterable[Swap], *swaps: Swap) -> str:
+        """The part of the patch in which ``swaps`` stand, from the first line to the last, with some of them made."""
+        edited = self._edited(made)
+        places = sorted(place for swap in swaps for place in swap.lines)
+        (first, start), (last, end) = places[0], places[-1]
+        return "\n".join(
+            edited.get((file, number), self._lines[file][number])
+            for file in range(first, last + 1)
+            for number in range(
+                start if file == first else 0, end + 1 if file == last else len(self._lines[file])
+            )
+        )
+
     def _edited(self, swaps: Iterable[Swap]) -> dict[tuple[int, int], str]:
         """The lines that these swaps change, as they become."""
         exchanged = sorted(entry for swap in swaps for entry in swap.exchanged)
