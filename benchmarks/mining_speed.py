@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from caretbench.sources.git_access import opened
-from caretbench.sources.git_history import SkippedCommit, list_commits, read_diffs
+from caretbench.sources.git_diffs import SkippedCommit, read_diffs
+from caretbench.sources.git_history import list_commits
 from caretbench.sources.mining import mine_git
 from caretbench.sources.patch_stream import Limits
 

@@ -7,7 +7,8 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.sources.git_access import opened
-from caretbench.sources.git_history import SkippedCommit, list_commits, read_changes, within
+from caretbench.sources.git_diffs import SkippedCommit
+from caretbench.sources.git_history import list_commits, read_changes, within
 from caretbench.sources.patch_stream import Limits
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.sources.repository import repository_facts
@@ -290,6 +291,35 @@ def test_a_history_of_which_nothing_is_there_is_given_up(history: History) -> No
     reasons = [change.reason for change in found if isinstance(change, SkippedCommit)]
     assert reasons == ["unreadable"] * 89 + ["root"]
     assert any("not tried" in change.detail for change in found if isinstance(change, SkippedCommit))
+
+
+def test_a_damaged_object_costs_what_needs_it(history: History) -> None:
+    names = lacking(history, 12, set())
+    for name in (git(history.folder, "rev-parse", f"{names[9]}:f9"), names[4]):
+        place = history.folder / "objects" / name[:2] / name[2:]
+        place.chmod(0o644)
+        place.write_bytes(b"damaged")
+    found = read(history.folder)
+    read_or_not = [
+        (
+            names.index(getattr(change, "merge_sha", "") or getattr(change, "sha", "")),
+            getattr(change, "reason", ""),
+        )
+        for change in found
+    ]
+    assert read_or_not == [
+        (11, ""),
+        (10, ""),
+        (9, "unreadable"),
+        (8, ""),
+        (7, ""),
+        (6, ""),
+        (5, "unreadable"),  # its parent is damaged: what was before it is out of reach
+    ]
+    newest = names[11]
+    (history.folder / "objects" / newest[:2] / newest[2:]).unlink()
+    with pytest.raises(DataError, match=r"clone: .*cannot be read"):
+        read(history.folder)
 
 
 def test_a_shallow_clone_ends_where_it_ends(history: History, tmp_path: Path) -> None:
