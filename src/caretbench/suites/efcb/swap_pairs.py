@@ -8,9 +8,9 @@ the pairs found here give it every rank, by each of the scorers of :mod:`~caretb
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,8 +25,10 @@ MOST_SWAPS: Final = 300
 LEAST_DELTA: Final = 0.5
 """Natural logarithms by which each swap changes the combined score of the patch."""
 _LEAST_GAP: Final = 1e-6
-# Pairs that are tried for each two kinds of swaps, by the signs of their deltas.
-_TRIES: Final = 6
+# Pairs that are proposed for each two kinds of swaps, by the signs of their deltas; and that are tried for one vector.
+_PROPOSALS: Final = 6
+_TRIES: Final = 3
+_MOST_VECTORS: Final = 32
 
 
 class Pair(NamedTuple):
@@ -58,12 +60,17 @@ def pairs(patch: Patch, background: Without, generator: random.Random) -> dict[V
     question = InQuestion(code_lines(patch.rendered.text))
     scored = _scored(patch, patch.swaps(generator, MOST_SWAPS), background, question)
     found: dict[Vector, Pair] = {}
+    tried: Counter[Vector] = Counter()
     for first, second in _proposed(scored, generator):
-        if _expected(first, second) in found:
+        expected = _expected(first, second)
+        tried[expected] += 1
+        if expected in found or tried[expected] > _TRIES:
             continue
         ranks = _ranks(first, second, question)
         if ranks is not None and ranks not in found and _holds(patch, first.swap, second.swap):
             found[ranks] = Pair(first.swap, second.swap, (first.deltas[-1], second.deltas[-1]))
+            if len(found) == _MOST_VECTORS:
+                break
     return found
 
 
@@ -92,13 +99,13 @@ def _proposed(scored: Sequence[_Scored], generator: random.Random) -> Iterator[t
     kinds: dict[tuple[bool, ...], list[_Scored]] = defaultdict(list)
     for one in scored:
         kinds[tuple(delta > 0 for delta in one.deltas)].append(one)
-    names = sorted(kinds)
-    for index, left in enumerate(names):
-        for right in names[index:]:
-            for _ in range(_TRIES):
-                first, second = generator.choice(kinds[left]), generator.choice(kinds[right])
-                if first.swap.lines.isdisjoint(second.swap.lines):
-                    yield first, second
+    both = list(combinations_with_replacement(sorted(kinds), 2))
+    generator.shuffle(both)
+    for left, right in both:
+        for _ in range(_PROPOSALS):
+            first, second = generator.choice(kinds[left]), generator.choice(kinds[right])
+            if first.swap.lines.isdisjoint(second.swap.lines):
+                yield first, second
 
 
 def _expected(first: _Scored, second: _Scored) -> Vector:
