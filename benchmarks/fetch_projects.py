@@ -40,6 +40,7 @@ class Project(BaseModel):
     size: int = Field(gt=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     exclude: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     setup: str | None = None
     checks: tuple[CheckSettings, ...] = Field(min_length=1)
     files: dict[str, str] = {}
@@ -52,7 +53,7 @@ class Project(BaseModel):
     @property
     def settings(self) -> ProjectSettings:
         """What its ``caretbench.toml`` says."""
-        shared = ("name", "licence", "source", "revision", "exclude", "setup", "checks")
+        shared = ("name", "licence", "source", "revision", "exclude", "ignore", "setup", "checks")
         return ProjectSettings(**{name: getattr(self, name) for name in shared})
 
     def command(self, place: Path) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from caretbench.cli.listing import listing
 from caretbench.errors import DataError
+from caretbench.execution.runtimes.java import usable_jdk
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.workspace import Workspaces
@@ -25,8 +26,10 @@ from caretbench.suites.simcopilot.project import read, take
 from caretbench.suites.simcopilot.running import file_splice, original
 from caretbench.suites.simcopilot.settings import read_settings
 
-FEWEST = {"wayfarer": (100, 20)}
+FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
 """By project: so many tasks at least, and so many in its script."""
+LEAVES = {"python": "import os; os._exit(0)", "java": "System.exit(0);"}
+"""By language: an answer that leaves with exit status 0."""
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +146,12 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
         for tests_of in [running.tests_check(problem)]
     }
     assert ("python3", "-m", "unittest", "-f") in chosen
+    assert {problem.caret.language for problem in chosen.values()} == set(LEAVES)
     for problem in chosen.values():
-        for text, status in ((problem.reference, "passed"), ("import os; os._exit(0)", "incomplete failed")):
+        leaves = LEAVES[problem.caret.language]
+        if problem.caret.language == "java" and usable_jdk() is None:
+            continue
+        for text, status in ((problem.reference, "passed"), (leaves, "incomplete failed compile_error")):
             request = running.workspace_request(problem, text, store=store)
             assert request is not None
             [result] = engine.submit([request])
