@@ -187,9 +187,19 @@ def check_blocks(file: FileAnalysis) -> None:
         {"if_body", "elif_body", "else_body", "loop_body", "function_body", "try_body"},
     ):
         check_nesting([block for block in file.blocks if block.kind in kinds])
+    check_look_ups(file)
     for reference in file.references:
         assert data[slice(*reference.span)].decode("utf-8", "surrogatepass") == reference.name
         assert file.source.line_at(reference.span.start) >= 1
+
+
+def check_look_ups(file: FileAnalysis) -> None:
+    """What is found fast is what looking at all blocks finds."""
+    for block in file.blocks[::3]:
+        assert file.blocks_in(block.span) == tuple(one for one in file.blocks if block.span.holds(one.span))
+        assert file.blocks_around(block.span) == tuple(
+            one for one in file.blocks if one.span.holds(block.span)
+        )
 
 
 def check_nesting(blocks: list[Block]) -> None:

@@ -65,6 +65,14 @@ class FileAnalysis:
         return [reference.span.start for reference in self.references]
 
     @cached_property
+    def _block_starts(self) -> list[int]:
+        return [block.span.start for block in self.blocks]
+
+    @cached_property
+    def _block_nesting(self) -> Nesting:
+        return Nesting([block.span for block in self.blocks])
+
+    @cached_property
     def _scope_nesting(self) -> Nesting:
         return Nesting([scope.span for scope in self.scopes])
 
@@ -77,11 +85,13 @@ class FileAnalysis:
     def blocks_in(self, span: tuple[int, int]) -> tuple[Block, ...]:
         """The blocks inside a span."""
         wanted = Span(*span)
-        return tuple(block for block in self.blocks if wanted.holds(block.span))
+        first = bisect.bisect_left(self._block_starts, wanted.start)
+        last = bisect.bisect_right(self._block_starts, wanted.end)
+        return tuple(block for block in self.blocks[first:last] if wanted.holds(block.span))
 
     def blocks_around(self, span: tuple[int, int]) -> tuple[Block, ...]:
         """The blocks that hold a span, outermost first."""
-        return tuple(block for block in self.blocks if block.span.holds(span))
+        return tuple(self.blocks[index] for index in sorted(self._block_nesting.around(*span)))
 
     def statement_runs(self, block: Block, longest: int = 20) -> Iterator[Block]:
         """Every run of two to ``longest`` statements of a block's list of statements, as blocks."""

@@ -9,8 +9,10 @@ and its blocks are left to the gate, which replaces the code. Under pytest it is
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from caretbench.errors import DataError
 from caretbench.execution.snapshots import SnapshotStore
@@ -20,6 +22,7 @@ from caretbench.execution.workspace_engine import WorkspaceEngine
 from caretbench.suites.simcopilot.marking import MARKS, MARKS_FILE, Marked, Marks, mark, marks_in
 from caretbench.suites.simcopilot.runners import runs_pytest, watched
 from caretbench.suites.simcopilot.running import original
+from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.source import SourceFile, language_of
 from caretbench.syntax.types import Span
 
@@ -67,7 +70,7 @@ class Reach:
     def tests_of(self, path: str, start: int, end: int) -> tuple[str, ...]:
         """The tests that execute something of the bytes ``start`` to ``end``, in their order.
 
-        None where that is not known of each statement, or where it is all of them.
+        Empty where that is not known of each statement, or where it is all of them.
         """
         found: set[str] = set()
         for n in self._looked_at(path, start, end):
@@ -76,23 +79,27 @@ class Reach:
                 if tests is None:
                     return ()
                 found |= tests
-        return (
-            tuple(name for name in self.all_tests if name in found)
-            if len(found) < len(self.all_tests)
-            else ()
-        )
+        if len(found) == len(self.all_tests):
+            return ()
+        return tuple(name for name in self.all_tests if name in found)
 
-    def _looked_at(self, path: str, start: int, end: int) -> list[int]:
+    def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
         """The numbers of the statements that begin in a span; else that of the innermost one around it."""
-        inside, around = [], []
-        for n, (span, _) in enumerate(self.statements.get(path, ())):
-            if span.start >= end:
-                break
-            if start <= span.start:
-                inside.append(n)
-            elif end <= span.end:
-                around = [n]  # the innermost comes last
-        return inside or around
+        if path not in self._places:
+            return ()
+        starts, nesting = self._places[path]
+        inside = range(bisect.bisect_left(starts, start), bisect.bisect_left(starts, end))
+        if inside:
+            return inside
+        around = nesting.innermost(start, end)
+        return () if around is None else (around,)
+
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[list[int], Nesting]]:
+        return {
+            path: ([span.start for span, _ in statements], Nesting([span for span, _ in statements]))
+            for path, statements in self.statements.items()
+        }
 
     def lines(self, path: str, source: SourceFile) -> frozenset[int]:
         """The lines, from 1, of the statements that are executed, without those of inner ones that are not."""
