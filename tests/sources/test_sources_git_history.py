@@ -363,7 +363,7 @@ def test_what_is_no_history_is_named(history: History, tmp_path: Path) -> None:
     plain.mkdir()
     for folder, revision, complaint in (
         (tmp_path / "nowhere", "HEAD", "nowhere: no such folder"),
-        (plain, "HEAD", "plain: not a git repository"),
+        (plain, "HEAD", "plain: not a git repository$"),
         (history.folder, "HEAD", "clone: an empty repository"),
         (history.folder, "v1.0", "clone: no revision 'v1.0'"),
         (history.folder, "--help", "clone: no revision '--help'"),

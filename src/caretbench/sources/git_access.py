@@ -121,7 +121,8 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
                 "--show-object-format",
             ).split("\n")[:3]
         except GitError as error:
-            raise DataError(f"{path}: not a git repository ({error})") from None
+            why = "" if "not a git repository" in str(error) else f" that can be read ({error})"
+            raise DataError(f"{path}: not a git repository{why}") from None
         head = _commit(ask, path, revision)
         try:
             remote: str | None = ask("config", "--no-includes", "--get", "remote.origin.url")
