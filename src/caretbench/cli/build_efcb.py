@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from caretbench.cli.common import AsJson, Steps, aligned, note, say, say_json
+from caretbench.errors import DataError
 
 if TYPE_CHECKING:
     from caretbench.problem import Profile
@@ -77,7 +80,7 @@ def efcb(
     started = time.monotonic()
     with Steps(quiet=as_json) as steps:
         folder.begin()
-        mined = _mine(folder, git or (), github or (), since, until, limit, max_requests, steps)
+        mined, skipped = _mine(folder, git or (), github or (), since, until, limit, max_requests, steps)
         pulls = _read(folder, records or (), since, until, limit)
         if not pulls:
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
@@ -89,7 +92,7 @@ def efcb(
             "until": until,
             "limit": limit,
         }
-        manifest = built.manifest(pulls, mined, chosen)
+        manifest = built.manifest(pulls, mined, chosen, skipped)
         folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
     if as_json:
         say_json(_numbers(manifest, built, time.monotonic() - started))
@@ -125,19 +128,23 @@ def _mine(
     limit: int | None,
     max_requests: int | None,
     steps: Steps,
-) -> list[RepositoryFacts]:
-    """Append what is missing of the repositories; gives what is known of each."""
-    from caretbench.sources.mining import mine_git
+) -> tuple[list[RepositoryFacts], Counter[str]]:
+    """Append what is missing of the repositories; gives what is known of each, and how many commits gave nothing.
 
-    found = []
-    for path in clones:
+    One of several that cannot be read is passed over, and said.
+    """
+    found: list[RepositoryFacts] = []
+    skipped: Counter[str] = Counter()
+
+    def clone(path: Path) -> None:
+        from caretbench.sources.mining import MiningProgress, mine_git
+
         last = 0
 
-        def progress(state: object, path: Path = path) -> None:
+        def progress(state: MiningProgress) -> None:
             nonlocal last
-            done, total = int(getattr(state, "done", 0)), int(getattr(state, "total", 0))
-            steps(f"commits of {path.name}", done - last, total)
-            last = done
+            steps(f"commits of {path.name}", state.done - last, state.total)
+            last = state.done
 
         mined = mine_git(
             path, folder.pull_requests_path, since=since, until=until, limit=limit, progress=progress
@@ -146,8 +153,10 @@ def _mine(
             note(f"{mined.repository.repo}: {count} commits give no change: {reason.replace('_', ' ')}")
         if mined.repository.shallow:
             note(f"{mined.repository.repo}: the clone is shallow: what is older is not there")
+        skipped.update(mined.skipped_by_reason)
         found.append(mined.repository)
-    for name in remote:
+
+    def hosted(name: str) -> None:
         from caretbench.sources.github import mine_github
 
         found.append(
@@ -156,7 +165,16 @@ def _mine(
                 report=steps, note=note,
             )
         )  # fmt: skip
-    return found
+
+    sources = [*(partial(clone, path) for path in clones), *(partial(hosted, name) for name in remote)]
+    for source in sources:
+        try:
+            source()
+        except DataError as error:
+            if len(sources) == 1:
+                raise
+            note(f"passed over: {error}")
+    return found, skipped
 
 
 def _read(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from caretbench.problem import Problem
@@ -45,7 +46,11 @@ class Built(NamedTuple):
         return bool(self.problems) and (self.options.profile == "paper" or not self.exceeded)
 
     def manifest(
-        self, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts], chosen: dict[str, object]
+        self,
+        pulls: Sequence[PullRequest],
+        repositories: Sequence[RepositoryFacts],
+        chosen: Mapping[str, object],
+        skipped: Mapping[str, int] = MappingProxyType({}),
     ) -> EfcbManifest:
         """What is to be known of the build.
 
@@ -53,6 +58,7 @@ class Built(NamedTuple):
             pulls: All changes that were read.
             repositories: What is known of where they come from.
             chosen: What the user chose besides profile and seed.
+            skipped: How many commits gave no change, by reason.
         """
         return EfcbManifest.model_validate(
             {
@@ -64,6 +70,7 @@ class Built(NamedTuple):
                 "accepted": _counted(pull.repo for pull in self.filtered.pulls),
                 "yields": self.filtered.yields,
                 "problems": _counted(map(kind_of, self.problems)),
+                "skipped": dict(skipped),
                 "versions": versions(),
             }
         )
@@ -114,7 +121,7 @@ def _task(
     form = forms(records)
     if task == EASY:
         easy = EasyOptions.model_validate(common)
-        questions, refused = choices_easy.easy_items(pulls, easy)
+        questions, refused = choices_easy.easy_items(pulls, easy, form)
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
         hard = choices_hard.HardOptions.model_validate(common)
