@@ -231,6 +231,10 @@ def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
             note("the paper profile keeps such questions, to be compared with what was published")
     if built.fit:
         say(f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …")
+    elif not built.filtered.pulls:
+        say(f"\n{output}: no problems: no change passes every filter")
+    elif not built.problems:
+        say(f"\n{output}: no problems: no task could be made of what passes; rejected.jsonl says why")
     else:
         say(f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why")
 
