@@ -220,8 +220,9 @@ class FileMiner:
         text = shown(raw)
         if not text.strip() or BOM in raw[:3]:
             return False
-        splice = splice_of(candidate, "", self.data)
-        return splice.content(self.data, text) == self.data
+        splice = splice_of(candidate, "", self.data, self.newline)
+        alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
+        return alone.content(raw, text) == raw
 
     def _is_imports(self, text: str) -> bool:
         pattern = self.rules.imports[self.source.language]
@@ -275,10 +276,10 @@ class FileMiner:
         return position if self._is_ascii else len(self.data[:position].decode("utf-8"))
 
 
-def splice_of(candidate: Candidate, snapshot: str, data: bytes) -> FileSplice:
-    """Where the answer to a candidate goes; its lines end as those of the block do, or of the file."""
+def splice_of(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+    """Where the answer to a candidate goes; its lines end as those of the block do, or of the file (``most`` lines)."""
     raw = data[candidate.span.start : candidate.span.end]
-    newline = newline_of(raw) if b"\n" in raw else newline_of(data)
+    newline = newline_of(raw) if b"\n" in raw else most or newline_of(data)
     return FileSplice(
         snapshot=snapshot,
         path=candidate.path,
