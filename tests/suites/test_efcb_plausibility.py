@@ -35,7 +35,7 @@ def test_likelihoods_by_hand() -> None:
     # Lines "a b" and "a c": words a a b c and two ends; of the question's model, and of the repository's bigrams.
     one = {word: smoothed(count, 6, UNSEEN) for word, count in {"a": 2, "b": 1, "end": 2}.items()}
     bigrams = smoothed(2, 2, one["a"]) * smoothed(1, 2, one["b"]) * smoothed(1, 1, one["end"])
-    three, two = Background(["a b\na c"]).whole.log_likelihoods(["a b"])
+    _, three, two = Background(["a b\na c"]).whole.log_likelihoods(["a b"])
     assert two[0] == pytest.approx(math.log(bigrams))
     assert InQuestion(["a b", "a c"]).log_likelihoods([["a b"]]) == pytest.approx([math.log(bigrams)])
     trigrams = (
@@ -48,11 +48,11 @@ def test_likelihoods_by_hand() -> None:
 
 def test_a_word_that_was_never_seen_is_unlikely_and_not_impossible() -> None:
     model = Background(["a b"]).whole
-    three, _ = model.log_likelihoods(["a b", "zebra", ""])
-    assert three[0] > three[1] > -100
-    assert math.isfinite(three[2])
-    nothing, _ = Background([]).whole.log_likelihoods(["a b"])
-    assert math.isfinite(nothing[0])
+    for likelihoods in model.log_likelihoods(["a b", "zebra", ""]):
+        assert likelihoods[0] > likelihoods[1] > -100
+        assert math.isfinite(likelihoods[2])
+    assert all(map(math.isfinite, Background([]).whole.log_likelihoods(["a b"])[:, 0]))
+    assert model.log_likelihoods([]).shape == (3, 0)
 
 
 @settings(max_examples=50, deadline=None)

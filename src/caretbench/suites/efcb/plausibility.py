@@ -1,7 +1,7 @@
 """How likely a line of code is, by counting: what can be guessed of a choice without understanding it.
 
-Two models of n-grams of words and marks, both line by line: one of the repository (trigrams, and bigrams alone), one
-of the question itself, from the lines that its choices share. GMCQ-Hard is balanced on these scores and the leak report
+Two models of n-grams of words and marks, both line by line: one of the repository (two, three and four words), one of
+the question itself, from the lines that its choices share. GMCQ-Hard is balanced on these scores, and the leak report
 attacks with them: they are the same functions.
 
 Smoothing is Dirichlet's at every order: ``p(c|ab) = (n(abc) + K p(c|b)) / (n(ab) + K)``, down to
@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,23 @@ STRENGTH: Final = 2.0
 """How many observations the shorter context is worth."""
 UNSEEN: Final = 1e-5
 """The share of a word before anything is counted."""
-MOST_TOKENS: Final = 5_000_000
+MOST_TOKENS: Final = 2_000_000
 """Of a repository's sources: what comes after them is not counted, so that memory has a bound."""
 
-SCORERS: Final = ("repository_trigram", "repository_bigram", "in_question", "combined")
-"""``combined`` is the sum of the first and the third: the strongest attack of the four on unbalanced questions."""
+ORDERS: Final = (4, 3, 2)
+"""How many words the repository's models look at, the last one included."""
+SCORERS: Final = (
+    "repository_fourgram",
+    "repository_trigram",
+    "repository_bigram",
+    "in_question",
+    "combined",
+)
+"""``combined`` is the sum of ``repository_trigram`` and ``in_question``."""
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
-_BITS: Final = 20
-_MOST_WORDS: Final = (1 << _BITS) - 1
+_MULTIPLIER: Final = np.int64(1_099_511_628_211)  # prime: sums of different words rarely meet
+_LONGEST: Final = max(ORDERS)
 
 Keys = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -51,34 +59,37 @@ def code_lines(text: str) -> Iterator[str]:
             yield line[1:]
 
 
-class _Windows(NamedTuple):
-    """Every token with the two before it; a line begins with two marks of its beginning and ends with one."""
+class _Windows:
+    """Every token with those before it; a line begins with marks of its beginning and ends with one of its end."""
 
-    first: Keys
-    second: Keys
-    third: Keys
+    __slots__ = ("_columns",)
 
-    @classmethod
-    def of(cls, lines: Iterable[Sequence[int]]) -> _Windows:
+    def __init__(self, lines: Iterable[Sequence[int]]) -> None:
         flat: list[int] = []
         for line in lines:
-            flat += (_BEGIN, _BEGIN, *line, _END)
+            flat += (*(_BEGIN,) * (_LONGEST - 1), *line, _END)
         array = np.array(flat, dtype=np.int64)
-        windows = cls(array[:-2], array[1:-1], array[2:])
-        inside = windows.third != _BEGIN
-        return cls(*(part[inside] for part in windows))
+        columns = [array[start : len(array) - _LONGEST + 1 + start] for start in range(_LONGEST)]
+        inside = columns[-1] != _BEGIN
+        self._columns = [column[inside] for column in columns]
 
-    @property
-    def pairs(self) -> Keys:
-        return (self.second << _BITS) | self.third
+    def __len__(self) -> int:
+        return len(self._columns[-1])
 
-    @property
-    def contexts(self) -> Keys:
-        return (self.first << _BITS) | self.second
+    def grams(self, order: int) -> Keys:
+        """A number for each token and the ``order - 1`` before it."""
+        return _hashed(self._columns[-order:])
 
-    @property
-    def triples(self) -> Keys:
-        return (self.contexts << _BITS) | self.third
+    def contexts(self, order: int) -> Keys:
+        """A number for the ``order - 1`` tokens before each."""
+        return _hashed(self._columns[-order:-1])
+
+
+def _hashed(columns: Sequence[Keys]) -> Keys:
+    keys = np.zeros_like(columns[0])
+    for column in columns:
+        keys = (keys ^ column) * _MULTIPLIER
+    return keys
 
 
 class _Table:
@@ -97,17 +108,14 @@ class _Table:
 
 
 class _Counts:
-    """How often words, pairs and triples occur."""
+    """How often words occur, and words with those before them."""
 
-    __slots__ = ("contexts", "heads", "pairs", "total", "triples", "words")
+    __slots__ = ("contexts", "grams", "total")
 
     def __init__(self, windows: _Windows) -> None:
-        self.words = _Table(windows.third)
-        self.heads = _Table(windows.second)
-        self.pairs = _Table(windows.pairs)
-        self.contexts = _Table(windows.contexts)
-        self.triples = _Table(windows.triples)
-        self.total = len(windows.third)
+        self.grams = {order: _Table(windows.grams(order)) for order in range(1, _LONGEST + 1)}
+        self.contexts = {order: _Table(windows.contexts(order)) for order in range(2, _LONGEST + 1)}
+        self.total = len(windows)
 
 
 class Background:
@@ -119,17 +127,14 @@ class Background:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: dict[str, int] = {"": _UNKNOWN, "\n": _BEGIN, "\r": _END}
-        self._counts = _Counts(_Windows.of(self._learn(texts)))
+        self._counts = _Counts(_Windows(self._learn(texts)))
 
     def _learn(self, texts: Iterable[str]) -> Iterator[list[int]]:
         words = self._words
         left = MOST_TOKENS
         for text in texts:
             for line in text.split("\n"):
-                found = [
-                    words.setdefault(token, len(words)) if len(words) < _MOST_WORDS else words.get(token, 0)
-                    for token in tokens(line)
-                ]
+                found = [words.setdefault(token, len(words)) for token in tokens(line)]
                 if found:
                     left -= len(found)
                     yield found
@@ -154,32 +159,29 @@ class Without:
 
     def __init__(self, background: Background, lines: Sequence[str]) -> None:
         self._background = background
-        self._less = _Counts(_Windows.of(background._encoded(lines))) if lines else None
+        self._less = _Counts(_Windows(background._encoded(lines))) if lines else None
 
-    def log_likelihoods(self, lines: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """The natural logarithm of each line's probability, by trigrams and by bigrams alone."""
-        background = self._background
-        encoded = background._encoded(lines)
+    def log_likelihoods(self, lines: Sequence[str]) -> Numbers:
+        """The natural logarithm of each line's probability: a row for each of :data:`ORDERS`, a column a line."""
+        encoded = self._background._encoded(lines)
         if not encoded:
-            return np.zeros(0), np.zeros(0)
-        windows = _Windows.of(encoded)
-        counts, less = background._counts, self._less
+            return np.zeros((len(ORDERS), 0))
+        windows = _Windows(encoded)
+        counts, less = self._background._counts, self._less
 
-        def count(name: str, keys: Keys) -> Numbers:
-            table: _Table = getattr(counts, name)
-            if less is None:
-                return table.of(keys)
-            own: _Table = getattr(less, name)
-            return np.maximum(table.of(keys) - own.of(keys), 0.0)
+        def seen(kind: Literal["grams", "contexts"], order: int) -> Numbers:
+            keys = getattr(windows, kind)(order)
+            found: Numbers = getattr(counts, kind)[order].of(keys)
+            return found if less is None else np.maximum(found - getattr(less, kind)[order].of(keys), 0.0)
 
         total = max(counts.total - (less.total if less else 0), 0)
-        one = (count("words", windows.third) + STRENGTH * UNSEEN) / (total + STRENGTH)
-        two = (count("pairs", windows.pairs) + STRENGTH * one) / (count("heads", windows.second) + STRENGTH)
-        three = (count("triples", windows.triples) + STRENGTH * two) / (
-            count("contexts", windows.contexts) + STRENGTH
-        )
+        shares = {1: (seen("grams", 1) + STRENGTH * UNSEEN) / (total + STRENGTH)}
+        for order in range(2, _LONGEST + 1):
+            shares[order] = (seen("grams", order) + STRENGTH * shares[order - 1]) / (
+                seen("contexts", order) + STRENGTH
+            )
         starts = np.cumsum([0, *(len(line) + 1 for line in encoded[:-1])])
-        return np.add.reduceat(np.log(three), starts), np.add.reduceat(np.log(two), starts)
+        return np.stack([np.add.reduceat(np.log(shares[order]), starts) for order in ORDERS])
 
 
 class InQuestion:
@@ -233,12 +235,12 @@ def lines_apart(choices: Sequence[str]) -> tuple[list[str], list[list[str]]]:
 def scores(choices: Sequence[str], background: Without) -> Mapping[str, tuple[float, ...]]:
     """How plausible each choice is to each of :data:`SCORERS`: log-likelihoods of the lines that not all share."""
     shared, apart = lines_apart(choices)
-    by_three: list[float] = []
-    by_two: list[float] = []
-    for lines in apart:
-        three, two = background.log_likelihoods(lines)
-        by_three.append(float(three.sum()))
-        by_two.append(float(two.sum()))
+    repository = np.stack([background.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
     inside = InQuestion(shared).log_likelihoods(apart)
-    both = [first + second for first, second in zip(by_three, inside, strict=True)]
-    return dict(zip(SCORERS, map(tuple, (by_three, by_two, inside, both)), strict=True))
+    return dict(zip(SCORERS, map(tuple, by_scorer(repository.tolist(), inside)), strict=True))
+
+
+def by_scorer(repository: Sequence[Sequence[float]], inside: Sequence[float]) -> list[Sequence[float]]:
+    """Numbers by scorer from those of the repository, by order, and those of the question."""
+    combined = [one + other for one, other in zip(repository[ORDERS.index(3)], inside, strict=True)]
+    return [*repository, inside, combined]

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Final, NamedTuple
 
-import numpy as np
 from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.suites.efcb.balancing import Vector
-from caretbench.suites.efcb.plausibility import SCORERS, InQuestion, Without, code_lines
+from caretbench.suites.efcb.plausibility import ORDERS, SCORERS, InQuestion, Without, by_scorer, code_lines
 from caretbench.suites.efcb.swaps import Patch, Swap
 
 MOST_SWAPS: Final = 300
@@ -42,13 +41,13 @@ class Pair(NamedTuple):
 class _Scored(NamedTuple):
     """A swap with the lines it changes, and its deltas by scorer.
 
-    ``repository`` are the log-likelihoods of the lines before and after it, by trigrams and by bigrams.
+    ``repository`` are the log-likelihoods of the lines before and after it, by order.
     """
 
     swap: Swap
     before: tuple[str, ...]
     after: tuple[str, ...]
-    repository: tuple[tuple[float, float], ...]
+    repository: Sequence[Sequence[float]]
     deltas: tuple[float, ...]
 
 
@@ -78,19 +77,17 @@ def _scored(patch: Patch, swaps: Sequence[Swap], background: Without, question: 
     """The swaps whose combined delta is large enough, each scored by itself."""
     changed = [patch.changed_lines(swap) for swap in swaps]
     likelihoods = background.log_likelihoods([line for sides in changed for side in sides for line in side])
-    by_scorer = np.stack(likelihoods)
     found = []
     position = 0
     for swap, (before, after) in zip(swaps, changed, strict=True):
         size = len(before)
-        sides = by_scorer[:, position : position + 2 * size].reshape(2, 2, size).sum(axis=2)
+        sides = likelihoods[:, position : position + 2 * size].reshape(len(ORDERS), 2, size).sum(axis=2)
         position += 2 * size
         old, new = question.log_likelihoods((before, after), left_out=before)
-        three, two = sides[:, 0] - sides[:, 1]
-        deltas = (float(three), float(two), old - new, float(three) + old - new)
+        lost = (sides[:, :1] - sides[:, 1:]).tolist()
+        deltas = tuple(values[0] for values in by_scorer(lost, [old - new]))
         if abs(deltas[-1]) >= LEAST_DELTA:
-            repository = tuple((float(one), float(other)) for one, other in sides)
-            found.append(_Scored(swap, tuple(before), tuple(after), repository, deltas))
+            found.append(_Scored(swap, tuple(before), tuple(after), sides.tolist(), deltas))
     return found
 
 
@@ -120,10 +117,9 @@ def _ranks(first: _Scored, second: _Scored, question: InQuestion) -> Vector | No
     """How many of the three other choices are more plausible than the patch; none where two are as good as alike."""
     sides = (first.before, first.after, second.before, second.after)
     inside = question.log_likelihoods(sides, left_out=first.before + second.before)
-    three, two = ([*first.repository[number], *second.repository[number]] for number in range(2))
-    combined = [one + other for one, other in zip(three, inside, strict=True)]
+    repository = [[*one, *other] for one, other in zip(first.repository, second.repository, strict=True)]
     found = []
-    for old, new, other_old, other_new in (three, two, inside, combined):
+    for old, new, other_old, other_new in by_scorer(repository, inside):
         likelihoods = [old + other_old, new + other_old, old + other_new, new + other_new]
         if any(high - low < _LEAST_GAP for low, high in pairwise(sorted(likelihoods))):
             return None
