@@ -10,6 +10,7 @@ from caretbench.cli.report import labels_by, summarised
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.report import charts, tables
+from caretbench.report.asked import context_titles
 from caretbench.report.estimates import Estimate
 from caretbench.report.export import to_csv, to_markdown
 from caretbench.report.form_tables import form_tables, printed_table
@@ -174,3 +175,18 @@ def test_labels_of_the_problems_can_be_asked_for_and_no_others() -> None:
     assert labels_by(["mode, block", "language"], PROBLEMS) == [("mode", "block"), ("language",)]
     with pytest.raises(ValueError, match="no problem has this label; labels: block, constructs"):
         labels_by(["colour"], PROBLEMS)
+
+
+def test_models_that_were_asked_in_several_contexts_are_called_by_them() -> None:
+    models = [
+        {"model": "m", "source": "model", "parameters": name, "settings": settings}
+        for name, settings in (("p0", {}), ("p1", {"context": "retrieval@2"}))
+    ]
+    asked = [("m", "p0"), ("m", "p1"), ("golden", "")]
+    assert context_titles({"models": models}, asked) == {
+        ("m", "p0"): "m (as_is)",
+        ("m", "p1"): "m (retrieval@2)",
+    }
+    # Two that differ in something else keep the titles by their hashes.
+    twice = [*models, {"model": "m", "source": "model", "parameters": "p2", "settings": {}}]
+    assert context_titles({"models": twice}, [*asked, ("m", "p2")]) == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _LONGEST = 24
@@ -18,6 +18,28 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
         ):
             return dict(_flattened(info.get("settings") or {}))
     return None
+
+
+def context_titles(
+    manifest: Mapping[str, Any], asked: Iterable[tuple[str, str]]
+) -> Mapping[tuple[str, str], str]:
+    """Titles of models that were asked several times, each time in another context: ``m (retrieval@2)``.
+
+    Args:
+        manifest: The run's.
+        asked: Names of models with the hashes of their parameters.
+    """
+    by_model: dict[str, dict[str, str]] = {}
+    for model, parameters in asked:
+        settings = settings_of(manifest, model, parameters)
+        if settings is not None:
+            by_model.setdefault(model, {})[parameters] = settings.get("context", "as_is")
+    return {
+        (model, parameters): f"{model} ({context})"
+        for model, contexts in by_model.items()
+        if len(contexts) == len(set(contexts.values())) > 1
+        for parameters, context in contexts.items()
+    }
 
 
 def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:

@@ -11,8 +11,9 @@ from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import CriterionCheck, Problem
-from caretbench.report.answers_judged import AnswersJudged, coverage_warnings
-from caretbench.report.asked import differences, settings_of
+from caretbench.report.answers_judged import coverage_warnings
+from caretbench.report.answers_values import AnswersJudged
+from caretbench.report.asked import context_titles, differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
 from caretbench.report.discordant import DiscordantCase, discordant_cases
 from caretbench.report.errors import ErrorColumn
@@ -180,6 +181,11 @@ def summarise(
             similar=not own,  # a suite with tables of its own shows what it measures there
         )
         for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
+    )
+    titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
+    columns = tuple(
+        column.model_copy(update={"title": titles.get((column.model, column.parameters), column.title)})
+        for column in columns
     )
     there = {name for column in columns for name in column.strata}
     forms = tuple(forms_of(stratification.paper_tables, there))
