@@ -71,6 +71,8 @@ def test_a_header_of_java_ends_with_its_construct() -> None:
     prefix = "class A {\n  int f(int x) {\n    if ("
     text = "x > 1) { x--; } else { x++; }\n    return x;\n  }\n}\n"
     assert apply(prefix, "", text, "java") == "x > 1) { x--; } else { x++; }"
+    commented = "x > 1) { x--; }\n\n    // or not\n    /* at all */\n    else { x++; }"
+    assert apply(prefix, "", f"{commented}\n    // done\n    return x;\n  }}\n}}\n", "java") == commented
     assert apply(prefix, "", "x > 1)\n      x--;\n    return x;\n  }", "java") == "x > 1)\n      x--;"
 
 

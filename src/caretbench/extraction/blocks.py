@@ -166,7 +166,8 @@ def _closing_end(text: str, around: Surroundings) -> int | None:
         _follow(stack, token)
         if token.type not in ("}", ";"):
             continue
-        following = tokens[place + 1].type if place + 1 < len(tokens) else ""
+        further = (one.type for one in tokens[place + 1 :] if not one.type.endswith("comment"))
+        following = next(further, "")
         ends_header = in_header and len(stack) == depth - 1 and following not in _CONTINUES
         if ends_header or (token.type == "}" and len(stack) < depth - in_header):
             return offsets.characters(token.end_byte - len(before))

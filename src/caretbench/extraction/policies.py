@@ -129,7 +129,7 @@ _POLICIES = (
     ),
     Policy(
         "block",
-        1,
+        2,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
