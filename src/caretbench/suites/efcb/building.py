@@ -125,7 +125,7 @@ def _task(
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
         hard = choices_hard.HardOptions.model_validate(common)
-        swapped, refused = choices_hard.hard_items(pulls, hard, backgrounds=Backgrounds(records))
+        swapped, refused = choices_hard.hard_items(pulls, hard, form, backgrounds=Backgrounds(records))
         return [problem for item in swapped for problem in choices_hard.problems(item, hard)], refused
     if task == MASKED:
         masked, refused = masking.masked_items(pulls, masking.MaskOptions.model_validate(common), form)

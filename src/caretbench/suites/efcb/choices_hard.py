@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.problem import Label, Problem
+from caretbench.sources.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.balancing import Vector
@@ -76,6 +77,7 @@ class _Made(NamedTuple):
 def hard_items(
     pulls: Sequence[PullRequest],
     options: HardOptions,
+    form: Mapping[str, frozenset[str]] | None = None,
     *,
     backgrounds: Backgrounds | None = None,
 ) -> tuple[list[HardItem], list[Rejected]]:
@@ -87,15 +89,17 @@ def hard_items(
     Args:
         pulls: The changes that passed the filters of the profile.
         options: Those of the task.
+        form: The lines of each repository's form; told from ``pulls`` where it is not given.
         backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
             should be given the same.
     """
-    form = forms(pulls)
+    form = forms(pulls) if form is None else form
     asked: dict[tuple[str, str], tuple[Query, ...]] = {}
     rejected: list[Rejected] = []
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
-        queries = [query(pull, variant, options.profile, form[pull.repo]) for variant in options.variants]
+        lines = form.get(pull.repo, NO_FORM)
+        queries = [query(pull, variant, options.profile, lines) for variant in options.variants]
         asked[pull.key] = tuple(text for text in queries if text.text.strip())
         if asked[pull.key]:
             by_repository[pull.repo].append(pull)
