@@ -24,6 +24,10 @@ from caretbench.syntax.queries import captures
 from caretbench.syntax.types import Span
 
 _PLACES: Final = ("called", "member", "object", "key", "type")
+# Names of elements come in twos, and their attributes are not what else may stand there.
+_TAGS: Final = frozenset({
+    "jsx_opening_element", "jsx_closing_element", "jsx_self_closing_element", "jsx_attribute",
+})  # fmt: skip
 _BEFORE: Final = {".": "member", "::": "member"}
 _AFTER: Final = {".": "object", "::": "object"}
 
@@ -146,7 +150,7 @@ class _Reader:
         if not name:  # invented by the parser
             return
         parent = node.parent
-        if parent is None or parent.type == "ERROR" or parent.type.startswith("jsx_"):
+        if parent is None or parent.type == "ERROR" or parent.type in _TAGS:
             usable = False
         place = f"{node.type} {self._place(node)} {style(name)}" if usable else ""
         row = node.start_point.row

@@ -11,8 +11,7 @@
 (arrow_function parameter: (_) @declared)
 (for_in_statement left: (identifier) @declared)
 (catch_clause parameter: (_) @declared)
-[(template_string) (string) (regex) (jsx_closing_element)] @skip
-[(jsx_opening_element name: (_) @skip) (jsx_self_closing_element name: (_) @skip)]
+[(template_string) (string) (regex)] @skip
 ((identifier) @skip (#any-of? @skip "undefined" "arguments" "require" "module" "exports" "_"))
 
 (call_expression function: (identifier) @called)
@@ -22,10 +21,8 @@
 (member_expression object: (identifier) @object)
 (member_expression property: (_) @member)
 (pair key: (property_identifier) @key)
-(jsx_attribute . (property_identifier) @key)
 
 [(function_declaration) (function_expression) (arrow_function) (method_definition) (generator_function)
  (generator_function_declaration)] @function
 [(statement_block) (object) (array) (class_body) (switch_body)] @unordered
-[(jsx_opening_element) (jsx_self_closing_element)] @unordered
 (binary_expression operator: ["==" "!=" "===" "!==" "+" "*" "&" "|" "^" "&&" "||"]) @symmetric
