@@ -107,12 +107,7 @@ def _ended_from_outside(result: WorkspaceResult) -> bool:
 
 def _unsaid(request: WorkspaceRequest) -> set[str]:
     """Fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
-    return {name for name in ("python_path", "needs") if not getattr(request, name)}
-
-
-def _unsaid(request: WorkspaceRequest) -> set[str]:
-    """Fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
-    return {name for name in ("prepare",) if not getattr(request, name)}
+    return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
 
 
 def _hash(content: str | bytes | None) -> str | None:
