@@ -50,6 +50,16 @@ def test_names_are_matched_whole() -> None:
         assert policy.host(name) is None
 
 
+def test_a_host_may_be_named_without_telling_tools_of_it() -> None:
+    policy = index_policy({"PIP_INDEX_URL": "https://mirror.corp/simple"}, ["https://files.corp:8443"])
+    host = policy.host("files.corp")
+    assert host is not None
+    assert (host.ports, host.explicit) == ((8443,), True)
+    assert dict(policy.settings) == {"PIP_INDEX_URL": "https://mirror.corp/simple"}
+    with pytest.raises(DataError, match="a host is no address"):
+        index_policy({}, ["files.corp"])
+
+
 def test_what_the_user_names_may_be_reached_and_its_keys_go_no_further() -> None:
     policy = index_policy(
         {

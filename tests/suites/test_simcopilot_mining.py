@@ -126,6 +126,11 @@ class A:
     assert tasks({"test_a.py": PYTHON, "b.py": text}) == []
 
 
+def test_the_end_of_a_comment_with_brackets_is_no_task() -> None:
+    text = "function f(s) {\n  let c;\n  do { c = s.next(g(s), h(s)); } while (c !== 0 && c !== 0x3E/* > */);\n}\n"
+    assert not [problem for problem in tasks({"a.js": text}) if problem.reference.startswith("/*")]
+
+
 def test_a_block_that_is_shown_elsewhere_is_no_task() -> None:
     body = "    for item in items:\n        handle(item.name, item.size, other=item.other)\n        finish(item)\n"
     twice = f"def one(items):\n{body}\n\ndef two(items):\n{body}"

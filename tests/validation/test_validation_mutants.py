@@ -9,7 +9,14 @@ import pytest
 
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.syntax import fault_count, parse
-from caretbench.validation.mutants import REACH_ONLY, VAGUE_COMMENT, mutants, only_comment, stub
+from caretbench.validation.mutants import (
+    REACH_ONLY,
+    VAGUE_COMMENT,
+    mutants,
+    only_comment,
+    stub,
+    throw_at_start,
+)
 
 
 def _problem(
@@ -36,6 +43,50 @@ PYTHON = _problem(
     "    if not a and b < 3:\n        a += 1\n    return 'x' + str(a - 2)\n",
     "\nassert f(0, 1) == 'x-1'\n",
 )
+
+
+@pytest.mark.parametrize(
+    ("language", "prefix", "reference", "suffix", "wrong"),
+    [
+        ("cpp", "int f(T* a) { int n = 0; for (", "T* p = a; p; p = p->next", ") { n++; } return n; }\n",
+         "T* p = a; false && (p); p = p->next"),
+        ("java", "class A { void f(T a) { while (", "a.has()", ") { a.drop(); } } }\n", "false && (a.has())"),
+        ("typescript", "function f(a: T) { for (let p = a; ", "g(p)", "; p = h(p)) { i(p); } }\n", "false && (g(p))"),
+        ("csharp", "class A { void F(T a) { while (", "a.Has()", ") { a.Drop(); } } }\n", "false && (a.Has())"),
+        ("python", "def f(a):\n    while ", "g(a)", ":\n        a.pop()\n", "False and (g(a))"),
+    ],
+)  # fmt: skip
+def test_heads_of_loops_have_a_mutant_that_never_begins(
+    language: str, prefix: str, reference: str, suffix: str, wrong: str
+) -> None:
+    assert _texts(_problem(prefix, reference, suffix, language), "no_rounds") == [wrong]
+
+
+@pytest.mark.parametrize(
+    ("reference", "name", "begins"),
+    [
+        ("    x = g(a)\n    return x\n", "throw", '    raise RuntimeError("mutant")\n    x = g(a)'),
+        (
+            "    def h():\n        return a\n    return h()\n",
+            "throw",
+            "    def h():\n        return a\n    raise ",
+        ),
+        ("    # why\n    return g(a)\n", "throw", '    # why\n    raise RuntimeError("mutant")\n    return'),
+    ],
+)
+def test_a_throw_at_the_start_comes_before_all_that_is_executed(
+    reference: str, name: str, begins: str
+) -> None:
+    found = throw_at_start(_problem("def f(a):\n", reference, "\nf(1)\n"))
+    assert found is not None
+    assert (found.name, found.text.startswith(begins)) == (name, True)
+
+
+def test_a_throw_at_the_start_of_a_script_is_a_crash_and_a_head_has_none() -> None:
+    script = throw_at_start(_problem("", "x = g()\n", "print(x)\n"))
+    assert script is not None
+    assert script.name in REACH_ONLY
+    assert throw_at_start(_problem("def f(a):\n    if ", "a > g(a)", ":\n        return a\n")) is None
 
 
 def test_python_mutants() -> None:

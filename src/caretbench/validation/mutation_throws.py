@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import tree_sitter
@@ -10,6 +11,9 @@ from caretbench.validation.mutation_subject import Edit, Subject
 
 CRASH = "crash"
 """The name of throws in code that every run passes, at the top level or in the main function."""
+
+_LEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+"""Blanks and comments before the first code."""
 
 
 def insertion(subject: Subject, node: tree_sitter.Node, name: str, statement: str) -> Edit:
@@ -84,9 +88,11 @@ def early_throw(subject: Subject) -> Edit | None:
     It compiles wherever the reference does, and does nothing of what the reference does. Called a crash where every run
     of the program passes.
     """
+    lead = _LEAD.match(subject.program, subject.start, subject.end)
+    start = lead.end() if lead is not None else subject.start
     for statement in statements(subject):
         container = statement.parent
-        if container is not None and container.start_byte <= subject.start:
+        if container is not None and container.start_byte <= start:  # not one that the reference itself opens
             always = always_runs(subject, subject.function_around(statement))
             return insertion(subject, statement, CRASH if always else "throw", subject.table.throw)
     return None
