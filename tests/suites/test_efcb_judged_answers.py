@@ -4,6 +4,7 @@ import pytest
 
 from caretbench.suites import suite
 from caretbench.suites.base import judged_text_of
+from caretbench.suites.efcb.masking import PAPER_TIER
 from tests.asked_problems import CHANGES, asked
 
 LINES = CHANGES["cache"][2]
@@ -33,6 +34,12 @@ def test_a_patch_that_is_given_back_unfilled_is_the_empty_text() -> None:
     assert seen("mpr-gen", shown) == ""
     assert seen("mpr-gen", "") == ""
     assert seen("mpr-gen", shown, "paper") == shown
+
+
+def test_where_the_whole_patch_is_asked_for_the_whole_answer_is_judged() -> None:
+    problem = asked("mpr-gen", "cache")
+    whole = problem.model_copy(update={"labels": {**problem.labels, "tier": PAPER_TIER}})
+    assert suite("efcb").judged_text(whole, " a patch", "default") == " a patch"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("task", ["reverse-qa", "reverse-qa-hallu"])

@@ -10,8 +10,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pydantic import Field
-
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf
@@ -26,90 +24,13 @@ from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.judging.trust import calibration, consistency
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Problem, Profile
-from caretbench.report.estimates import Estimate, Reported
+from caretbench.report.answers_values import AnswersColumn, AnswersJudged, GraderTrust
+from caretbench.report.estimates import Estimate
 from caretbench.report.frame import Run
-from caretbench.report.judged import NOT_VALIDATED, HumanNumbers
+from caretbench.report.judged import HumanNumbers
 from caretbench.runs import ModelInfo, RunFolder
 
 STRATA = ("task", "repository")
-
-
-class AnswersColumn(Reported):
-    """One model under one criterion by one grader, or by all of them. ``value`` is the judge's score itself."""
-
-    model: str
-    parameters: str
-    grader: str
-    answers: int
-    rated: int
-    value: Estimate | None
-    parts: Mapping[str, float] = Field(default_factory=dict)
-    """Means of the sub-scores, or of the number of statements by verdict."""
-    strata: Mapping[str, Mapping[str, Estimate]] = Field(default_factory=dict)
-    says_nothing: int = 0
-    """Answers that make no statement, where statements are judged."""
-    claim_rate: float | None = None
-    """The share of all statements that are hallucinations."""
-
-    @property
-    def coverage(self) -> float:
-        """The share of the answers that has a value."""
-        return self.rated / self.answers
-
-    @property
-    def failed(self) -> bool:
-        """Whether too few have one."""
-        return self.coverage < COVERAGE_WANTED
-
-
-class GraderTrust(Reported):
-    """One grader: what it did, whether it agrees with itself, and what it made of the controls."""
-
-    grader: str
-    parameters: str
-    title: str
-    texts: int
-    judgements: int
-    unreadable: int
-    tried_again: int
-    missing: int
-    cost: float | None
-    consistency: Mapping[str, float | None]
-    controls: Mapping[str, Mapping[str, float | None]]
-    unjudged_controls: int
-    precision: float | None
-    recall: float | None
-    in_order: bool | None
-
-
-class AnswersJudged(Reported):
-    """Everything under one criterion."""
-
-    criterion: str
-    maximum: float
-    hallucinations: bool
-    """Whether the value is the share of answers that hold one, of which less is better."""
-    profile: str
-    columns: tuple[AnswersColumn, ...]
-    by_grader: tuple[AnswersColumn, ...] = ()
-    graders: tuple[GraderTrust, ...]
-    alpha: float | None = None
-    """Krippendorff's alpha (ordinal) between the graders."""
-    people: tuple[HumanNumbers, ...] = ()
-
-    @property
-    def validated(self) -> bool:
-        """Whether people rated some of the answers."""
-        return bool(self.people)
-
-    @property
-    def validity(self) -> str:
-        """In a few words, how far the scores are validated: stands wherever they are shown."""
-        if not self.people:
-            return NOT_VALIDATED
-        least = min(self.people, key=lambda entry: entry.spearman or -1.0)
-        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
-        return f"Spearman {shown} with people over {least.texts} texts"
 
 
 def folder_answers(folder: RunFolder, text_of: TextOf | None = None) -> tuple[AnswersJudged, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caretbench.report.answers_judged import STRATA, AnswersColumn, AnswersJudged
+from caretbench.report.answers_judged import STRATA
+from caretbench.report.answers_values import AnswersColumn, AnswersJudged
 from caretbench.report.judgement_tables import people_table, score_field
 from caretbench.report.tables import Field, Table, number_field, percent, text_field
 

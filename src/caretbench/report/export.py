@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from caretbench.report.answers_judged import AnswersJudged
+from caretbench.report.answers_values import AnswersJudged
 from caretbench.report.estimates import Estimate
 from caretbench.report.flags import Flagged
 from caretbench.report.judged import Judged

@@ -9,12 +9,16 @@ from __future__ import annotations
 from caretbench.problem import Problem, Profile, Question
 from caretbench.suites.efcb.efcb_score import MASKED
 from caretbench.suites.efcb.masked_answers import fill
+from caretbench.suites.efcb.masking import PAPER_TIER
 from caretbench.suites.efcb.reverse import described
 
 
 def judged_text(problem: Problem, text: str, profile: Profile) -> str:
-    """The written lines, or title and description as ``Title:`` and ``Body:``; the empty text where there are none."""
-    if profile == "paper":
+    """The written lines, or title and description as ``Title:`` and ``Body:``; the empty text where there are none.
+
+    Where the whole patch is asked for, as the paper does, the whole answer is judged.
+    """
+    if profile == "paper" or problem.labels.get("tier") == PAPER_TIER:
         return text
     if problem.label("task") == MASKED and isinstance(problem.shown, Question) and problem.shown.context:
         return fill(text, problem.shown.context[0].text).text
