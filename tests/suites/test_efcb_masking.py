@@ -69,6 +69,19 @@ def reasons_of(pull: PullRequest, **own: object) -> dict[str, str]:
     return {entry.tier: entry.reason for entry in masked_items([pull], MaskOptions.model_validate(own))[1]}
 
 
+@pytest.mark.parametrize(
+    ("path", "comment", "language"),
+    [("a/retry.rb", "# waits", "ruby"), ("a/retry.rs", "// waits", "rust"), ("a/retry.tsx", "// waits", "typescript")],
+)  # fmt: skip
+def test_languages_that_are_read_and_never_run_are_masked_too(path: str, comment: str, language: str) -> None:
+    added = ("delay = first(limit, pause)", "err = send(delay, limit)", "wait_for(err, delay)",
+             comment, "delay = longer(delay, err)", "finish(delay, limit)", "note(err, limit)")  # fmt: skip
+    (item,) = items_of(change(patch_of(added), path), lines=3)
+    made = problem(item)
+    assert comment not in made.reference
+    assert made.labels["language"] == made.labels["mask_language"] == language
+
+
 def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     (item,) = items_of(change(patch_of(CODE)))
     made = problem(item)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import tree_sitter
 from pydantic import BaseModel, ConfigDict
@@ -25,14 +25,35 @@ class Comment(BaseModel):
     text: str
 
 
-# What opens a block comment in the languages that have no line in the table.
-_PARSED_ONLY_MARKS = {"ruby": "=begin", "rust": "/*"}
+class CommentMarks(NamedTuple):
+    """What opens a comment up to the end of its line, and what opens and closes another; empty where there is none."""
+
+    line: str
+    block: tuple[str, ...]
+
+
+# Of the languages that have no line in the table.
+_PARSED_ONLY_MARKS = {
+    "ruby": CommentMarks("#", ("=begin", "=end")),
+    "rust": CommentMarks("//", ("/*", "*/")),
+}
+
+
+def comment_marks(language: str) -> CommentMarks:
+    """The marks of a language (by name or alias), a dialect, or one that is parsed only.
+
+    Raises:
+        KeyError: the table has no such language.
+    """
+    known = _PARSED_ONLY_MARKS.get(language)
+    if known is not None:
+        return known
+    entry = language_named(language)
+    return CommentMarks(entry.line_comment, entry.block_comment)
 
 
 def _kind(text: str, language: str) -> CommentKind:
-    mark = _PARSED_ONLY_MARKS.get(language)
-    if mark is None:
-        mark = next(iter(language_named(language).block_comment), None)
+    mark = next(iter(comment_marks(language).block), None)
     return "block" if mark and text.startswith(mark) else "line"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from caretbench.languages import language as language_named
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import Writer
 from caretbench.suites.efcb.choices import query_text
@@ -21,7 +20,8 @@ from caretbench.suites.efcb.masked_scores import copy_previous_lines, masked
 from caretbench.suites.efcb.positions import LETTERS
 from caretbench.suites.efcb.reverse_scores import shown_patch
 from caretbench.suites.efcb.seeding import rng
-from caretbench.syntax.source import language_of
+from caretbench.syntax.comments import comment_marks
+from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0
 _COMMENTS: Final = 12
@@ -104,11 +104,11 @@ def _added_comments(patch: str) -> list[str]:
 
 
 def _comment_marks(path: str) -> tuple[str, ...]:
-    name = language_of(path)
+    name = grammar_of(path)
     if name is None:
         return ()
-    language = language_named(name)
-    return tuple(mark for mark in (language.line_comment, *language.block_comment[:1]) if mark)
+    marks = comment_marks(name)
+    return tuple(mark for mark in (marks.line, *marks.block[:1]) if mark)
 
 
 BASELINES: Final[Mapping[str, Writer]] = {

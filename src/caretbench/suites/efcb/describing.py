@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Final
 
 from caretbench.problem import Label, Provenance
+from caretbench.sources.path_languages import language_of as any_language_of
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.rendering import Rendered
-from caretbench.syntax.source import language_of
+from caretbench.syntax.source import language_of as house_language_of
 
 SUITE: Final = "efcb"
 OTHER: Final = "other"
@@ -19,11 +20,16 @@ def cluster(pull: PullRequest) -> str:
     return f"{pull.repo}@{pull.merge_sha}"
 
 
+def language_of(path: str) -> str:
+    """The language of a file: the house's name where it has one, else that of the table of suffixes; else ``other``."""
+    return house_language_of(path) or any_language_of(path) or OTHER
+
+
 def main_language(rendered: Rendered) -> str:
     """The language with the most changed lines among the shown files; ``other`` where no file has a known one."""
     changed: Counter[str] = Counter()
     for file in rendered.files:
-        changed[language_of(file.path) or OTHER] += file.additions + file.deletions
+        changed[language_of(file.path)] += file.additions + file.deletions
     known = {name: lines for name, lines in changed.items() if name != OTHER}
     return min(known, key=lambda name: (-known[name], name), default=OTHER)
 

@@ -16,10 +16,9 @@ from typing import Final, Literal, NamedTuple, get_args
 from rapidfuzz import fuzz, process
 
 from caretbench.errors import DataError
-from caretbench.languages import language as language_named
 from caretbench.suites.efcb.fragments import Fragment, fragments
 from caretbench.suites.efcb.rendering import Rendered
-from caretbench.syntax.comments import comments
+from caretbench.syntax.comments import comment_marks, comments
 from caretbench.syntax.parser import encode
 
 MaskTier = Literal["added", "changed"]
@@ -144,14 +143,14 @@ def _suitable_lines(part: Fragment) -> set[int]:
     Nor such as an answer could not be told from its wrapping: they begin like a fence or with a plus, they hold a mask
     or a lone carriage return.
     """
-    language = language_named(part.grammar)
-    begins = (language.line_comment, *language.block_comment, "```", "~~~")
+    marks = comment_marks(part.grammar)
+    begins = (marks.line, *marks.block, "```", "~~~")
     bare = _without_comments(part.text, part.grammar).split("\n")
     found = set()
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):
         text = line.strip()
         # A hunk may begin inside a comment, which then reads like code.
-        inside = bool(language.block_comment) and (text == "*" or text.startswith(("* ", "*/")))
+        inside = bool(marks.block) and (text == "*" or text.startswith(("* ", "*/")))
         unclear = inside or text.startswith(begins) or line.startswith("+") or MASK in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
             found.add(number)

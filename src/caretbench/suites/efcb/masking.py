@@ -15,7 +15,7 @@ from pydantic import Field
 from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Question, Row
 from caretbench.sources.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.describing import OTHER, SUITE, cluster, common_labels, provenance
+from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, language_of, provenance
 from caretbench.suites.efcb.efcb_score import JUDGED_MAXIMUM, MASKED
 from caretbench.suites.efcb.mask_windows import MASK, MaskTier, Window, windows
 from caretbench.suites.efcb.options import BuildOptions
@@ -23,7 +23,6 @@ from caretbench.suites.efcb.queries import query
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import END_OF_FILE, Rendered, render
 from caretbench.suites.efcb.seeding import item_id, rng
-from caretbench.syntax.source import language_of
 
 PATCH: Final = "patch.diff"
 """The name under which a problem shows its patch."""
@@ -127,7 +126,7 @@ def _item(
         answer="\n".join(window.text),
         labels={
             "mask_path": file.path,
-            "mask_language": language_of(file.path) or OTHER,
+            "mask_language": language_of(file.path),
             "deleted_twin": round(window.deleted_twin, 4),
             "repeated_lines": float(_repeated(shown, window)),
         },
