@@ -17,7 +17,7 @@ from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.gathering import Gatherer
-from caretbench.problem import Problem, Profile
+from caretbench.problem import Problem, Profile, Question
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import ProblemSet, Suite, policy_of
 
@@ -84,6 +84,11 @@ class Bench:
     def problems(self) -> Mapping[str, Problem]:
         """The problems by id."""
         return {problem.id: problem for problem in self.data.problems}
+
+    @property
+    def asks_questions(self) -> bool:
+        """Whether the problems are questions, none of them a place in a program."""
+        return all(isinstance(problem.shown, Question) for problem in self.data.problems)
 
     def problem(self, identity: str) -> Problem:
         """The problem with this id.
@@ -170,9 +175,11 @@ class Bench:
 
     @cached_property
     def similarity_names(self) -> tuple[str, ...]:
-        """The names of all numbers that need no run."""
-        problem = self.data.problems[0]
-        return tuple(self.prepare(problem, problem.reference).similarity)
+        """The names of all numbers that need no run: what is measured may differ by the suite's first label."""
+        label = self.suite.strata[0]
+        kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
+        found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
+        return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 def _is_run(problem: Problem) -> bool:
@@ -217,10 +224,12 @@ def bench(
         raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
     named: Profile = "paper" if profile == "paper" else "default"
     house = find_suite(suite)
+    loaded = house.load(data)
+    execute = execute and any(map(_is_run, loaded.problems))
     gatherer = Gatherer(lambda: local_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
         house,
-        house.load(data),
+        loaded,
         find_policy(policy or policy_of(house, named)),
         named,
         dict(variants),

@@ -5,12 +5,24 @@ from __future__ import annotations
 from inspect_ai.model import ModelAPI, modelapi
 from inspect_ai.util import SandboxEnvironment, sandboxenv
 
+from caretbench.inspect.efcb_task import efcb
 from caretbench.inspect.metrics import numbers
 from caretbench.inspect.scorer import caret
 from caretbench.inspect.solver import ask
 from caretbench.inspect.tasks import devbench, simcopilot
 
-__all__ = ["ask", "caret", "caretbench", "command", "devbench", "fim", "gguf", "numbers", "simcopilot"]
+__all__ = [
+    "ask",
+    "caret",
+    "caretbench",
+    "command",
+    "devbench",
+    "efcb",
+    "fim",
+    "gguf",
+    "numbers",
+    "simcopilot",
+]
 
 
 @modelapi(name="fim")

@@ -68,6 +68,8 @@ def caret(
                 reason=LEFT_OUT if left_out is not None else kind,
                 metadata=common | {"outcome": kind, "counted": False},
             )
+        # Every sample has every name: Inspect puts the values of an epoch beside those of the others.
+        unknown = nothing_known(await computed(lambda: house.similarity_names))
         prepared = await computed(lambda: house.prepare(problem, state.output.completion))
         running = house.start(prepared) if left_out is None else None
         result = await _result_of(running)
@@ -78,7 +80,7 @@ def caret(
         }
         said = [verdict.details.get(name) for name in ("cause", "reason", "diagnostics", "stderr")]
         return Score(
-            value=values | dict(verdict.values),
+            value=values | unknown | dict(verdict.values),
             answer=prepared.text,
             explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
             reason=None if verdict.passed is not None else verdict.outcome,

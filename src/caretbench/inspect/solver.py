@@ -54,7 +54,7 @@ def ask(
     """
     askings: dict[Model, Asking] = {}  # a model's vocabulary is read once
 
-    def asking_of(model: Model) -> Asking:
+    def asking_of(model: Model, *, questions: bool) -> Asking:
         from caretbench.asking import Asking
         from caretbench.inspect.facts import ModelFacts
         from caretbench.models import Sampling
@@ -67,7 +67,7 @@ def ask(
             askings[model] = Asking(
                 name=client.name,
                 client=client,
-                strategy=choose(client, prompt),
+                strategy=choose(client, prompt, questions=questions),
                 sampling=Sampling(max_tokens=max_tokens),
                 context=showing([find_suite(suite)], context),
                 prompt_tokens=prompt_tokens,
@@ -87,7 +87,7 @@ def ask(
         problem = house.problem(str(state.sample_id))
         house.golden(problem)  # runs while the model thinks
         model = get_model()
-        asking = await computed(lambda: asking_of(model))
+        asking = await computed(lambda: asking_of(model, questions=house.asks_questions))
         (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
         stamp: dict[str, Any] = {
             "prompt": asking.strategy.key,

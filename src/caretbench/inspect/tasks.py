@@ -20,6 +20,7 @@ from inspect_ai.viewer import (
 from caretbench.inspect.metrics import PASSED
 from caretbench.inspect.scorer import caret
 from caretbench.inspect.solver import ask
+from caretbench.problem import Question
 
 if TYPE_CHECKING:
     from caretbench.models import ModelClient, Sampling
@@ -76,7 +77,7 @@ def devbench(
         preset=preset,
         samples=samples,
         drawn={"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed},
-        select=_joined(select),
+        select=joined(select),
         limit_per_cell=limit_per_cell,
         prompt_tokens=prompt_tokens,
         scored={
@@ -135,7 +136,7 @@ def simcopilot(
         preset=preset,
         samples=samples,
         drawn={"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed},
-        select=_joined(select),
+        select=joined(select),
         limit_per_cell=limit_per_cell,
         prompt_tokens=prompt_tokens,
         scored={
@@ -181,7 +182,7 @@ def suite_task(
     problems = chosen_problems(house.suite, house.data.problems, select, limit_per_cell)
     shown = showing([house.suite], context)
     house.check()
-    _refuse_unknown_format(prompt)
+    _refuse_unknown_format(prompt, questions=house.asks_questions)
     return Task(
         dataset=MemoryDataset([_sample(problem) for problem in problems], name=f"{suite}/{house.data.name}"),
         solver=ask(
@@ -207,7 +208,7 @@ def suite_task(
     )  # fmt: skip
 
 
-def _refuse_unknown_format(prompt: str) -> None:
+def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
     """A model that cannot be asked so is refused at once, not once for each sample."""
     from caretbench.inspect.facts import ModelFacts
     from caretbench.prompts import choose
@@ -216,16 +217,24 @@ def _refuse_unknown_format(prompt: str) -> None:
         model = get_model()
     except ValueError:
         return  # no model yet: the task is only looked at
-    choose(cast("ModelClient", ModelFacts(model)), prompt)
+    choose(cast("ModelClient", ModelFacts(model)), prompt, questions=questions)
 
 
 def _sample(problem: Problem) -> Sample:
     """What is sent is rendered when it is asked; here stands what a reader of the log wants to see."""
+    shown = problem.shown
+    labels = {name: problem.label(name) for name in problem.labels}
+    if isinstance(shown, Question):
+        text = "\n\n".join((shown.text, *(f"{file.path}\n{file.text}" for file in shown.context)))
+        choices = list(shown.choices) or None
+        return Sample(
+            id=problem.id, input=text, choices=choices, target=problem.reference, metadata=labels
+        )  # fmt: skip
     return Sample(
         id=problem.id,
-        input=problem.caret.prefix,
+        input=shown.prefix,
         target=problem.reference,
-        metadata={name: problem.label(name) for name in problem.labels} | {"suffix": problem.caret.suffix},
+        metadata=labels | {"suffix": shown.suffix},
     )
 
 
@@ -244,7 +253,7 @@ def _sampling(base: Sampling | None, drawn: dict[str, Any]) -> Sampling:
         raise ValueError(describe(error)) from None
 
 
-def _joined(text: str | Sequence[str] | None) -> str | None:
+def joined(text: str | Sequence[str] | None) -> str | None:
     """``a=b,c=d``, which Inspect's command line makes a list of."""
     return text if text is None or isinstance(text, str) else ",".join(map(str, text))
 
@@ -254,7 +263,7 @@ def _variants(text: str | Sequence[str] | None) -> dict[str, str]:
     from caretbench.languages import language
 
     chosen = {}
-    for part in (_joined(text) or "").split(","):
+    for part in (joined(text) or "").split(","):
         name, found, value = part.strip().partition("=")
         if not name:
             continue
