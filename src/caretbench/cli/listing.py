@@ -32,7 +32,8 @@ def listing(
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="The paper's tables about the released data under --data (SimCopilot)."
+            "--tables",
+            help="The paper's tables about the data under --data (SimCopilot: released ones; EFCB).",
         ),
     ] = False,
     profile: Annotated[

@@ -98,6 +98,11 @@ class EfcbFolder:
         except ValidationError as error:
             raise DataError(f"{self.manifest_path}: {describe(error)}") from None
 
+    def facts(self) -> dict[str, RepositoryFacts]:
+        """What is known of the repositories, by name; nothing of a folder without a manifest."""
+        found = self.manifest().repositories if self.manifest_path.exists() else ()
+        return {entry.repo: entry for entry in found}
+
     def leaks(self) -> list[Leak]:
         """The leak report; empty where there is none."""
         return list(read_rows(self.leaks_path, Leak)) if self.leaks_path.exists() else []

@@ -12,7 +12,7 @@ from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Completion, Problem, Profile, Question
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.baselines import Writer
-from caretbench.suites.efcb import answers, baselines, judged_answers, starter
+from caretbench.suites.efcb import answers, baselines, data_tables, judged_answers, starter
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.folder import EfcbFolder
@@ -53,6 +53,12 @@ class Efcb:
                 f"{source}: no such folder; say starter, or the folder of a build: caretbench build efcb"
             )
         return ProblemSet.of(root.resolve().name, EfcbFolder(root).problems())
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Repositories and questions, as the paper's Tables 2 and 3."""
+        loaded = self.load(source)
+        facts = {} if source == "starter" else EfcbFolder(Path(source)).facts()
+        return (*data_tables.data_tables(loaded.problems, facts),)
 
     def recorded(
         self,

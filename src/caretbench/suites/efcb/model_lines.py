@@ -1,0 +1,69 @@
+"""The lines of a run, one model's at a time, and how the suite's tables write what is in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from caretbench.problem import Problem, Profile
+from caretbench.suites.baselines import NAMES
+from caretbench.suites.efcb.efcb_score import EASY, HALLUCINATION, HARD, MASKED, REVERSE
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TITLES: Final[Mapping[str, str]] = {
+    EASY: "GMCQ-Easy", HARD: "GMCQ-Hard", MASKED: "MPR-Gen", REVERSE: "Reverse-QA", HALLUCINATION: "Reverse-QA-Hallu",
+}  # fmt: skip
+COUNTED: Final[Mapping[Profile, Mapping[str, Mapping[str, str]]]] = {
+    "paper": {EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
+    "default": {EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},
+}
+"""Which problems of a task the score counts, by label. What ``paper`` counts is what was released."""
+
+NOTHING: Final = "-"
+"""What stands where there is no number."""
+
+Line = Mapping[str, Any]
+
+
+class ModelLines(NamedTuple):
+    """One model's lines of one profile, each with the labels of its problem."""
+
+    name: str
+    lines: tuple[Line, ...]
+
+    def of(self, task: str, **labels: str) -> list[Line]:
+        """The lines of a task with these labels."""
+        return [
+            line
+            for line in self.lines
+            if line["task"] == task and all(line.get(name) == value for name, value in labels.items())
+        ]
+
+
+def models_of(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelLines]:
+    """The models of a profile, baselines behind them; one that was asked in two ways stands there twice."""
+    by_model: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for row in results.iter_rows(named=True):
+        if row["profile"] == profile:
+            problem = problems[row["problem_id"]]
+            labels = {
+                name: value for name, value in problem.labels.items() if name not in row or row[name] is None
+            }
+            by_model[row["model"], row["parameters"]].append({**row, **labels})
+    several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
+    order = sorted(by_model, key=lambda key: (NAMES.index(key[0]) + 1 if key[0] in NAMES else 0, key))
+    for name, parameters in order:
+        title = f"{name} ({parameters[:8]})" if name in several else name
+        yield ModelLines(title, tuple(by_model[name, parameters]))
+
+
+def mean_text(values: Iterable[float], digits: int, *, counted: bool = False) -> str:
+    """The mean, below it how many there are where that is ``counted``; nothing of nothing."""
+    known = list(values)
+    if not known:
+        return NOTHING
+    note = f"\nn = {len(known)}" if counted else ""
+    return f"{sum(known) / len(known):.{digits}f}{note}"
