@@ -88,7 +88,7 @@ def check_default(items: Sequence[HardItem], backgrounds: Backgrounds) -> None:
                 undone[line] = gold.split("\n")[line]
         assert "\n".join(undone) == gold
         assert all(gold.split("\n")[line].startswith("+") for line in changed[both])
-        ranks = ranks_of(scores(item.choices, backgrounds.without(item.pull)), item.correct)
+        ranks = ranks_of(scores(item.choices, backgrounds.without(item.pull.repo, item.pull)), item.correct)
         assert ranks == tuple(item.facts[f"{scorer}_rank"] - 1 for scorer in SCORERS)  # type: ignore[operator]
         assert item.facts["least_plausibility_delta"] >= LEAST_DELTA  # type: ignore[operator]
     for repo in {item.pull.repo for item in items}:

@@ -99,13 +99,14 @@ def test_backgrounds_are_the_other_changes_or_the_sources() -> None:
     foreign = change(("a.go", "@@ -0,0 +1,1 @@\n+apple banana"), sha="3" * 40, repo="owner/other")
 
     def says(backgrounds: Backgrounds) -> float:
-        return float(backgrounds.without(first).log_likelihoods(["apple banana"])[0][0])
+        return float(backgrounds.without(first.repo, first).log_likelihoods(["apple banana"])[0][0])
 
     nothing = says(Backgrounds([first, foreign]))
     assert says(Backgrounds([first, second])) == says(Backgrounds([second, first]))
     assert says(Backgrounds([first, change(("b.go", first.files[0].patch), sha="4" * 40)])) > nothing + 5
     assert (
-        says(Backgrounds([first], lambda repo: ["apple banana"] if repo == first.repo else [])) > nothing + 5
+        says(Backgrounds([first], lambda repo: ["apple banana\ncherry"] if repo == first.repo else []))
+        > nothing + 5
     )
     assert says(Backgrounds([first], lambda _: [])) == nothing
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import chain
+from typing import Final
 
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.plausibility import Background, Without, code_lines
@@ -17,8 +19,12 @@ Sources = Callable[[str], Iterable[str]]
 """The texts of a repository as it was before the oldest of its changes, by its name; none where none are at hand."""
 
 
+MOST_CHARACTERS: Final = 40_000
+"""Of a change that is learnt from: what moves whole libraries says little of what people write."""
+
+
 class Backgrounds:
-    """Models of repositories; one is kept at a time, so ask by repository.
+    """Models of repositories; few are kept at a time, so ask by repository.
 
     Args:
         records: Changes, filtered or not, each once; their order is irrelevant.
@@ -30,25 +36,19 @@ class Backgrounds:
         for pull in records:
             self._records[pull.repo][pull.merge_sha] = pull
         self._sources = sources
-        self._of = lru_cache(maxsize=1)(self._learnt)
+        self._of = lru_cache(maxsize=2)(self._learnt)
 
-    def without(self, pull: PullRequest) -> Without:
-        """The repository of a change, without what the change itself says."""
-        background, from_sources = self._of(pull.repo)
-        known = not from_sources and pull.merge_sha in self._records[pull.repo]
-        return background.without(_text(pull)) if known else background.whole
+    def without(self, repo: str, *pulls: PullRequest) -> Without:
+        """A repository, without what some changes say. One that is not known looks like nothing."""
+        return self._of(repo).without(*map(_text, pulls))
 
-    def _learnt(self, repo: str) -> tuple[Background, bool]:
-        texts = iter(self._sources(repo)) if self._sources is not None else iter(())
-        for first in texts:
-            return Background(_chained(first, texts)), True
-        members = self._records[repo]
-        return Background(_text(members[sha]) for sha in sorted(members)), False
-
-
-def _chained(first: str, rest: Iterable[str]) -> Iterable[str]:
-    yield first
-    yield from rest
+    def _learnt(self, repo: str) -> Background:
+        sources = iter(self._sources(repo) if self._sources is not None else ())
+        for first in sources:
+            return Background(chain((first,), sources))
+        members = self._records.get(repo, {})
+        texts = (_text(members[sha]) for sha in sorted(members))
+        return Background(text for text in texts if len(text) <= MOST_CHARACTERS)
 
 
 def _text(pull: PullRequest) -> str:

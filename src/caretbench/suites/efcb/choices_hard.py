@@ -168,7 +168,7 @@ def _in_balance(
     for members in by_repository.values():
         for pull in members:
             draw = rng(options.seed, f"{TASK} swaps", _name(pull))
-            found = pairs(Patch(render(pull)), backgrounds.without(pull), draw)
+            found = pairs(Patch(render(pull)), backgrounds.without(pull.repo, pull), draw)
             if found:
                 possible[_name(pull)] = _Possible(pull, found)
             else:

@@ -14,10 +14,11 @@ from typing import Final, Literal, NamedTuple
 
 from caretbench.problem import ChoiceCheck, Problem, Question, Row
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.choices import query_text
 from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, word_distances
-from caretbench.suites.efcb.plausibility import SCORERS, Background, code_lines, scores
+from caretbench.suites.efcb.plausibility import SCORERS, scores
 from caretbench.suites.efcb.positions import LETTERS
 from caretbench.suites.efcb.rendering import render
 
@@ -162,20 +163,19 @@ def _plausible(pulls: Iterable[PullRequest]) -> Mapping[str, Attack]:
     What a question shows is left out of what is learned: the change that it is made from, and whole changes among
     its choices.
     """
-    lines: dict[str, dict[str, str]] = defaultdict(dict)
-    shown: dict[str, str] = {}
+    made_from: dict[str, PullRequest] = {}
+    shown: dict[str, PullRequest] = {}
     for pull in sorted(pulls, key=lambda pull: pull.newest_first):
-        text = lines[pull.repo][cluster(pull)] = "\n".join(code_lines(render(pull).text))
-        shown |= {render(pull, generated=generated).text: text for generated in (False, True)}
-    backgrounds = {repository: Background(found.values()) for repository, found in lines.items()}
+        made_from[cluster(pull)] = pull
+        shown |= {render(pull, generated=generated).text: pull for generated in (False, True)}
+    backgrounds = Backgrounds(made_from.values())
     known: dict[Attacked, Mapping[str, Sequence[float]]] = {}
 
     def numbers(problem: Attacked) -> Mapping[str, Sequence[float]]:
         if problem not in known:
-            background = backgrounds.get(problem.repository) or Background(())
-            own = {lines[problem.repository].get(problem.cluster, "")}
-            own |= {shown[choice] for choice in problem.choices if choice in shown}
-            known[problem] = scores(problem.choices, background.without("\n".join(sorted(own))))
+            own = [shown[choice] for choice in problem.choices if choice in shown]
+            own += [made_from[problem.cluster]] if problem.cluster in made_from else []
+            known[problem] = scores(problem.choices, backgrounds.without(problem.repository, *own))
         return known[problem]
 
     attacks: dict[str, Attack] = {}

@@ -25,7 +25,7 @@ STRENGTH: Final = 2.0
 """How many observations the shorter context is worth."""
 UNSEEN: Final = 1e-5
 """The share of a word before anything is counted."""
-MOST_TOKENS: Final = 2_000_000
+MOST_TOKENS: Final = 6_000_000
 """Of a repository's sources: what comes after them is not counted, so that memory has a bound."""
 
 ORDERS: Final = (4, 3, 2)
@@ -126,6 +126,7 @@ class Background:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
+        self._read: set[int] = set()
         self._words: dict[str, int] = {"": _UNKNOWN, "\n": _BEGIN, "\r": _END}
         self._counts = _Counts(_Windows(self._learn(texts)))
 
@@ -138,15 +139,20 @@ class Background:
                 if found:
                     left -= len(found)
                     yield found
+            self._read.add(hash(text))
             if left <= 0:
                 return
 
     def _encoded(self, lines: Iterable[str]) -> list[list[int]]:
         return [[self._words.get(token, _UNKNOWN) for token in tokens(line)] for line in lines]
 
-    def without(self, text: str) -> Without:
-        """The same repository without one of its texts: what a question is made from must not answer it."""
-        return Without(self, [line for line in text.split("\n") if tokens(line)])
+    def without(self, *texts: str) -> Without:
+        """The same repository without some of its texts: what a question is made from must not answer it.
+
+        A text that was not read, because there were too many before it, takes nothing away.
+        """
+        read = sorted({text for text in texts if hash(text) in self._read})
+        return Without(self, [line for text in read for line in text.split("\n") if tokens(line)])
 
     @property
     def whole(self) -> Without:
