@@ -104,6 +104,8 @@ def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) 
                 if line["passed"] is not None:
                     yield Outcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
+                if task == HALLUCINATION and profile == "default" and line.get("says_nothing"):
+                    value = 1.0  # whoever says nothing is not truthful
                 copying = copied.get(line["problem_id"], JUDGED_MAXIMUM * float(line.get("floor") or 0.0))
                 yield Outcome(*where, float(value), copying if task == MASKED else 0.0)
 
@@ -135,7 +137,8 @@ def _score_table(scores: Mapping[str, Sequence[EfcbScore]], profile: Profile) ->
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
             "against people unless the section on judges says so. Without a grader the score is not known.",
-            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying.",
+            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an answer "
+            "that says nothing is no truthful one.",
         ),
     )
 
