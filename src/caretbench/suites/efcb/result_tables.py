@@ -137,8 +137,8 @@ def _score_table(scores: Mapping[str, Sequence[EfcbScore]], profile: Profile) ->
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
             "against people unless the section on judges says so. Without a grader the score is not known.",
-            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an answer "
-            "that says nothing is no truthful one.",
+            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
+            "answer that says nothing is no truthful one.",
         ),
     )
 
