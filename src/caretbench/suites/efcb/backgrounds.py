@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain
-from typing import Final
 
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.plausibility import Background, Without, code_lines
@@ -17,10 +16,6 @@ from caretbench.suites.efcb.rendering import render
 
 Sources = Callable[[str], Iterable[str]]
 """The texts of a repository as it was before the oldest of its changes, by its name; none where none are at hand."""
-
-
-MOST_CHARACTERS: Final = 40_000
-"""Of a change that is learnt from: what moves whole libraries says little of what people write."""
 
 
 class Backgrounds:
@@ -47,8 +42,7 @@ class Backgrounds:
         for first in sources:
             return Background(chain((first,), sources))
         members = self._records.get(repo, {})
-        texts = (_text(members[sha]) for sha in sorted(members))
-        return Background(text for text in texts if len(text) <= MOST_CHARACTERS)
+        return Background(_text(members[sha]) for sha in sorted(members))
 
 
 def _text(pull: PullRequest) -> str:
