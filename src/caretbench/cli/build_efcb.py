@@ -76,6 +76,7 @@ def efcb(
     if not (git or github or records):
         raise ValueError("nothing to read: give --git PATH, --github OWNER/NAME, or --records FILE")
     options = BuildOptions(seed=seed, profile=_profile(profile), rotations=rotations)
+    _check(records or (), since, until)  # before an earlier build's problems are taken away
     folder = EfcbFolder(output)
     started = time.monotonic()
     with Steps(quiet=as_json) as steps:
@@ -117,6 +118,23 @@ def _tasks(wanted: list[str] | None) -> tuple[str, ...]:
     if unknown is not None:
         raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
     return tuple(name for name in TASKS if not wanted or name in wanted)
+
+
+def _check(records: Sequence[Path], since: str | None, until: str | None) -> None:
+    """Refuse what would be refused later.
+
+    Raises:
+        DataError: a date is none, or a file of records is not there.
+    """
+    from caretbench.sources.git_history import moment
+
+    for text in filter(None, (since, until)):
+        moment(text)
+    for path in records:
+        if not path.is_file():
+            raise DataError(
+                f"{path}: no such file; --records takes changes that were mined before (JSONL, .gz)"
+            )
 
 
 def _mine(
@@ -215,8 +233,9 @@ def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
     filters = [
         (y.repository, y.filter.replace("_", " "), str(y.failing), str(y.only), str(y.left))
         for y in manifest.yields
+        if y.failing
     ]
-    for line in aligned(filters, ("repository", "filter", "failing", "no other", "left")):
+    for line in aligned(filters, ("repository", "filter", "fail", "fail no other", "left")):
         say(line)
     say()
     for line in aligned(

@@ -24,8 +24,8 @@ def efcb(
 ) -> Task:
     """EFCB: questions about merged changes. Choices are right or wrong; of open answers only measures are given.
 
-    Nothing is run, and no judge is asked: ``caretbench score efcb --completions LOG -m grader=...`` reads the log and
-    judges what has no right letter, which the EFCB score needs.
+    Nothing is run, and no judge is asked: ``caretbench score efcb --completions LOG`` makes a run of the log, and
+    ``caretbench judge`` has what has no right letter judged, which the EFCB score needs.
 
     Args:
         data: The problems: starter, or the folder that ``caretbench build efcb`` wrote.
