@@ -1,0 +1,1 @@
+"""Plans the day of a small delivery company."""

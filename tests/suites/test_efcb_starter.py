@@ -1,0 +1,211 @@
+"""The starter set of efcb: a repository that is always the same, and a build that gives nothing away."""
+
+import ast
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError, MachineError
+from caretbench.problem import Problem
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites import suite
+from caretbench.suites.efcb import leaks, starter, starter_history, starter_repository, write_starter
+from caretbench.suites.efcb.building import build, kind_of
+from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.starter_history import Change, Edit, State, history
+from caretbench.suites.efcb.starter_units import pruned, units, with_unit, without
+from caretbench.syntax.parser import has_error, parse
+
+HEAD = "39ab7ab5209ca56c378fb3deaa1117624ee95fa6"
+"""The repository's last commit: the same on every machine. A change of the history is a change of this line."""
+FEWEST = {
+    "gmcq-easy random": 100,
+    "gmcq-easy matched": 100,
+    "gmcq-easy adversarial": 100,
+    "gmcq-hard": 90,
+    "mpr-gen added": 100,
+    "mpr-gen changed": 20,
+    "reverse-qa": 100,
+    "reverse-qa-hallu": 100,
+}
+
+
+@pytest.fixture(scope="module")
+def states() -> list[State]:
+    return history()
+
+
+@pytest.fixture(scope="module")
+def pulls(tmp_path_factory: pytest.TempPathFactory) -> list[PullRequest]:
+    return starter.mine_starter(tmp_path_factory.mktemp("starter"))
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> list[Problem]:
+    """What the suite loads, into a cache of its own; the second time it is read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARETBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        made = suite("efcb").load("starter")
+        patch.setattr(starter, "mine_starter", None)
+        again = suite("efcb").load("starter")
+    assert (made.hash, made.problems) == (again.hash, again.problems)
+    return list(again.problems)
+
+
+# --- the repository ---------------------------------------------------------------------------------------------
+
+
+def test_the_repository_is_always_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_AUTHOR_DATE", "2001-01-01T00:00:00Z")
+    monkeypatch.setenv("GIT_DEFAULT_HASH", "sha256")
+    folder = tmp_path / "shop"
+    assert starter_repository.write_repository(folder) == HEAD
+    git = shutil.which("git")
+    assert git is not None
+    said = subprocess.run([git, "-C", str(folder), "status", "--short"], capture_output=True, check=True)
+    assert said.stdout == b""
+    assert (folder / "wayfarer" / "roads.py").is_file()
+    with pytest.raises(DataError, match="no empty folder"):
+        starter_repository.write_repository(folder)
+
+
+def test_a_machine_without_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MachineError, match="install git"):
+        starter_repository.write_repository(tmp_path / "shop")
+
+
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert write_starter.main([]) == 2
+    assert write_starter.main([str(tmp_path / "shop")]) == 0
+    assert HEAD in capsys.readouterr().out
+    assert write_starter.main([str(tmp_path / "shop")]) == 1
+    monkeypatch.setenv("PATH", "")
+    assert write_starter.main([str(tmp_path / "other")]) == 1
+
+
+def test_every_state_parses(states: list[State]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for state in states:
+        for path, text in state.tree.items():
+            if (path, text) in seen:
+                continue
+            seen.add((path, text))
+            if path.endswith(".py"):
+                ast.parse(text, path)
+            elif path.endswith(".java"):
+                assert not has_error(parse(text, "java")), (path, state.change)
+
+
+def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[State]) -> None:
+    changes = [state.change for state in states if state.change]
+    assert len(changes) >= 120
+    rewriting = [
+        change
+        for change in changes
+        if change.was or change.words or any(edit.before for edit in change.edits)
+    ]
+    assert len(rewriting) > len(changes) / 3
+    assert {change.style for change in changes} == {"merge", "squash", "rebase"}
+
+
+def test_a_history_that_does_not_fit_is_named(states: list[State]) -> None:
+    tree = {"a.py": "x = 1\n"}
+    for change, said in [
+        (Change(title="t", edits=(Edit(path="a.py", after="y"),)), "0 times"),
+        (Change(title="t", was={"a.py f": "def f(): ..."}), "no f"),
+        (Change(title="t", new=("b.py",)), "no file b.py"),
+        (Change(title="t", words={"z": "y"}), "no z"),
+    ]:
+        with pytest.raises(DataError, match=said):
+            starter_history._before(tree, change)
+
+
+# --- units ------------------------------------------------------------------------------------------------------
+
+CODE = '''import math
+from a import (
+    b,
+    c,
+)
+
+X = 1
+
+
+class T:
+    """It."""
+
+    def m(self):
+        return b(X)
+
+    @property
+    def n(self):
+        return 2
+
+
+def f():
+    return math.pi
+'''
+
+
+def test_units_of_python() -> None:
+    assert [unit.name for unit in units("a.py", CODE)] == ["X", "T", "T.m", "T.n", "f"]
+    assert "\n\n\ndef f" in without("a.py", CODE, "T.n")
+    assert "class" not in without("a.py", without("a.py", CODE, "T.n"), "T.m")
+    assert with_unit("a.py", CODE, "f", "def g(): ...\n").endswith("return 2\n\n\ndef g(): ...\n")
+    assert pruned("a.py", CODE).startswith("import math\nfrom a import b\n\nX")
+    with pytest.raises(DataError, match="no q"):
+        without("a.py", CODE, "q")
+
+
+def test_units_of_java() -> None:
+    text = (
+        "import a.B;\n\nclass C {\n    int x;\n\n    /** It. */\n    void m() {}\n\n    void m(int y) {}\n}\n"
+    )
+    assert [unit.name for unit in units("C.java", text)] == ["x", "m", "m"]
+    assert without("C.java", text, "m") == "import a.B;\n\nclass C {\n    int x;\n}\n"
+    assert without("C.java", text, "x").startswith("import a.B;\n\nclass C {\n    /** It. */")
+    assert "import" not in pruned("C.java", text)
+    with pytest.raises(DataError, match="2 units"):
+        with_unit("C.java", text, "m", "")
+
+
+# --- the build --------------------------------------------------------------------------------------------------
+
+
+def test_filters_find_what_was_planted(pulls: list[PullRequest]) -> None:
+    filtered = accepted(pulls, "default")
+    assert len(filtered.pulls) >= 100
+    reasons = Counter(one.reason for one in filtered.rejected)
+    found = {name: reasons[name] for name in ("bot", "revert", "release", "backport")}
+    assert found == {"bot": 3, "revert": 1, "release": 5, "backport": 1}
+    assert {pull.license for pull in pulls} == {"MIT"}
+
+
+@pytest.mark.slow
+def test_another_build_gives_the_same(problems: list[Problem], pulls: list[PullRequest]) -> None:
+    tasks = ("mpr-gen", "reverse-qa", "reverse-qa-hallu")
+    again = build(pulls[::-1], BuildOptions(), tasks, attacked=False).problems
+    assert list(again) == [problem for problem in problems if problem.labels["task"] in tasks]
+
+
+@pytest.mark.slow
+def test_there_are_problems_of_every_task(problems: list[Problem]) -> None:
+    counts = Counter(map(kind_of, problems))
+    assert {kind: counts[kind] for kind in FEWEST if counts[kind] < FEWEST[kind]} == {}
+    assert {problem.labels["language"] for problem in problems} >= {"python", "java"}
+    assert all(problem.provenance.licence == "MIT" for problem in problems if problem.provenance)
+
+
+@pytest.mark.slow
+def test_nothing_is_given_away(problems: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaks, "_plausible", lambda _pulls: {})  # floors, which take as long as the build
+    report = leaks.leak_report(problems, [])
+    assert [leak for leak in report if leak.exceeded] == []
+    assert {leak.attack for leak in report if leak.kind == "limit"} == set(leaks.LIMITS)
