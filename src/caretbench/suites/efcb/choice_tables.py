@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from caretbench.metrics.skill import skill
-from caretbench.problem import Profile
+from caretbench.problem import Problem, Profile
 from caretbench.suites.base import Table
+from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.efcb_score import EASY, HARD
 from caretbench.suites.efcb.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
 
+Part = tuple[str, str, str]
+"""Task, tier, and the text that asks."""
 
-def choice_tables(models: Sequence[ModelLines], profile: Profile) -> Iterator[Table]:
-    """Choices by tier: accuracy, what could not be read, and skill above what words alone find."""
-    parts = sorted(
-        {
-            (str(line["task"]), str(line.get("tier") or ""), str(line.get("query") or ""))
-            for model in models
-            for task in (EASY, HARD)
-            for line in model.of(task)
-        }
-    )
-    floors = {
-        part: _accuracy(_part(model, part)) for part in parts for model in models if model.name == "lexical"
+
+def choice_tables(
+    models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem]
+) -> Iterator[Table]:
+    """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
+
+    Args:
+        models: The lines of a run.
+        profile: Under which they were scored.
+        problems: All of the run: who cannot be asked some of them has no line there.
+    """
+    there = Counter(_part_of(problem.labels) for problem in problems)
+    words = {
+        line["problem_id"]: bool(line["passed"])
+        for model in models
+        if model.name == "lexical"
+        for line in (*model.of(EASY), *model.of(HARD))
+        if line["passed"] is not None
     }
     rows = [
-        (
-            model.name,
-            f"{TITLES[part[0]]} {part[1]}".strip(),
-            part[2].replace("_", " "),
-            str(len({line["problem_id"] for line in lines})),
-            f"{_accuracy(lines):.3f}",
-            mean_text((float(line.get("invalid") or 0.0) for line in lines), 3),
-            _skill(_accuracy(lines), 0.25),
-            _skill(_accuracy(lines), floors.get(part)),
-            _consistency(lines),
-        )
+        _row(model, part, _lines(model, part), there[part], words)
         for model in models
-        for part in parts
-        if (lines := _part(model, part))
+        for part in sorted(part for part in there if part[0] in (EASY, HARD))
+        if model.name not in NAMES or _lines(model, part)
     ]
     if rows:
         yield Table(
@@ -50,6 +50,7 @@ def choice_tables(models: Sequence[ModelLines], profile: Profile) -> Iterator[Ta
                 "Tier",
                 "Query",
                 "Problems",
+                "Coverage",
                 "Accuracy",
                 "No letter",
                 "Above chance",
@@ -58,20 +59,41 @@ def choice_tables(models: Sequence[ModelLines], profile: Profile) -> Iterator[Ta
             ),
             tuple(rows),
             (
+                "Problems: those with an answer. Coverage: their share of all; below 98 % believe no number beside it. "
                 "Above chance: (accuracy - 0.25) / 0.75. Above words: the same above the baseline `lexical`, which "
-                "takes the choice whose words are most like the question's. Consistent: the share of questions that "
-                "are answered rightly in all orders of the choices or in none, where a build has several.",
+                "takes the choice whose words are most like the question's, over the same problems. Consistent: the "
+                "share of questions that are answered rightly in all orders of the choices or in none, where a build "
+                "has several.",
             ),
         )
 
 
-def _part(model: ModelLines, part: tuple[str, str, str]) -> list[Line]:
-    return [
-        line
-        for line in model.of(part[0])
-        if (str(line.get("tier") or ""), str(line.get("query") or "")) == part[1:]
-        and line["passed"] is not None
-    ]
+def _row(
+    model: ModelLines, part: Part, lines: Sequence[Line], problems: int, words: Mapping[str, bool]
+) -> tuple[str, ...]:
+    answered = {line["problem_id"] for line in lines}
+    accuracy = _accuracy(lines)
+    lexical = [words[identity] for identity in answered if identity in words]
+    return (
+        model.name,
+        f"{TITLES[part[0]]} {part[1]}".strip(),
+        part[2].replace("_", " "),
+        str(len(answered)),
+        f"{100 * len(answered) / problems:.1f}%",
+        f"{accuracy:.3f}" if lines else NOTHING,
+        mean_text((float(line.get("invalid") or 0.0) for line in lines), 3),
+        _skill(accuracy, 0.25) if lines else NOTHING,
+        _skill(accuracy, sum(lexical) / len(lexical) if lexical else None),
+        _consistency(lines),
+    )
+
+
+def _part_of(labels: Mapping[str, Any]) -> Part:
+    return (str(labels["task"]), str(labels.get("tier") or ""), str(labels.get("query") or ""))
+
+
+def _lines(model: ModelLines, part: Part) -> list[Line]:
+    return [line for line in model.of(part[0]) if _part_of(line) == part and line["passed"] is not None]
 
 
 def _accuracy(lines: Sequence[Line]) -> float:

@@ -62,11 +62,13 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     for profile in profiles:
         models = list(models_of(results, problems, profile))
         if models:
-            found += _tables(models, profile, seed)
+            found += _tables(models, profile, problems, seed)
     return tuple(found)
 
 
-def _tables(models: Sequence[ModelLines], profile: Profile, seed: int) -> Iterator[Table]:
+def _tables(
+    models: Sequence[ModelLines], profile: Profile, problems: Mapping[str, Problem], seed: int
+) -> Iterator[Table]:
     copied = {
         line["problem_id"]: line["judged"]
         for model in models
@@ -88,7 +90,7 @@ def _tables(models: Sequence[ModelLines], profile: Profile, seed: int) -> Iterat
         table = _by_repository(task, outcomes, scores, profile)
         if table is not None:
             yield table
-    yield from choice_tables(models, profile)
+    yield from choice_tables(models, profile, problems.values())
     for task, measures in _MEASURES.items():
         table = _measured(task, measures, models, profile)
         if table is not None:
