@@ -60,6 +60,7 @@ class FakeClient:
         special: frozenset[str] | None = None,
         control: frozenset[str] = frozenset(),
         window: int = 1,
+        tells_probabilities: bool = False,
     ) -> None:
         self.reply = reply
         self.name = name
@@ -71,6 +72,7 @@ class FakeClient:
         self.special = special
         self.control = control
         self.window = window
+        self.tells_probabilities = tells_probabilities
         self.asked: list[ModelRequest] = []
         self.closed = False
 

@@ -40,6 +40,7 @@ class Behaviour:
 
     ``pause_s`` stands before the first byte; ``drip_s`` between the parts of a stream; ``cut`` ends a stream after so
     many parts, as ``cut_how`` says: ``abort`` (the connection breaks) or ``clean`` (it ends as if all were said).
+    ``logprobs`` stand as they are in every choice of a whole answer, where the request asks for some.
     """
 
     text: str | None = None
@@ -55,6 +56,7 @@ class Behaviour:
     null: bool = False
     finish: str = "stop"
     usage: bool = True
+    logprobs: Json | None = None
 
 
 def answer(text: str, **changes: Any) -> Behaviour:
@@ -444,8 +446,10 @@ def _handler(model: ModelServer) -> type[BaseHTTPRequestHandler]:
                 parts = endpoint.stream(asked, texts, behaviour.finish, behaviour.usage)
                 self._stream(parts, endpoint.media, behaviour)
                 return
-            whole = json.dumps(endpoint.whole(asked, texts, behaviour.finish, behaviour.usage)).encode()
-            self._send(behaviour.status, whole, behaviour.headers, half=behaviour.half)
+            whole = endpoint.whole(asked, texts, behaviour.finish, behaviour.usage)
+            for choice in whole.get("choices", ()) if asked.get("logprobs") else ():
+                choice["logprobs"] = behaviour.logprobs
+            self._send(behaviour.status, json.dumps(whole).encode(), behaviour.headers, half=behaviour.half)
 
         def _send(self, status: int, body: bytes, headers: dict[str, str], half: bool = False) -> None:
             self.send_response(status)

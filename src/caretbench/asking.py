@@ -16,7 +16,14 @@ from caretbench.prices import Price
 from caretbench.problem import Caret, Problem, Question
 from caretbench.prompts.marks import texts_of
 from caretbench.prompts.question import question_texts
-from caretbench.prompts.strategy import AsksQuestions, Budget, Strategy, UnpromptableError
+from caretbench.prompts.strategy import (
+    AsksQuestions,
+    Budget,
+    ReadsFirstToken,
+    Strategy,
+    UnpromptableError,
+    unreadable,
+)
 from caretbench.runs import ModelInfo
 from caretbench.secrets import redact
 
@@ -93,19 +100,26 @@ class Asking:
         """Refuse what could not be asked.
 
         Raises:
-            ValueError: the client does not take such prompts, or the context leaves no room for one.
+            ValueError: the client does not take such prompts, tells not what they need, or the context leaves no room.
         """
         if self.strategy.kind not in self.client.accepts:
             raise ValueError(
                 f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
                 f"{', '.join(sorted(self.client.accepts))}"
             )
+        if reason := unreadable(self.strategy, self.client):
+            raise ValueError(f"{self.name}: {reason}")
         room = self.budget.tokens
         if room is not None and room < 1:
             raise ValueError(
                 f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
-                f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
+                f"the answer of up to {self.answer_tokens} tokens (--max-tokens)"
             )
+
+    @property
+    def answer_tokens(self) -> int:
+        """An answer has no more tokens."""
+        return 1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens
 
     @cached_property
     def counted(self) -> bool:
@@ -130,7 +144,7 @@ class Asking:
         limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
         if self.client.context_tokens is not None:
             frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
-            limits.append(self.client.context_tokens - self.sampling.max_tokens - frame)
+            limits.append(self.client.context_tokens - self.answer_tokens - frame)
         return Budget(min(limits) if limits else None, self.count)
 
     @cached_property
@@ -218,7 +232,7 @@ class Asking:
             return 0.0
         tokens = self.at_most(prompt_text(prompt)) + _CHAT_FRAME
         dear = self.price.model_copy(update={"cached_input_per_million": None})
-        return samples * dear.of_tokens(tokens, self.sampling.max_tokens)
+        return samples * dear.of_tokens(tokens, self.answer_tokens)
 
 
 def prompt_text(prompt: Prompt) -> str:

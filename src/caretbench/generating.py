@@ -230,6 +230,7 @@ class _Turn:
             usage=answer.usage,
             cost=cost,
             latency=answer.latency,
+            log_probabilities=answer.log_probabilities,
         )
         self._answers.append(row)
         self._purse.settle(worst, worst if cost is None else cost)

@@ -49,11 +49,15 @@ class ChatPrompt(Row):
 
 
 class TextPrompt(Row):
-    """A text that the model continues, token by token, sentinels included."""
+    """A text that the model continues, token by token, sentinels included.
+
+    Where ``letters`` are given, the answer is the one that is likeliest as the first token, and no text is written.
+    """
 
     kind: Literal["text"] = "text"
     text: str
     stop: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
 
 
 class FillPrompt(Row):
@@ -103,6 +107,8 @@ class ModelAnswer(Row):
     latency: Latency | None = None
     served_by: str | None = None
     """The model's name and version as the provider reports it."""
+    log_probabilities: Mapping[str, float] | None = None
+    """Of the prompt's letters, where it has some: the natural logarithm, without those that were not told."""
 
 
 class ModelFailure(Row):
@@ -126,6 +132,11 @@ class ModelClient(Protocol):
     @property
     def accepts(self) -> frozenset[PromptKind]:
         """The kinds of prompt that can be sent."""
+        ...
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether it tells the log-probabilities of the likeliest first tokens after a text."""
         ...
 
     @property

@@ -305,6 +305,8 @@ class Completion(Row):
     cost: float | None = None
     """This answer's share of what the request cost, in US dollars; None where no price is known."""
     latency: Latency | None = None
+    log_probabilities: Mapping[str, float] | None = None
+    """Of the letters of choices, where the answer was read off them; without those that were not told."""
 
     @property
     def key(self) -> CompletionKey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -182,3 +183,18 @@ def test_nothing_is_left_where_nobody_closes(smollm2: Path) -> None:
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert not Path(f"/proc/{int(done.stdout.split()[-1])}").exists()
+
+
+def test_the_likeliest_letter_is_read_off_the_first_token(client: InspectClient) -> None:
+    letters = ("A", "B", "C", "D")
+    text = "Which one is a colour?\n\nChoice A:\nblue\n\nChoice B:\niron\n\nThe letter of the right choice\nAnswer:"
+    [answer] = ask(client, TextPrompt(text=text, letters=letters))
+    assert client.tells_probabilities
+    assert answer.text in letters
+    told = answer.log_probabilities
+    assert told
+    assert set(told) <= set(letters)
+    assert answer.text == max(told, key=lambda letter: told[letter])
+    assert 0 < sum(map(math.exp, told.values())) <= 1
+    assert answer.usage is not None
+    assert answer.usage.output_tokens == 1

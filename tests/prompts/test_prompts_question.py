@@ -6,7 +6,7 @@ from caretbench.asking import Asking
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
 from caretbench.prompts import choose, strategy
-from caretbench.prompts.question import AskQuestion, ContinueQuestion
+from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from tests.fakes import FakeClient
 
@@ -43,7 +43,7 @@ def test_a_base_model_continues_where_the_answer_begins() -> None:
     assert ContinueQuestion().render_question(Question(text="Why?"), WIDE).stop == ()
 
 
-@pytest.mark.parametrize("ask", [AskQuestion(), ContinueQuestion()])
+@pytest.mark.parametrize("ask", [AskQuestion(), ContinueQuestion(), LikeliestLetter()])
 def test_a_question_is_never_cut(ask: AskQuestion | ContinueQuestion) -> None:
     with pytest.raises(UnpromptableError, match="a question is never cut"):
         ask.render_question(QUESTION, Budget(20, len))
@@ -79,3 +79,28 @@ def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> No
     assert "control token" in refused.fault
     [mistaken] = Asking("m", FakeClient(), strategy("chat")).wanted([problem], {})
     assert mistaken.prompt is None
+
+
+def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
+    prompt = LikeliestLetter().render_question(QUESTION, WIDE)
+    assert prompt.text == ContinueQuestion().render_question(QUESTION, WIDE).text
+    assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
+    assert strategy("question-logprob").key == "question-logprob@1"
+    with pytest.raises(UnpromptableError, match="--prompt question-logprob wants choices, and this question"):
+        LikeliestLetter().render_question(Question(text="Why?"), WIDE)
+
+
+def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
+    silent = FakeClient(accepts=("text",))
+    telling = FakeClient(accepts=("text",), tells_probabilities=True, context_tokens=100)
+    assert choose(telling, "question-logprob", questions=True).name == "question-logprob"
+    assert choose(telling, None, questions=True).name == "question-text"
+    refused = "reads the log-probabilities of the first token, and fake/model tells none"
+    with pytest.raises(ValueError, match=f"{refused}; give --prompt question-text$"):
+        choose(silent, "question-logprob", questions=True)
+    with pytest.raises(ValueError, match=refused):
+        Asking("m", silent, strategy("question-logprob"))
+    asking = Asking("m", telling, strategy("question-logprob"))
+    assert asking.budget.tokens == 99, "the answer is one token, whatever --max-tokens says"
+    with pytest.raises(ValueError, match="no room for a prompt"):
+        Asking("m", telling, strategy("question-text"))

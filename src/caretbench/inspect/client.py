@@ -12,12 +12,13 @@ from caretbench.inspect.background import Background
 from caretbench.inspect.exchange import Exchange
 from caretbench.inspect.failures import ProviderError
 from caretbench.inspect.faults import Fault
+from caretbench.inspect.first_token import letters_of
 from caretbench.inspect.flight import Flight
 from caretbench.inspect.options import ClientOptions
 from caretbench.inspect.providers import Provider
 from caretbench.inspect.quiet import hush, unhush
 from caretbench.inspect.tokens import Tokenizer
-from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, PromptKind
+from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Prompt, PromptKind
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -48,6 +49,7 @@ class InspectClient:
     ) -> None:
         self.name = name
         self.accepts: frozenset[PromptKind] = getattr(model.api, "accepts", provider.accepts)
+        self.tells_probabilities = provider.tells_probabilities
         self.options = options
         self.notices: list[str] = []
         """What Inspect and the provider warned of, redacted, each once."""
@@ -158,8 +160,11 @@ class InspectClient:
                     if request is None:
                         more = False
                         break
-                    if request.prompt.kind not in self.accepts:
-                        yield self._unfit(request)
+                    if reason := self._unfit(request.prompt):
+                        yield ModelFailure(
+                            request_id=request.id, samples=request.samples, kind="unpromptable", attempts=0,
+                            message=f"{self.name} {reason}",
+                        )  # fmt: skip
                         continue
                     flight.add(request)
                 flight.launch()
@@ -180,15 +185,13 @@ class InspectClient:
             yield from flight.abandon(doubt)
             raise self._end(doubt)
 
-    def _unfit(self, request: ModelRequest) -> ModelFailure:
-        kinds = " or ".join(sorted(self.accepts))
-        return ModelFailure(
-            request_id=request.id,
-            samples=request.samples,
-            kind="unpromptable",
-            message=f"{self.name} takes prompts of the kind {kinds}, not {request.prompt.kind}",
-            attempts=0,
-        )
+    def _unfit(self, prompt: Prompt) -> str | None:
+        """Why ``prompt`` is not sent; None where it is."""
+        if prompt.kind not in self.accepts:
+            return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
+        if letters_of(prompt) and not self.tells_probabilities:
+            return "tells no log-probabilities of the first token"
+        return None
 
     def _end(self, fault: Fault) -> MachineError:
         variables = [name for name in getattr(self._api, "api_key_vars", ()) if isinstance(name, str)]

@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from caretbench.inspect.failures import BrokenAnswerError
 from caretbench.inspect.faults import Fault, clean, fault_of
+from caretbench.inspect.first_token import (
+    FEWEST_TOKENS,
+    MOST_TOKENS,
+    UNTOLD,
+    letters_of,
+    likeliest,
+    told_of,
+)
 from caretbench.inspect.messages import config_of, ended, messages_of
 from caretbench.inspect.options import ClientOptions
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest
@@ -56,7 +64,11 @@ class _Reply:
 
 
 class Exchange:
-    """Calls to one model. ``together`` and ``stream`` become false where the provider turns out not to honour them."""
+    """Calls to one model.
+
+    ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
+    where it refuses to tell so many.
+    """
 
     def __init__(
         self,
@@ -69,6 +81,7 @@ class Exchange:
     ) -> None:
         self.together = together
         self.stream = options.stream
+        self.first_tokens = MOST_TOKENS
         self._model = model
         self._options = options
         self._stop_texts = stop_texts
@@ -79,6 +92,7 @@ class Exchange:
         attempts = 0
         while True:
             attempts += 1
+            tokens = self.first_tokens
             fault = None
             try:
                 async with asyncio.timeout(self._options.timeout_s):
@@ -88,6 +102,9 @@ class Exchange:
                 fault = Fault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
             except Exception as error:
                 fault = fault_of(error, self._secrets)
+            if tokens > FEWEST_TOKENS and _is_refusal_of_tokens(call, fault):
+                self.first_tokens = FEWEST_TOKENS
+                continue
             if fault.status in (400, 422) and len(call.samples) > 1:
                 self.together = False  # n may be what it does not take: asked singly, the provider will tell
                 return Outcome(call, again=call.samples)
@@ -119,7 +136,13 @@ class Exchange:
 
         output = await self._model.generate(
             messages_of(call.request.prompt),
-            config=config_of(call.request, call.samples, self._options.connections, self._stop_texts),
+            config=config_of(
+                call.request,
+                call.samples,
+                self._options.connections,
+                self._stop_texts,
+                self.first_tokens,
+            ),
             cache=False,
             on_stream=on_stream if self.stream else None,
         )
@@ -143,12 +166,16 @@ class Exchange:
             self.together = False
         outcome = Outcome(call, again=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
+        letters = letters_of(call.request.prompt)
         for index, (sample, choice) in enumerate(zip(samples, given, strict=True)):
             raw = reply.choices[index] if index < len(reply.choices) else None
             reason = raw.get("finish_reason") if isinstance(raw, dict) else None
             if reply.streamed and isinstance(raw, dict) and reason is None:
                 raise BrokenAnswerError("the stream ended before the answer was complete")
+            told = told_of(choice, letters, raw) if letters else None
             refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
+            if letters and refusal is None and told is None:
+                refusal = UNTOLD
             if refusal is not None:
                 fault = Fault("refused", clean(refusal, self._secrets), again=False)
                 outcome.failures.append(self._failure(call, (sample,), fault, attempts))
@@ -162,6 +189,8 @@ class Exchange:
             )
             if text and len(whole := ended(text, self._unsent(call))) < len(text):
                 text, finish = whole, "stop"
+            if told:
+                text, finish = likeliest(told), "stop"
             outcome.answers.append(
                 ModelAnswer(
                     request_id=call.request.id,
@@ -171,6 +200,7 @@ class Exchange:
                     usage=usage,
                     latency=reply.latency,
                     served_by=reply.output.model or None,
+                    log_probabilities=told,
                 )
             )
         return outcome
@@ -187,6 +217,12 @@ class Exchange:
             message=fault.message,
             attempts=attempts,
         )
+
+
+def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:
+    """Whether the server may tell the probabilities of fewer first tokens."""
+    asked = bool(letters_of(call.request.prompt))
+    return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()
 
 
 def _raw() -> tuple[dict[str, Any], dict[str, Any]]:

@@ -24,7 +24,9 @@ class ModelFacts:
     def __init__(self, model: Model) -> None:
         self.name = str(model)
         self._api: Any = model.api
-        self.accepts: frozenset[PromptKind] = provider(self.name.partition("/")[0]).accepts
+        known = provider(self.name.partition("/")[0])
+        self.accepts: frozenset[PromptKind] = known.accepts
+        self.tells_probabilities = known.tells_probabilities
 
     def _own(self, name: str, *arguments: object) -> Any:
         method = getattr(self._api, name, None)

@@ -14,18 +14,19 @@ from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     GenerateConfig,
+    Logprobs,
     ModelAPI,
     ModelCall,
     ModelOutput,
-    ModelUsage,
     RetryDecision,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import JsonValue
 
-from caretbench.inspect.failures import BrokenAnswerError, ProviderError, again_after
+from caretbench.inspect.failures import BrokenAnswerError, ProviderError
+from caretbench.inspect.gguf_answer import Answer, refusal
 from caretbench.inspect.messages import PROMPT_KIND
-from caretbench.inspect.streams import Splitter, check_size, parse, told
+from caretbench.inspect.streams import Splitter, check_size
 from caretbench.local.gguf import read_gguf
 from caretbench.local.server import LlamaServer, Mode, engine, setting
 from caretbench.local.weights import find_weights
@@ -208,6 +209,7 @@ class GgufAPI(ModelAPI):
             "top_p": config.top_p,
             "seed": config.seed,
             "stop": config.stop_seqs or None,
+            "logprobs": config.top_logprobs if config.logprobs else None,
         }
         body = {key: value for key, value in body.items() if value is not None}
         body |= {
@@ -244,8 +246,8 @@ class GgufAPI(ModelAPI):
             )
         return self._client
 
-    async def _ask(self, url: str, body: dict[str, Any], started: float) -> _Answer:
-        answer = _Answer()
+    async def _ask(self, url: str, body: dict[str, Any], started: float) -> Answer:
+        answer = Answer()
         splitter = Splitter("sse")
         size = 0
         try:
@@ -253,7 +255,7 @@ class GgufAPI(ModelAPI):
                 "POST", url, json=body, headers=self._server.headers
             ) as response:
                 if response.status_code != 200:
-                    raise _refusal(response.status_code, await response.aread())
+                    raise refusal(response.status_code, await response.aread())
                 async for chunk in response.aiter_bytes():
                     size += len(chunk)
                     check_size(size)
@@ -271,7 +273,7 @@ class GgufAPI(ModelAPI):
             raise BrokenAnswerError(f"{self._name}: the answer ended before its end")
         return answer
 
-    def _output(self, answer: _Answer) -> ModelOutput:
+    def _output(self, answer: Answer) -> ModelOutput:
         metadata: dict[str, Any] = {FINISH_REASONS: [answer.finish]}
         metadata |= {FIRST_S: answer.first_s} if answer.first_s is not None else {}
         return ModelOutput(
@@ -280,77 +282,9 @@ class GgufAPI(ModelAPI):
                 ChatCompletionChoice(
                     message=ChatMessageAssistant(content=answer.text, model=self._name, source="generate"),
                     stop_reason=_STOP_REASONS.get(answer.finish or "", "unknown"),
+                    logprobs=Logprobs(content=answer.tokens) if answer.tokens else None,
                 )
             ],
             usage=answer.usage,
             metadata=metadata,
         )
-
-
-class _Answer:
-    """A streamed answer of llama.cpp as it grows."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self.finish: str | None = None
-        self.first_s: float | None = None
-        self.usage: ModelUsage | None = None
-        self.ended = False
-
-    @property
-    def text(self) -> str:
-        """What has come so far."""
-        return "".join(self._parts)
-
-    def take(self, data: bytes, now_s: float) -> None:
-        """Take one event in, ``now_s`` seconds after the request.
-
-        Raises:
-            ProviderError: it is an error or has another form.
-        """
-        if data.strip() == b"[DONE]":
-            self.ended = True
-            return
-        event: Any = parse(data)
-        try:
-            if event.get("error"):
-                raise _refusal_of(event["error"])
-            for choice in event.get("choices") or []:
-                delta = choice.get("delta")
-                text = (delta.get("content") if delta is not None else choice.get("text")) or ""
-                if text:
-                    self.first_s = now_s if self.first_s is None else self.first_s
-                    self._parts.append(str(text))
-                self.finish = choice.get("finish_reason") or self.finish
-            if event.get("usage"):
-                self.usage = _usage(event["usage"])
-        except (AttributeError, KeyError, TypeError) as error:
-            raise BrokenAnswerError(f"the server's answer has another form ({error})") from None
-
-
-def _usage(counts: Mapping[str, Any]) -> ModelUsage:
-    """llama.cpp's counts as Inspect's, which has cached tokens apart."""
-    cached = int((counts.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
-    return ModelUsage(
-        input_tokens=int(counts["prompt_tokens"]) - cached,
-        output_tokens=int(counts["completion_tokens"]),
-        total_tokens=int(counts["prompt_tokens"]) + int(counts["completion_tokens"]),
-        input_tokens_cache_read=cached,
-    )
-
-
-def _refusal(status: int, data: bytes) -> ProviderError:
-    try:
-        said = told(parse(data))
-    except ProviderError:
-        said = data[:400].decode("utf-8", "replace")
-    return ProviderError(f"the model's server: {said[:400]}", status_code=status, again=again_after(status))
-
-
-def _refusal_of(error: Any) -> ProviderError:
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
-    return ProviderError(
-        f"the model's server: {told(error)[:400]}",
-        status_code=status, again=True if status is None else again_after(status),
-    )  # fmt: skip

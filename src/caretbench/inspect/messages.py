@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from caretbench.inspect.first_token import MOST_TOKENS, settings
 from caretbench.models import ChatPrompt, FillPrompt, ModelRequest, Prompt, TextPrompt
 
 if TYPE_CHECKING:
@@ -39,11 +40,16 @@ def ended(text: str, stop: Sequence[str]) -> str:
 
 
 def config_of(
-    request: ModelRequest, samples: tuple[int, ...], connections: int, stop_texts: int | None = None
+    request: ModelRequest,
+    samples: tuple[int, ...],
+    connections: int,
+    stop_texts: int | None = None,
+    first_tokens: int = MOST_TOKENS,
 ) -> GenerateConfig:
     """Everything that Inspect could decide otherwise, said. A single sample with a seed gets seed + its number.
 
-    At most ``stop_texts`` stop texts are sent, the first ones.
+    At most ``stop_texts`` stop texts are sent, the first ones. Where a letter is wanted, one token is asked for, with
+    the probabilities of the likeliest ``first_tokens``.
     """
     from inspect_ai.model import GenerateConfig
 
@@ -53,7 +59,7 @@ def config_of(
     if seed is not None and alone:
         seed += samples[0]
     return GenerateConfig(
-        max_tokens=sampling.max_tokens,
+        **{"max_tokens": sampling.max_tokens} | settings(request.prompt, first_tokens),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=seed,

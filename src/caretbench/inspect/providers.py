@@ -18,6 +18,8 @@ class Provider(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
+    tells_probabilities: bool = False
+    """Whether the log-probabilities of the likeliest first tokens can be asked for."""
     together: bool = False
     """Whether n samples by one request are honoured."""
     stop_texts: int | None = Field(default=None, ge=1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from caretbench.inspect import first_token
 from caretbench.inspect.exchange import refusal_of
 from caretbench.inspect.waiting import computed
 
@@ -106,6 +107,7 @@ def ask(
         last.metadata = (last.metadata or {}) | {"sample_id": problem.id, "epoch": state.epoch}
         stop, limit = wanted.prompt.stop, ModelFacts(model).stop_texts
         chosen: dict[str, Any] = {"stop_seqs": list(stop[:limit])} if stop else {}
+        chosen |= first_token.settings(wanted.prompt)
         if seed is not None:
             chosen["seed"] = seed + state.epoch - 1
         state = await generate(state, tool_calls="none", **chosen)
@@ -113,6 +115,12 @@ def ask(
         if limit is not None and output.choices:  # the request had no room for the others
             output.message.content = output.completion = ended(output.completion, stop[limit:])
         refusal = refusal_of(output, output.stop_reason, output.completion)
+        if refusal is None and output.choices and (letters := first_token.letters_of(wanted.prompt)):
+            told = first_token.told_of(output.choices[0], letters)
+            refusal = first_token.UNTOLD if told is None else None
+            if told:
+                output.message.content = output.completion = first_token.likeliest(told)
+                output.choices[0].stop_reason = "stop"
         state.metadata[STAMP] = stamp | (
             {"answered": True} if refusal is None else {"missing": "refused", "message": refusal}
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from caretbench.models import ModelClient
 from caretbench.prompts import fim
 from caretbench.prompts.registry import AUTO, OURS, strategy
-from caretbench.prompts.strategy import AsksQuestions, Strategy
+from caretbench.prompts.strategy import AsksQuestions, Strategy, unreadable
 
 
 def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
@@ -28,7 +28,8 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
 
     Raises:
         KeyError: There is no such strategy.
-        ValueError: The model does not take such prompts, or its format is not known; the message says what to give.
+        ValueError: The model does not take such prompts, tells not what they need, or its format is not known; the
+            message says what to give.
     """
     if wanted is None or wanted == AUTO:
         found = _automatic_question(client) if questions else _automatic(client)
@@ -42,6 +43,8 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
             f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
             f"give --prompt {_offers(client, questions=questions)}"
         )
+    if reason := unreadable(found, client):
+        raise ValueError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
     return found
 
 
@@ -72,6 +75,8 @@ def _offers(client: ModelClient, *, questions: bool = False) -> str:
     ours = [
         entry.name
         for entry in OURS
-        if entry.kind in client.accepts and isinstance(entry, AsksQuestions) is questions
+        if entry.kind in client.accepts
+        and isinstance(entry, AsksQuestions) is questions
+        and unreadable(entry, client) is None
     ]
     return ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)

@@ -1,4 +1,6 @@
-"""``question`` and ``question-text``: a question with its files and choices, for conversations and for base models.
+"""``question``, ``question-text``, ``question-logprob``: a question with its files and choices.
+
+The first is for conversations, the others for base models.
 
 A question is shown whole or not at all: with a part of its choices left out it would be another one.
 """
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from string import ascii_uppercase
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from caretbench.models import ChatPrompt, PromptKind, TextPrompt
 from caretbench.problem import Caret, Question
@@ -103,6 +105,26 @@ class ContinueQuestion:
         text = "\n\n".join(_parts(question))
         _fits(text, budget)
         return TextPrompt(text=text, stop=("\n",) if question.choices else ())
+
+
+class LikeliestLetter(ContinueQuestion):
+    """The same text for base models that need not write a letter: the likeliest one is read off the first token."""
+
+    name = "question-logprob"
+    version = 1
+    reads_first_token: Literal[True] = True
+
+    def render_question(self, question: Question, budget: Budget) -> TextPrompt:
+        """The question, its files and its choices, then ``Answer:``, and the letters to choose from.
+
+        Raises:
+            UnpromptableError: it has no choices, or more than there are letters, or it does not fit.
+        """
+        if not question.choices:
+            raise UnpromptableError(f"--prompt {self.name} wants choices, and this question has none")
+        prompt = super().render_question(question, budget)
+        # No stop texts: some servers tell no probabilities of a token that is one.
+        return prompt.model_copy(update={"letters": tuple(LETTERS[: len(question.choices)]), "stop": ()})
 
 
 def _parts(question: Question) -> Iterator[str]:

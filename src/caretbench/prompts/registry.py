@@ -14,7 +14,7 @@ from caretbench.prompts.fim_strategy import FimStrategy, fim_strategies
 from caretbench.prompts.left_to_right import LeftToRight
 from caretbench.prompts.natural import Natural
 from caretbench.prompts.plugged import STRATEGIES, plugged_strategy
-from caretbench.prompts.question import AskQuestion, ContinueQuestion
+from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
 from caretbench.prompts.released import DevBenchPaper
 from caretbench.prompts.strategy import Strategy
 
@@ -23,6 +23,7 @@ AUTO: Final = "auto"
 
 OURS: tuple[Strategy, ...] = (
     Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper(), AskQuestion(), ContinueQuestion(),
+    LikeliestLetter(),
 )  # fmt: skip
 """The strategies that are no FIM format and no plug-in."""
 

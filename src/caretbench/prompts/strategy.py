@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from caretbench.models import Prompt, PromptKind
+from caretbench.models import ModelClient, Prompt, PromptKind
 from caretbench.problem import Caret, Question
 
 
@@ -71,3 +71,17 @@ class AsksQuestions(Protocol):
             UnpromptableError: it cannot be asked so.
         """
         ...
+
+
+@runtime_checkable
+class ReadsFirstToken(Protocol):
+    """A strategy whose answers are read off the probabilities of the first token: it has this beside the rest."""
+
+    reads_first_token: Literal[True]
+
+
+def unreadable(strategy: Strategy, client: ModelClient) -> str | None:
+    """Why answers under ``strategy`` cannot be read off what ``client`` tells; None where they can."""
+    if not isinstance(strategy, ReadsFirstToken) or client.tells_probabilities:
+        return None
+    return f"{strategy.name} reads the log-probabilities of the first token, and {client.name} tells none"

@@ -1,0 +1,82 @@
+"""Which choice's letter a model finds likeliest as its first token, by the log-probabilities that a provider tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caretbench.models import Prompt, TextPrompt
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatCompletionChoice
+
+MOST_TOKENS = 20
+"""So many of the likeliest first tokens are asked for; more is refused by many servers (vLLM's own limit)."""
+
+FEWEST_TOKENS = 5
+"""What a server that refuses that number is asked for: OpenAI's limit at ``/completions``."""
+
+UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
+
+_BLANKS = (
+    " \u0120\u2581"  # some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece
+)
+_ROUNDING = 1e-3  # a log-probability above zero by more is none
+
+
+def letters_of(prompt: Prompt) -> tuple[str, ...]:
+    """The letters of which one is to be read off the first token; empty where the whole text is the answer."""
+    return prompt.letters if isinstance(prompt, TextPrompt) else ()
+
+
+def settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
+    """What a request says beside its sampling, by the names of Inspect's GenerateConfig; empty for other prompts."""
+    return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
+
+
+def told_of(
+    choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
+) -> dict[str, float] | None:
+    """The log-probabilities of ``letters`` as the first token, without those that are not told; None: nothing is told.
+
+    ``raw`` is the choice as the server sent it: llama.cpp's ``/completions`` answers in the form of conversations,
+    which Inspect passes over there.
+    """
+    told = choice.logprobs
+    if told is None and isinstance(raw, dict) and raw.get("logprobs") is not None:
+        from inspect_ai.model import Logprobs
+        from pydantic import ValidationError
+
+        try:
+            told = Logprobs.model_validate(raw["logprobs"])
+        except ValidationError:
+            return None
+    if told is None or not told.content:
+        return None
+    drawn = told.content[0]
+    tokens = [(other.token, other.logprob) for other in drawn.top_logprobs or ()]
+    if drawn.token not in dict(tokens):
+        tokens.append((drawn.token, drawn.logprob))
+    return log_probabilities(tokens, letters)
+
+
+def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str]) -> dict[str, float]:
+    """The log-probability of each of ``letters`` that is among ``tokens``, with and without leading blanks together.
+
+    What is too small for a probability (servers write -9999 for what they do not know) counts as not told.
+    """
+    parts: dict[str, list[float]] = {letter: [] for letter in letters}
+    for token, value in tokens:
+        letter = token.lstrip(_BLANKS)
+        if letter in parts and value <= _ROUNDING:
+            parts[letter].append(math.exp(value))
+    sums = {letter: math.fsum(values) for letter, values in parts.items()}
+    return {letter: math.log(total) for letter, total in sums.items() if total > 0}
+
+
+def likeliest(told: Mapping[str, float]) -> str:
+    """The letter of the highest probability. Equal ones are all named, which no reader takes for an answer."""
+    best = max(told.values())
+    letters = [letter for letter, value in told.items() if value == best]
+    return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"
