@@ -333,7 +333,7 @@ def test_several_graders_judge_for_themselves(tmp_path: Path, make_problem: Make
     judge(folder, grader(name="a/one"), grader(name="b/two"), report=lambda *step: steps.append(step))
     assert sorted(row.grader for row in folder.judgements()) == ["a/one"] * 2 + ["b/two"] * 2
     assert [step for step in steps if step[2] is not None] == [
-        ("judged by a/one", 0, 2), ("judged by b/two", 0, 2),
+        ("judged by a/one, devbench-quality", 0, 2), ("judged by b/two, devbench-quality", 0, 2),
     ]  # fmt: skip
 
 

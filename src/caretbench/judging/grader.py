@@ -60,7 +60,7 @@ class Grader:
     def run(self, wanted: Sequence[Wanted]) -> None:
         """Ask for everything that is missing, and again for what cannot be read."""
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
-        step = f"judged by {self.name}"
+        step = f"judged by {self.name}, {self.criterion.name}"
         self.result.wanted += sum(len(repeats) for _, repeats in wanted)
         with Appender(self.folder.judgements_path) as appender, Appender(errors_path(self.folder)) as errors:
             done = {row.key for row in self.folder.judgements()}

@@ -175,7 +175,7 @@ def _part_rate(cell: Cell | None) -> Field:
     if cell is None or 1 not in cell.pass_at:
         return number_field(None)
     field = rate_field(cell.pass_at[1])
-    return field.model_copy(update={"note": f"{field.note}, {cell.problems} problems"})
+    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
 
 
 def similarity_table(columns: Sequence[Column]) -> Table | None:
