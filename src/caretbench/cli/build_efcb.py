@@ -161,7 +161,8 @@ def _mine(
 
         def progress(state: MiningProgress) -> None:
             nonlocal last
-            steps(f"commits of {path.name}", state.done - last, state.total)
+            wanted = state.total if limit is None else min(state.total, max(limit, state.done))
+            steps(f"commits of {path.name}", state.done - last, wanted)
             last = state.done
 
         mined = mine_git(
