@@ -345,7 +345,11 @@ def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCach
     with contextlib.ExitStack() as stack:
         folder = None
         if not use_cache:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="caretbench-")))
+            folder = Path(
+                stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="caretbench-", ignore_cleanup_errors=True)
+                )
+            )
             folder.chmod(0o755)
         mine = ResultCache(folder)
         stack.callback(mine.close)
