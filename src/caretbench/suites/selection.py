@@ -58,7 +58,9 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
             f"--select: no problem has the id {', '.join(sorted(unknown))}; see `caretbench list {suite.name} --ids`"
         )
     if not problems:
-        raise ValueError("there is no problem in these data; what a gate refused stands in validity.jsonl beside them")
+        raise ValueError(
+            "there is no problem in these data; what a gate refused stands in validity.jsonl beside them"
+        )
     if not chosen:
         raise ValueError("no problem is left; see the labels with `caretbench list`")
     return chosen
