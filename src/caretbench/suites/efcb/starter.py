@@ -22,7 +22,7 @@ from caretbench.suites.efcb.starter_repository import NAME, write_repository
 
 _DIGITS: Final = 12
 # What the problems hang on: the history, and the code that mines and builds.
-_MADE_OF: Final = ("suites/efcb", "sources", "syntax")
+_MADE_OF: Final = ("samples", "suites/efcb", "sources", "syntax")
 
 
 def load() -> list[Problem]:

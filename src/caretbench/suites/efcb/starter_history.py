@@ -1,8 +1,9 @@
 """The history of the starter set's repository: its last state as files, and what each change did, going backwards.
 
 A change is written down by what it added (units of the last state, by name) and by how what it rewrote read before. So
-every state is made from the one after it, and nothing is written twice. ``starter/tree`` holds the last state,
-``starter/history/*.toml`` the changes, the oldest first.
+every state is made from the one after it, and nothing is written twice. The last state is that of the house's sample
+projects (``caretbench/samples``) with what ``starter/tree`` has of its own; ``starter/history/*.toml`` holds the
+changes, the oldest first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -23,6 +24,15 @@ from caretbench.suites.efcb.starter_units import pruned, with_unit, without
 
 Tree = dict[str, str]
 """Texts by path."""
+
+_FROM_SAMPLES: Final[Mapping[str, str]] = {
+    "wayfarer/wayfarer/": "wayfarer/",
+    "wayfarer/tests/": "tests/",
+    "wayfarer/delivery_day.py": "delivery_day.py",
+    "tallyhouse/src/tallyhouse/": "tallyhouse/",
+    "tallyhouse/test/tallyhouse/": "test/tallyhouse/",
+}
+"""Where parts of the sample projects stand in the repository."""
 
 
 class Edit(BaseModel):
@@ -72,7 +82,7 @@ def history() -> list[State]:
     Raises:
         DataError: a change does not fit the state after it.
     """
-    tree = files(_data() / "tree")
+    tree = _last_tree()
     states: list[State] = []
     for change in reversed(changes()):
         states.append(State(change, _shown(tree)))
@@ -94,6 +104,18 @@ def changes() -> list[Change]:
         except ValidationError as error:
             raise DataError(f"{file.name}: {describe(error)}") from None
     return found
+
+
+def _last_tree() -> Tree:
+    """The last state: the house's sample projects, and over them what the repository has of its own."""
+    samples = files(resources.files("caretbench") / "samples")
+    found = {
+        place + path.removeprefix(folder): text
+        for path, text in samples.items()
+        for folder, place in _FROM_SAMPLES.items()
+        if path.startswith(folder)
+    }
+    return dict(sorted({**found, **files(_data() / "tree")}.items()))
 
 
 def _data() -> Traversable:

@@ -1,7 +1,7 @@
 """The starter set: tasks mined from sample projects of our own, ready to run.
 
 What the gate let through is kept as spans with their labels, ``starter_tasks/PROJECT.jsonl``; all texts come from the
-project beside them, ``starter/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes such a file from a folder of
+sample project, ``caretbench/samples/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes such a file from a folder of
 tasks.
 """
 
@@ -49,7 +49,7 @@ class StarterTask(BaseModel):
 
 def projects() -> Mapping[str, Path]:
     """The sample projects, by name."""
-    root = Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter"
+    root = Path(str(resources.files("caretbench"))) / "samples"
     return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
 
 

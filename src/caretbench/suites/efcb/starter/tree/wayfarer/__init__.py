@@ -1,1 +1,0 @@
-"""Plans the day of a small delivery company."""
