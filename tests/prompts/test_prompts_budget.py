@@ -93,6 +93,16 @@ def test_the_rendered_text_fits(parts: Parts, count: Callable[[str], int], token
         assert rendered == render(parts)
 
 
+def test_text_that_counts_only_beside_other_text_ends_in_a_refusal() -> None:
+    def count(text: str) -> int:
+        return len(text) // 4  # "ab" is nothing by itself
+
+    with pytest.raises(UnpromptableError, match="the budget is 2 tokens"):
+        fit_rendered(
+            Parts("ab", "", ()), Budget(2, count), lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|"
+        )
+
+
 def test_without_a_limit_nothing_is_counted() -> None:
     def never(text: str) -> int:
         raise AssertionError(text)

@@ -82,6 +82,11 @@ def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -
     while excess > 0:
         shorter = fit(parts, Budget(limit, budget.count), overhead)
         if shorter == parts:  # the pieces fit, the whole does not
+            if limit < 0:  # pieces that count nothing by themselves fit everywhere
+                raise UnpromptableError(
+                    f"no text at the caret fits: the budget is {budget.tokens} tokens, and the rest of the prompt "
+                    "takes them"
+                )
             limit -= excess
             continue
         parts, text = shorter, render(shorter)
