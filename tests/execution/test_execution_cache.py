@@ -62,29 +62,32 @@ def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache)
 
 
 @pytest.mark.parametrize(
-    ("reason", "cpu_s", "signal_number", "stage", "kept"),
+    ("reason", "cpu_s", "signal_number", "stage", "run_s", "kept"),
     [
-        ("it ran for longer than 60 s", 0.3, None, "run", True),  # it waited
-        ("it ran for longer than 60 s", 9.0, None, "run", False),  # the machine may have been busy
-        ("it used more than 15 s of CPU", 15.1, signal.SIGXCPU, "run", True),
-        ("it used more than 15 s of CPU", 17.2, None, "run", True),
-        ("", 0.0, None, "run", False),
-        ("it ran for longer than 120 s", 0.3, None, "compile", False),
+        ("it ran for longer than 60 s", 0.3, None, "run", 60.0, True),  # it waited
+        ("it ran for longer than 3 s", 0.3, None, "run", 3.0, False),  # too short to tell
+        ("it ran for longer than 60 s", 9.0, None, "run", 60.0, False),  # the machine may have been busy
+        ("it used more than 15 s of CPU", 15.1, signal.SIGXCPU, "run", 15.2, True),
+        ("it used more than 15 s of CPU", 17.2, None, "run", 20.0, True),
+        ("", 0.0, None, "run", 60.0, False),
+        ("it ran for longer than 120 s", 0.3, None, "compile", 120.0, False),
     ],
 )
 def test_a_timeout_is_kept_where_load_had_no_part_in_it(
-    cache: ResultCache, reason: str, cpu_s: float, signal_number: int | None, stage: str, kept: bool
+    cache: ResultCache,
+    reason: str,
+    cpu_s: float,
+    signal_number: int | None,
+    stage: str,
+    run_s: float,
+    kept: bool,
 ) -> None:
     late = ExecutionResult.model_validate(
         {
-            "id": "0",
-            "status": "timeout",
-            "stage": stage,
-            "reason": reason,
-            "cpu_s": cpu_s,
-            "signal": signal_number,
+            "id": "0", "status": "timeout", "stage": stage, "reason": reason, "cpu_s": cpu_s,
+            "signal": signal_number, "run_s": run_s,
         }
-    )
+    )  # fmt: skip
     assert cache.put("k", REQUEST, late) is kept
     if stage == "run":
         checked = late.model_copy(update={"status": Status.TYPE_ERROR, "run_status": Status.TIMEOUT})

@@ -347,7 +347,7 @@ def test_a_program_that_the_machine_held_up_gets_a_second_attempt(
     waiting = "import time\ntime.sleep(30)"
     [result] = LocalExecutor(workers=1, cache=cache).submit([request(waiting, limits=limits)])
     assert (result.status, result.attempt) == (Status.TIMEOUT, 1)
-    assert cache.statistics().verdicts == 1  # it waited: it would wait again
+    assert cache.statistics().verdicts == 0  # of so short a wait nobody can tell
 
 
 @pytest.mark.parametrize("mended", [True, False])

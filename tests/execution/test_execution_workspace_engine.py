@@ -275,7 +275,7 @@ def test_what_only_waited_does_not_run_again(
     spaces: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
     spaces.answer = lambda asked, _attempt: WorkspaceResult(
-        id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=0.5
+        id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=0.5, wall_s=300.0
     )
     for known in (False, True):
         [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([request(project)])

@@ -84,7 +84,9 @@ def _mark(key: str, data: bytes) -> bytes:
 
 def _ran_out_of_its_own_time(result: ExecutionResult) -> bool:
     ran = result.stage == "run" or result.run_status is not None
-    return ran and ran_out_of_its_own_time(result.ended, result.reason, result.signal, result.cpu_s)
+    return ran and ran_out_of_its_own_time(
+        result.ended, result.reason, result.signal, result.cpu_s, result.run_s
+    )
 
 
 def _ended_from_outside(result: ExecutionResult) -> bool:

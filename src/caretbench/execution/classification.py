@@ -34,6 +34,9 @@ STARVED_CPU_S = 2.0
 """A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
+_LONG_S = 30.0
+"""Of a shorter wait nobody can tell whether the program waited or the machine let it wait."""
+
 _NEAR_THE_LIMIT = 0.8
 """The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
 
@@ -110,10 +113,14 @@ def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float
     return late and cpu_s >= STARVED_CPU_S
 
 
-def ran_out_of_its_own_time(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
-    """Whether a run timed out whatever else the machine did: it had used up its CPU time, or only waited."""
-    decided = status is Status.TIMEOUT and reason.startswith((_LATE, _SPENT))
-    return decided and not held_up(status, reason, signal_number, cpu_s)
+def ran_out_of_its_own_time(
+    status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
+) -> bool:
+    """Whether a run timed out whatever else the machine did: it had used up its CPU time, or only waited for long."""
+    if status is not Status.TIMEOUT:
+        return False
+    waited = reason.startswith(_LATE) and wall_s >= _LONG_S
+    return reason.startswith(_SPENT) or (waited and not held_up(status, reason, signal_number, cpu_s))
 
 
 _NOT_THE_PROGRAMS = frozenset(

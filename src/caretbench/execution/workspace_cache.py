@@ -84,7 +84,9 @@ class WorkspaceCache:
         """Store a result if it would come out the same again, and is not large; gives whether it did."""
         if request.network == "index":  # what it found there is no one's verdict
             return False
-        own = ran_out_of_its_own_time(result.status, result.reason, result.signal, result.cpu_s)
+        own = ran_out_of_its_own_time(
+            result.status, result.reason, result.signal, result.cpu_s, result.wall_s
+        )
         if (result.status not in DETERMINISTIC and not own) or _ended_from_outside(result):
             return False
         if sum(len(file.data) for file in result.files) > _LARGEST:
