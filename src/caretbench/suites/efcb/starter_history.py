@@ -34,6 +34,18 @@ _FROM_SAMPLES: Final[Mapping[str, str]] = {
 }
 """Where parts of the sample projects stand in the repository."""
 
+_EARLIER_IMPORTS: Final[Mapping[str, tuple[str, str]]] = {
+    "wayfarer/roads.py": (
+        "from wayfarer.heap import IndexedHeap",
+        "import heapq\n\nfrom wayfarer.heap import IndexedHeap",
+    ),
+    "tallyhouse/Numbers.java": (
+        "import java.util.ArrayList;",
+        "import java.util.ArrayList;\nimport java.util.Arrays;",
+    ),
+}
+"""By file a line, and what stands there with an import that earlier states need; states that do not are pruned."""
+
 
 class Edit(BaseModel):
     """Text ``after`` a change that stood there as ``before``; it stands in its file once."""
@@ -115,6 +127,8 @@ def _last_tree() -> Tree:
         for folder, place in _FROM_SAMPLES.items()
         if path.startswith(folder)
     }
+    for path, (line, imported) in _EARLIER_IMPORTS.items():
+        found[path] = found[path].replace(line, imported, 1)
     return dict(sorted({**found, **files(_data() / "tree")}.items()))
 
 
