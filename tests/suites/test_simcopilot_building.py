@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
+import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.types import Status
 from caretbench.execution.workspace import Workspaces
 from caretbench.execution.workspace_engine import WorkspaceExecutor
-from caretbench.suites.simcopilot import building
 from caretbench.suites.simcopilot.base_runs import base_runs
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.building import Builder
@@ -136,7 +136,7 @@ def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
 
 
 def test_an_answer_that_leaves_before_the_tests_fails(engine: WorkspaceExecutor) -> None:
-    root = Path(building.__file__).parent / "starter" / "wayfarer"
+    root = Path(caretbench.__file__).parent / "samples" / "wayfarer"
     settings = read_settings(root)
     snapshot = engine.spaces.store.add(root, ignore=("__pycache__", "caretbench.toml"))
     base = base_runs(engine, snapshot.id, checks_of(snapshot, ["python"], settings=settings.checks))

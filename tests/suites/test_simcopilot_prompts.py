@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+import caretbench
 from caretbench import cli
 from caretbench.asking import Asking, prompt_text
 from caretbench.execution.snapshots import SnapshotStore
@@ -20,7 +21,7 @@ from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.runs import RunFolder
-from caretbench.suites import simcopilot, suite
+from caretbench.suites import suite
 from caretbench.suites.base import OffersContexts
 from caretbench.suites.showing import showing
 from caretbench.suites.simcopilot import analyses
@@ -32,7 +33,7 @@ from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path
 from tests.fakes import FakeClient
 from tests.model_server import ModelServer
 
-STARTER = Path(simcopilot.__file__).parent / "starter"
+SAMPLES = Path(caretbench.__file__).parent / "samples"
 PROMPTS = (
     "chat",
     "natural",
@@ -54,7 +55,7 @@ class Project(NamedTuple):
 @cache
 def project(name: str) -> Project:
     """A sample project, and beside each of its files a copy: all that is hidden stands elsewhere again."""
-    root = STARTER / name
+    root = SAMPLES / name
     suffixes = (".py", ".java")
     sources = []
     for path in sorted(root.rglob("*")):
