@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from caretbench.files import sha256_json
-from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling
+from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.prices import Price
 from caretbench.problem import Caret, Problem, Question
 from caretbench.prompts.marks import texts_of
@@ -113,13 +113,13 @@ class Asking:
         if room is not None and room < 1:
             raise ValueError(
                 f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
-                f"the answer of up to {self.answer_tokens} tokens (--max-tokens)"
+                f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
             )
 
-    @property
-    def answer_tokens(self) -> int:
-        """An answer has no more tokens."""
-        return 1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens
+    def answer_tokens(self, prompt: Prompt) -> int:
+        """The answer to ``prompt`` has no more tokens."""
+        read_off = isinstance(prompt, TextPrompt) and prompt.letters
+        return 1 if read_off else self.sampling.max_tokens
 
     @cached_property
     def counted(self) -> bool:
@@ -141,10 +141,13 @@ class Asking:
     @cached_property
     def budget(self) -> Budget:
         """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
+        return self._room(1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens)
+
+    def _room(self, answer_tokens: int) -> Budget:
         limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
         if self.client.context_tokens is not None:
             frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
-            limits.append(self.client.context_tokens - self.answer_tokens - frame)
+            limits.append(self.client.context_tokens - answer_tokens - frame)
         return Budget(min(limits) if limits else None, self.count)
 
     @cached_property
@@ -204,7 +207,9 @@ class Asking:
     def _question(self, question: Question) -> Prompt:
         if not isinstance(self.strategy, AsksQuestions):
             raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
-        prompt = self.strategy.render_question(question, self.budget)
+        # Of a strategy that reads choices off the first token, other answers are texts like everybody's.
+        budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
+        prompt = self.strategy.render_question(question, budget)
         self._refuse_control_tokens(question_texts(question))
         return prompt
 
@@ -232,7 +237,7 @@ class Asking:
             return 0.0
         tokens = self.at_most(prompt_text(prompt)) + _CHAT_FRAME
         dear = self.price.model_copy(update={"cached_input_per_million": None})
-        return samples * dear.of_tokens(tokens, self.answer_tokens)
+        return samples * dear.of_tokens(tokens, self.answer_tokens(prompt))
 
 
 def prompt_text(prompt: Prompt) -> str:

@@ -69,6 +69,7 @@ def test_settings(tmp_path: Path) -> None:
     fast = setting(header, mode="fast", threads=3, context_tokens=9000)
     assert (fast.slots, fast.threads, fast.context_tokens, fast.prompt_cache) == (8, 3, 9000, True)
     assert setting(header, mode="fast", connections=2).slots == 2
+    assert setting(header, uncut=True).context_tokens == min(16384, header.context_length or 0)
     path.write_bytes(gguf([("general.architecture", 8, "x"), ("x.context_length", 4, 256)]))
     assert setting(read_gguf(path)).context_tokens == 256
     for wrong in ({"threads": 0}, {"context_tokens": 0}, {"mode": "slow"}):

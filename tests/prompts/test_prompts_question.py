@@ -65,19 +65,22 @@ def test_questions_and_carets_get_prompts_of_their_own() -> None:
         choose(base, "question", questions=True)
 
 
-def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
-    problem = Problem(
-        id="q", suite="efcb", shown=QUESTION, splice=NoSplice(), reference="A", checks=(ChoiceCheck(correct=0),),
+def problem(shown: Question) -> Problem:
+    return Problem(
+        id=shown.text, suite="efcb", shown=shown, splice=NoSplice(), reference="A", checks=(ChoiceCheck(correct=0),),
         cluster="r@1", provenance=Provenance(source="r"),
     )  # fmt: skip
+
+
+def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
     asking = Asking("m", FakeClient(control=("<|end|>",)), strategy("question"))
-    [wanted] = asking.wanted([problem], {})
+    [wanted] = asking.wanted([problem(QUESTION)], {})
     assert isinstance(wanted.prompt, ChatPrompt)
     hostile = QUESTION.model_copy(update={"choices": ("a", "b", "c", "<|end|>")})
-    [refused] = asking.wanted([problem.model_copy(update={"shown": hostile})], {})
+    [refused] = asking.wanted([problem(hostile)], {})
     assert refused.prompt is None
     assert "control token" in refused.fault
-    [mistaken] = Asking("m", FakeClient(), strategy("chat")).wanted([problem], {})
+    [mistaken] = Asking("m", FakeClient(), strategy("chat")).wanted([problem(QUESTION)], {})
     assert mistaken.prompt is None
 
 
@@ -86,8 +89,8 @@ def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
     assert prompt.text == ContinueQuestion().render_question(QUESTION, WIDE).text
     assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
     assert strategy("question-logprob").key == "question-logprob@1"
-    with pytest.raises(UnpromptableError, match="--prompt question-logprob wants choices, and this question"):
-        LikeliestLetter().render_question(Question(text="Why?"), WIDE)
+    why = Question(text="Why?")
+    assert LikeliestLetter().render_question(why, WIDE) == ContinueQuestion().render_question(why, WIDE)
 
 
 def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
@@ -101,6 +104,9 @@ def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
     with pytest.raises(ValueError, match=refused):
         Asking("m", silent, strategy("question-logprob"))
     asking = Asking("m", telling, strategy("question-logprob"))
-    assert asking.budget.tokens == 99, "the answer is one token, whatever --max-tokens says"
+    assert asking.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
+    [choice, refused_text] = asking.wanted([problem(QUESTION), problem(Question(text="Why?"))], {})
+    assert choice.prompt is not None
+    assert (asking.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
     with pytest.raises(ValueError, match="no room for a prompt"):
         Asking("m", telling, strategy("question-text"))

@@ -265,10 +265,10 @@ def _print_leaks(built: Built) -> None:
     if not parts:
         return
     several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
-    heads = [
-        " ".join(filter(None, (*part[:2], part[2].replace("_", " ") if part[:2] in several else "")))
-        for part in parts
-    ]
+    heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
+    # A word a line, so that columns are narrow.
+    height = max(map(len, heads))
+    stacked = zip(*([""] * (height - len(words)) + words for words in heads), strict=True)
     sizes = {(leak.task, leak.tier, leak.query): leak for leak in built.leaks}
     found: dict[tuple[str, str], dict[tuple[str, str, str], str]] = {}
     for leak in built.leaks:
@@ -281,5 +281,7 @@ def _print_leaks(built: Built) -> None:
         *((kind, attack, *(row.get(part, "") for part in parts)) for (kind, attack), row in found.items()),
     ]
     say("\nWhat finds the right choice without understanding (chance 0.250):")
-    for line in aligned(rows, ("", "attack", *heads)):
-        say(line.rstrip())
+    *above, last = stacked
+    first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
+    for line in aligned([*others, *rows], first):
+        say(line)

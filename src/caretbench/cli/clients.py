@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from caretbench.cli.common import note
@@ -62,11 +63,14 @@ class Clients:
         from caretbench.prompts import choose, preprocessor
         from caretbench.suites.showing import showing
 
+        questions = self._questions()
+        if questions:
+            model = replace(model, options=model.options.model_copy(update={"uncut": True}))
         with self._opened(model) as client:
             yield Asking(
                 name=model.name,
                 client=client,
-                strategy=choose(client, model.prompt, questions=self._questions()),
+                strategy=choose(client, model.prompt, questions=questions),
                 sampling=model.sampling,
                 samples=model.samples,
                 context=showing([subject.suite for subject in self._plan.subjects], model.context),

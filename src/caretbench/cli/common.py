@@ -30,7 +30,11 @@ Select = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option(help="Only the first N problems of every cell: language × category, or × mode.")
+    int | None,
+    typer.Option(
+        help="Only the first N problems of every cell: language × category, or × mode; of efcb task × tier × "
+        "repository."
+    ),
 ]
 Workers = Annotated[
     int | None, typer.Option(help="Programs in flight; by default eight times the processors.")

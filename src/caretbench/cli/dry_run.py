@@ -226,13 +226,14 @@ def forecast(asking: Asking, subject: Subject, coming: list[Problem]) -> Forecas
             row.first_fault = row.first_fault or entry.fault
             continue
         tokens = asking.count(prompt_text(entry.prompt))
-        answer = min(asking.sampling.max_tokens, asking.count(entry.problem.reference))
+        most = asking.answer_tokens(entry.prompt)
+        answer = min(most, asking.count(entry.problem.reference))
         row.samples_to_ask += count
         coming += [entry.problem] * count
         row.prompts += 1
         row.input_tokens += tokens * count
         row.expected_output_tokens += answer * count
-        row.worst_output_tokens += asking.sampling.max_tokens * count
+        row.worst_output_tokens += most * count
         if asking.price is not None:
             expected.append(count * asking.price.of_tokens(tokens, answer))
             worst.append(asking.worst_cost(entry.prompt, count))

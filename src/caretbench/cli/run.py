@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caretbench.cli import scoring as shared
-from caretbench.cli.common import AsJson, Engine, Limit, Select, Workers
+from caretbench.cli.common import AsJson, Engine, Limit, Select, Workers, note
 
 if TYPE_CHECKING:
     from caretbench.cli.run_plan import NumberOrNone, Plan
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _OF_A_FILE = (
     "model", "samples", "data", "chosen", "limit", "temperature", "top_p", "max_tokens", "seed", "preset", "prompt",
     "context", "prompt_tokens", "preprocess", "policy", "profile", "variant", "connections", "timeout", "retries",
-    "mode", "threads", "context_tokens", "base_url", "tokenizer", "per_request", "prices", "criterion",
+    "mode", "threads", "context_tokens", "base_url", "grader_base_url", "tokenizer", "per_request", "prices",
+    "criterion",
 )  # fmt: skip
 """Options that belong into a run file where there is one."""
 
@@ -94,7 +95,10 @@ def run(
     context_tokens: Annotated[
         int | None, typer.Option(min=1, help="Room for prompt and answer together, in tokens.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="The provider's address.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="The provider's address; graders have their own.")
+    ] = None,
+    grader_base_url: Annotated[str | None, typer.Option(help="The graders' address.")] = None,
     tokenizer: Annotated[
         Path | None, typer.Option(help="The model's tokenizer.json, where the provider has none.")
     ] = None,
@@ -201,9 +205,10 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
         )
     except ValidationError as error:
         raise ValueError(f"--{describe(error)}") from None
-    # The address and what is local belong to the models that are measured.
+    # What is local belongs to the models that are measured, and an address to one side: it is sent a key.
     graded = reached.model_copy(
         update={name: ClientOptions.model_fields[name].default for name in plans.OF_THE_MEASURED}
+        | {"base_url": options["grader_base_url"]}
     )
     models, graders = [], []
     for option in options["model"] or ():
@@ -224,6 +229,7 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
                 reached,
             )
         )
+    _check_addresses(options, graders)
     subject = shared.Subject.of(
         options["target"], data=options["data"] or "starter", chosen=options["chosen"], limit=options["limit"],
         policy=options["policy"], profile=options["profile"] or "default", variants=options["variant"] or (),
@@ -241,6 +247,21 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
         fail_under=options["fail_under"],
         **common,
     )
+
+
+def _check_addresses(options: Mapping[str, Any], graders: Sequence[object]) -> None:
+    """Say whose address is given.
+
+    Raises:
+        ValueError: one for graders, and there is none.
+    """
+    if options["grader_base_url"] and not graders:
+        raise ValueError("--grader-base-url: nobody judges; name a grader: -m grader=PROVIDER/MODEL")
+    if options["base_url"] and graders and not options["grader_base_url"]:
+        note(
+            "--base-url is for the models that are measured; graders are asked at their provider's own address, or at "
+            "--grader-base-url"
+        )
 
 
 def _number(name: str, value: str | None) -> NumberOrNone:

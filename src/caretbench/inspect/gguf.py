@@ -54,6 +54,7 @@ class GgufAPI(ModelAPI):
         mode: ``reproducible`` (one request at a time, no prompt cache) or ``fast``.
         threads: By default all physical cores but one.
         context_tokens: Room for prompt and answer together; by default 4,096 or what the model has.
+        uncut: No prompt can be shortened, so that more room is given by default.
         connections: How many requests come at once; no slots are kept for more.
     """
 
@@ -67,6 +68,7 @@ class GgufAPI(ModelAPI):
         threads: int | None = None,
         context_tokens: int | None = None,
         connections: int | None = None,
+        uncut: bool = False,
         **ignored: Any,
     ) -> None:
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
@@ -83,6 +85,7 @@ class GgufAPI(ModelAPI):
                 threads=threads,
                 context_tokens=context_tokens,
                 connections=connections,
+                uncut=uncut,
             ),
         )
         self._name = path.stem

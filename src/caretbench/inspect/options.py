@@ -19,7 +19,8 @@ class ClientOptions(BaseModel):
     following one is longer, up to ``retry_wait_limit_s`` (a server's Retry-After may ask for more, up to that limit).
     ``per_request``: n samples by one request; None: where the provider is known to honour it.
     ``mode`` and ``threads`` are of local servers. ``context_tokens`` is the room for prompt and answer together, where
-    the provider does not tell it. ``tokenizer`` is the model's own ``tokenizer.json``. ``model_args`` go to the
+    the provider does not tell it; ``uncut`` says that no prompt can be shortened, and a local server then gives more
+    room by default. ``tokenizer`` is the model's own ``tokenizer.json``. ``model_args`` go to the
     provider as they are.
     """
 
@@ -35,6 +36,7 @@ class ClientOptions(BaseModel):
     mode: Mode = "reproducible"
     threads: int | None = Field(default=None, ge=1)
     context_tokens: int | None = Field(default=None, ge=1)
+    uncut: bool = False
     stream: bool = True
     tokenizer: Path | None = None
     model_args: dict[str, JsonValue] = Field(default_factory=dict)

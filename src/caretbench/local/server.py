@@ -32,6 +32,8 @@ Mode = Literal["reproducible", "fast"]
 _SLOTS: Mapping[Mode, int] = {"reproducible": 1, "fast": 8}
 DEFAULT_CONTEXT = 4096
 """Tokens for prompt and answer together, where the model has room for so many and nothing is said."""
+UNCUT_CONTEXT = 16_384
+"""The same, where prompts cannot be shortened: four patches of 7,500 characters and an answer."""
 
 _START_TIMEOUT_S = 300.0  # large weights on a slow disk take minutes
 _STOP_TIMEOUT_S = 5.0
@@ -66,6 +68,7 @@ def setting(
     threads: int | None = None,
     context_tokens: int | None = None,
     connections: int | None = None,
+    uncut: bool = False,
 ) -> Setting:
     """How ``header``'s model is served.
 
@@ -76,6 +79,7 @@ def setting(
             something else needs a core, as many threads as cores are slower than one by a factor of ten to a hundred
             (measured: 53 tokens a second and core when idle, under 1 when busy; one thread kept 35).
         context_tokens: By default 4,096, or what the model has if that is less.
+        uncut: No prompt can be shortened: by default 16,384 tokens, or what the model has.
         connections: How many requests come at once: more slots than that are not made.
 
     Raises:
@@ -84,7 +88,8 @@ def setting(
     if mode not in _SLOTS:
         raise ValueError(f"mode {mode!r}: expected one of {', '.join(_SLOTS)}")
     room = header.context_length or DEFAULT_CONTEXT
-    context = context_tokens if context_tokens is not None else min(room, DEFAULT_CONTEXT)
+    wanted = UNCUT_CONTEXT if uncut else DEFAULT_CONTEXT
+    context = context_tokens if context_tokens is not None else min(room, wanted)
     count = threads if threads is not None else max(1, physical_cores() - 1)
     slots = min(_SLOTS[mode], connections if connections is not None else _SLOTS[mode])
     for what, value in (("threads", count), ("context_tokens", context), ("connections", slots)):

@@ -108,7 +108,10 @@ class ContinueQuestion:
 
 
 class LikeliestLetter(ContinueQuestion):
-    """The same text for base models that need not write a letter: the likeliest one is read off the first token."""
+    """The same text for base models that need not write a letter: the likeliest one is read off the first token.
+
+    What has no choices is asked as :class:`ContinueQuestion` does.
+    """
 
     name = "question-logprob"
     version = 1
@@ -118,11 +121,11 @@ class LikeliestLetter(ContinueQuestion):
         """The question, its files and its choices, then ``Answer:``, and the letters to choose from.
 
         Raises:
-            UnpromptableError: it has no choices, or more than there are letters, or it does not fit.
+            UnpromptableError: it does not fit, or has more choices than there are letters.
         """
-        if not question.choices:
-            raise UnpromptableError(f"--prompt {self.name} wants choices, and this question has none")
         prompt = super().render_question(question, budget)
+        if not question.choices:
+            return prompt
         # No stop texts: some servers tell no probabilities of a token that is one.
         return prompt.model_copy(update={"letters": tuple(LETTERS[: len(question.choices)]), "stop": ()})
 
@@ -144,5 +147,6 @@ def _check(question: Question) -> None:
 def _fits(text: str, budget: Budget) -> None:
     if budget.tokens is not None and (size := budget.count(text)) > budget.tokens:
         raise UnpromptableError(
-            f"the question has {size} tokens, and there is room for {budget.tokens}; a question is never cut"
+            f"the question has {size} tokens, and there is room for {budget.tokens} (--context-tokens, "
+            "--prompt-tokens); a question is never cut"
         )

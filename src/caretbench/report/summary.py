@@ -164,9 +164,10 @@ def summarise(
     """
     seed = int(manifest.get("seed") or 0)
     left_out = find_left_out(frame, problems, manifest)
+    # What is only judged has no part in rates; the suite's own tables break it down.
+    parted = [problem for problem in problems if _decided(problem)] if own else problems
     strata = {
-        profile: strata_of(problems, profile, stratification)
-        for profile in frame["profile"].unique().to_list()
+        profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
     }
     main = stratum_name(stratification.main)
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]

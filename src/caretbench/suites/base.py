@@ -89,6 +89,7 @@ class Stratification(NamedTuple):
             ``default`` profile the terciles of the data within each language. A label that ends with ``@paper`` is cut
             so under ``default`` too, beside the one without.
         main: The labels that say what a number is about: policies are set side by side by them.
+        cells: The labels within which ``--limit`` counts; where a suite names none, those of ``main``.
         heat_maps: What the page draws as fields of colour: the last label across, the others down.
         printed_intervals: Whether rates by ``main`` get the paper's ±, Wilson's interval and the plain bootstrap's
             beside the reported one.
@@ -99,6 +100,7 @@ class Stratification(NamedTuple):
     crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
     bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
     main: tuple[str, ...] = ("language", "category")
+    cells: tuple[str, ...] = ()
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
     printed_intervals: bool = False
     paper_tables: tuple[PaperTable, ...] = ()

@@ -29,8 +29,8 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
     """The problems that ``--select`` and ``--limit`` name, in their order.
 
     ``id=python/low_context/1`` selects by id; every other name is a label of the suite. The limit counts within each
-    cell of the suite's main labels (language × category; in SimCopilot language × mode), so that a small run still
-    covers everything.
+    cell of the suite's main labels (language × category; in SimCopilot language × mode), or of those that it names for
+    this (in EFCB also each repository and each way to ask), so that a small run still covers everything.
 
     Raises:
         ValueError: an unknown label, or nothing is left.
@@ -42,13 +42,14 @@ def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: i
                 f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
             )
         wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
-    main = stratification_of(suite).main
+    stratification = stratification_of(suite)
+    counted_by = stratification.cells or stratification.main
     counts: dict[tuple[str, ...], int] = {}
     chosen = []
     for problem in problems:
         if not all(_matches(problem, name, values) for name, values in wanted.items()):
             continue
-        cell = tuple(str(problem.labels.get(name, "")) for name in main)
+        cell = tuple(str(problem.labels.get(name, "")) for name in counted_by)
         counts[cell] = counts.get(cell, 0) + 1
         if limit is None or counts[cell] <= limit:
             chosen.append(problem)

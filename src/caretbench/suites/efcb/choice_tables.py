@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill
 from caretbench.problem import Problem, Profile
 from caretbench.suites.base import Table
@@ -18,7 +20,7 @@ Part = tuple[str, str, str]
 
 
 def choice_tables(
-    models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem]
+    models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem], seed: int = 0
 ) -> Iterator[Table]:
     """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
 
@@ -26,6 +28,7 @@ def choice_tables(
         models: The lines of a run.
         profile: Under which they were scored.
         problems: All of the run: who cannot be asked some of them has no line there.
+        seed: Of the resampling.
     """
     there = Counter(_part_of(problem.labels) for problem in problems)
     words = {
@@ -36,7 +39,7 @@ def choice_tables(
         if line["passed"] is not None
     }
     rows = [
-        _row(model, part, _lines(model, part), there[part], words)
+        _row(model, part, _lines(model, part), there[part], words, seed)
         for model in models
         for part in sorted(part for part in there if part[0] in (EASY, HARD))
         if model.name not in NAMES or _lines(model, part)
@@ -60,6 +63,7 @@ def choice_tables(
             tuple(rows),
             (
                 "Problems: those with an answer. Coverage: their share of all; below 98 % believe no number beside it. "
+                "Below an accuracy stands its 95 % interval by pull request. "
                 "Above chance: (accuracy - 0.25) / 0.75. Above words: the same above the baseline `lexical`, which "
                 "takes the choice whose words are most like the question's, over the same problems. Consistent: the "
                 "share of questions that are answered rightly in all orders of the choices or in none, where a build "
@@ -69,7 +73,7 @@ def choice_tables(
 
 
 def _row(
-    model: ModelLines, part: Part, lines: Sequence[Line], problems: int, words: Mapping[str, bool]
+    model: ModelLines, part: Part, lines: Sequence[Line], problems: int, words: Mapping[str, bool], seed: int
 ) -> tuple[str, ...]:
     answered = {line["problem_id"] for line in lines}
     accuracy = _accuracy(lines)
@@ -80,7 +84,7 @@ def _row(
         part[2].replace("_", " "),
         str(len(answered)),
         f"{100 * len(answered) / problems:.1f}%",
-        f"{accuracy:.3f}" if lines else NOTHING,
+        _accuracy_text(lines, seed) if lines else NOTHING,
         mean_text((float(line.get("invalid") or 0.0) for line in lines), 3),
         _skill(accuracy, 0.25) if lines else NOTHING,
         _skill(accuracy, sum(lexical) / len(lexical) if lexical else None),
@@ -98,6 +102,14 @@ def _lines(model: ModelLines, part: Part) -> list[Line]:
 
 def _accuracy(lines: Sequence[Line]) -> float:
     return sum(bool(line["passed"]) for line in lines) / len(lines) if lines else float("nan")
+
+
+def _accuracy_text(lines: Sequence[Line], seed: int) -> str:
+    """With its interval below it: several tiers and orders are made of one pull request."""
+    values = [float(bool(line["passed"])) for line in lines]
+    interval = mean_interval(values, seed=seed, clusters=[str(line["cluster"]) for line in lines])
+    value = f"{_accuracy(lines):.3f}"
+    return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
 
 
 def _skill(accuracy: float, floor: float | None) -> str:

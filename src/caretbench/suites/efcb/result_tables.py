@@ -90,7 +90,7 @@ def _tables(
         table = _by_repository(task, outcomes, scores, profile)
         if table is not None:
             yield table
-    yield from choice_tables(models, profile, problems.values())
+    yield from choice_tables(models, profile, problems.values(), seed)
     for task, measures in _MEASURES.items():
         table = _measured(task, measures, models, profile)
         if table is not None:

@@ -38,6 +38,7 @@ class Efcb:
         labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
         crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
         main=("task", "tier"),
+        cells=("task", "tier", "repository", "query", "rotation"),
         heat_maps=(("task", "repository"),),
     )
     policies: Mapping[Profile, str] = MappingProxyType({"paper": "raw", "default": "raw"})

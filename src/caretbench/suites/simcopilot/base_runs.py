@@ -52,7 +52,7 @@ def base_runs(
         if found.flaky:
             flaky[entry.name] = found.flaky
         if found.fault:
-            dropped[entry.name] = found.fault
+            dropped[entry.name] = entry.advised(found.fault)
         else:
             changes = {
                 "command": found.request.command,

@@ -219,7 +219,8 @@ class Builder:
             chosen = miner.choose(part, wanted, own)
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
-            origin = Origin(name, taken.snapshot.id, settings.provenance(name), entry.check)
+            by_file = {path: entry.check_for(path) for path in own}
+            origin = Origin(name, taken.snapshot.id, settings.provenance(name), entry.check, by_file)
             made = miner.problems(chosen, origin)
             problems += made if entry.name in base.order else self._selected(made, entry, reach)
         rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
@@ -228,7 +229,7 @@ class Builder:
 
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> Reach:
         self.progress("reach", 0, None)
-        found = reached(self.engine, check_request(entry.check, snapshot), own, store=self.store)
+        found = reached(self.engine, check_request(entry.check_for(*own), snapshot), own, store=self.store)
         self.progress("reach", len(own), None)
         return found
 

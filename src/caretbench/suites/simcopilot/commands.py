@@ -11,16 +11,27 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.errors import DataError
+from caretbench.execution.bundles import installed
 from caretbench.execution.snapshots import Snapshot
 from caretbench.problem import ExpectedOutput, TestsCheck
+from caretbench.suites.simcopilot.package_scripts import lacking_programs, test_script
+from caretbench.suites.simcopilot.python_needs import folders, pytest_options, with_python_path
 from caretbench.suites.simcopilot.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
+_FOLDERS = re.compile(r"\{folders:([^}]+)\}")
+_SWITCHES = re.compile(r"\{switches:([^}]+)\}")
+_SWITCH = re.compile(
+    r"^[ \t]*(?:cmake_dependent_)?option[ \t]*\(\s*"
+    r"(\w*?(?:BUILD|ENABLE|WITH|MAKE|RUN)_?(?:UNIT_?)?TESTS?(?:ING)?|[A-Z0-9]+_(?:UNIT)?TESTS?)\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""An option of CMake that switches a project's tests on, by its name."""
 _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}!\n]|^\s*\w+=")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
@@ -35,22 +46,34 @@ class Command(BaseModel):
     files: tuple[str, ...] = ()
     any: tuple[str, ...] = ()
     holds: Mapping[str, str] = {}
+    tells: Mapping[str, str] = {}
+    absent: tuple[str, ...] = ()
+    script: bool = False
     target: str | None = None
     tools: tuple[str, ...] = ()
     module: str | None = None
     """A Python module that the command needs from a bundle or the project's setup."""
     command: str
     prepare: str | None = None
+    prepare_files: tuple[str, ...] = ("*",)
     environment: Mapping[str, str] = {}
+    bundle: str | None = None
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
+    hints: Mapping[str, str] = {}
+    """By the kind of a fault: what to do where the project's tests do not pass. ``*`` stands for all others."""
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = resources.files("caretbench.suites.simcopilot").joinpath("commands.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 @cache
 def commands() -> tuple[Command, ...]:
     """The table, in the order in which it is tried."""
-    text = resources.files("caretbench.suites.simcopilot").joinpath("commands.toml").read_text("utf-8")
-    return tuple(Command.model_validate(row) for row in tomllib.loads(text)["commands"])
+    return tuple(Command.model_validate(row) for row in _table()["commands"])
 
 
 class NamedCheck(NamedTuple):
@@ -61,10 +84,28 @@ class NamedCheck(NamedTuple):
     files: tuple[str, ...]
     limit: int | None
     said_by: str
+    prepare_files: tuple[str, ...] = ("*",)
 
     def decides(self, path: str) -> bool:
         """Whether it names this file."""
         return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.files)
+
+    def check_for(self, *paths: str) -> TestsCheck:
+        """The check where these files change: what is prepared holds for some files only."""
+        holds = all(
+            any(fnmatch.fnmatchcase(path, pattern) for pattern in self.prepare_files) for path in paths
+        )
+        return self.check if holds else self.check.model_copy(update={"prepare": ()})
+
+    def advised(self, fault: str) -> str:
+        """Why its tests do not pass (``kind: words``), and what to do about it, where the table knows."""
+        kind = fault.partition(":")[0]
+        rows = (
+            row.hints for row in commands() if (row.name, "the project's files") == (self.name, self.said_by)
+        )
+        found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
+        hint = next((one for one in found if one), "")
+        return f"{fault} ({hint})" if hint else fault
 
 
 def checks_of(
@@ -91,9 +132,10 @@ def checks_of(
         return tuple(_project_check(snapshot, entry, "caretbench.toml") for entry in settings)
     found, lacking = detect(snapshot, languages)
     if found is None:
-        hint = f" ({lacking})" if lacking else ""
+        names = dict.fromkeys(row.name for row in commands() if set(row.languages) & set(languages))
+        hint = lacking or f"nothing in its root tells of {', '.join(names)}"
         raise DataError(
-            f"no tests found{hint}: say how the project is tested with --test-command, or in its caretbench.toml"
+            f"no tests found ({hint}): say how the project is tested with --test-command, or in its caretbench.toml"
         )
     return (_project_check(snapshot, found, "the project's files"),)
 
@@ -108,12 +150,19 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
         if missing:
             lacking = lacking or f"{row.name} would be the command, but {', '.join(missing)} is not installed"
             continue
-        command = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), row.command)
+        script = test_script(snapshot) if row.script else None
+        if script is not None:
+            absent = lacking_programs(snapshot, script)
+            if absent:
+                return None, f"package.json tests with {', '.join(absent)}, which node_modules does not hold"
+            return CheckSettings(name=row.name, command=script.line, junit=script.junit), lacking
         return CheckSettings(
             name=row.name,
-            command=command,
-            prepare=row.prepare,
-            environment=row.environment,
+            command=_filled(snapshot, row.command),
+            prepare=_filled(snapshot, row.prepare) if row.prepare else None,
+            prepare_files=row.prepare_files,
+            environment={name: _filled(snapshot, value, ":") for name, value in row.environment.items()},
+            bundle=_bundle(snapshot, row),
             junit=row.junit,
             minimum_tests=row.minimum_tests,
         ), lacking
@@ -123,11 +172,13 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
 def _fits(snapshot: Snapshot, row: Command) -> bool:
     if not all(name in snapshot.entries for name in row.files):
         return False
-    if row.any and not any(_matching(snapshot, pattern) for pattern in row.any):
+    if any(name in snapshot.entries for name in row.absent) or (row.script and not test_script(snapshot)):
         return False
-    for name, pattern in row.holds.items():
-        if not re.search(pattern, snapshot.read(name).decode("utf-8", "replace")):
-            return False
+    told = any(_holds(snapshot, name, pattern) for name, pattern in row.tells.items())
+    if not told and (row.any or row.tells) and not any(_matching(snapshot, pattern) for pattern in row.any):
+        return False
+    if not all(_holds(snapshot, name, pattern) for name, pattern in row.holds.items()):
+        return False
     if row.target is not None:
         path = next(found for pattern in row.any for found in _matching(snapshot, pattern))
         text = snapshot.read(path).decode("utf-8", "replace")
@@ -135,7 +186,34 @@ def _fits(snapshot: Snapshot, row: Command) -> bool:
     return True
 
 
-def _matching(snapshot: Snapshot, pattern: str) -> list[str]:
+def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
+    texts = (snapshot.read(path).decode("utf-8", "replace") for path in _matching(snapshot, name))
+    return any(re.search(pattern, text, re.MULTILINE) for text in texts)
+
+
+def _bundle(snapshot: Snapshot, row: Command) -> str | None:
+    """The row's bundle; of what a setup may have brought, only where it has not, and where the bundle is built."""
+    if row.bundle is None or row.module is None:
+        return row.bundle
+    brought = any(f"{folder}/{row.module}/__init__.py" in snapshot.entries for folder in folders(snapshot))
+    return None if brought or installed(row.bundle) is None else row.bundle
+
+
+def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
+    """A row's text with what it asks of the project: the name of a class, folders, switches."""
+    if "{pytest}" in template:
+        template = template.replace("{pytest}", pytest_options(snapshot))
+    text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
+    text = _FOLDERS.sub(lambda match: between.join(_matching(snapshot, match[1], "folder")), text)
+    return _SWITCHES.sub(lambda match: _switches(snapshot, match[1]), text)
+
+
+def _switches(snapshot: Snapshot, path: str) -> str:
+    names = dict.fromkeys(_SWITCH.findall(snapshot.read(path).decode("utf-8", "replace")))
+    return " ".join(f"-D{name}=ON" for name in names)
+
+
+def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]:
     """Files by pattern: a star stays within a folder, two stars stand for any number of folders."""
     parts = [
         ".*" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
@@ -145,7 +223,7 @@ def _matching(snapshot: Snapshot, pattern: str) -> list[str]:
     return sorted(
         path
         for path, entry in snapshot.entries.items()
-        if entry.kind == "file" and compiled.fullmatch(path) and "node_modules/" not in path
+        if entry.kind == kind and compiled.fullmatch(path) and "node_modules/" not in path
     )
 
 
@@ -175,14 +253,14 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         command=_words(entry.command),
         prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
-        environment=entry.environment,
+        environment=with_python_path(snapshot, entry.environment, entry.bundle),
         needs=entry.needs,
         junit=entry.junit,
         minimum_tests=entry.minimum_tests,
         output=output,
         bundle=entry.bundle,
     )
-    return NamedCheck(entry.name, check, entry.files, entry.limit, said_by)
+    return NamedCheck(entry.name, check, entry.files, entry.limit, said_by, entry.prepare_files)
 
 
 def _words(command: str) -> tuple[str, ...]:

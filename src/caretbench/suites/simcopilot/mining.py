@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, Problem, Provenance, TestsCheck
@@ -44,6 +45,8 @@ class Origin:
     snapshot: str
     provenance: Provenance
     check: TestsCheck
+    by_file: Mapping[str, TestsCheck] = MappingProxyType({})
+    """Other checks, by file."""
 
 
 class Found(NamedTuple):
@@ -143,7 +146,7 @@ class Miner:
             ),
             splice=splice_of(candidate, origin.snapshot, data),
             reference=shown(data[start:end]),
-            checks=(origin.check,),
+            checks=(origin.by_file.get(candidate.path, origin.check),),
             labels=labels_of_candidate(analysis, candidate, origin.project),
             cluster=origin.project,
             overlap_group=group,

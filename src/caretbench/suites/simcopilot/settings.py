@@ -43,6 +43,8 @@ class CheckSettings(_Entry):
     """A command that runs once in the project as it is, to save time: ``command`` finds what it leaves.
 
     It changes no verdict: without it, ``command`` does all by itself."""
+    prepare_files: tuple[str, ...] = ("*",)
+    """Patterns of files: where another one changes, nothing is prepared (headers that no rule of a Makefile names)."""
     directory: str = "."
     junit: tuple[str, ...] = ()
     minimum_tests: int = Field(default=0, ge=0)
