@@ -38,6 +38,9 @@ _NO_TESTS = re.compile(
 _MAKE_DOES_NOTHING = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE
 )
+_FRAME = re.compile(r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames))")
+"""Where an exception came from, in a JVM: what it says stands before."""
+_ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 
 
@@ -185,7 +188,8 @@ def passed_tests(result: WorkspaceResult) -> int:
 def _why(result: WorkspaceResult) -> str:
     """Why a project's own tests do not pass, as ``kind: words``."""
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
-    tail = " / ".join([line.strip() for line in said.splitlines() if line.strip()][-_TAIL_LINES:])
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not _FRAME.match(line)]
+    tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join(failing_tests(result)[:_NAMED])
     if result.status in _OURS:
         return f"not_run: {result.reason or result.status.value}"
@@ -201,7 +205,8 @@ def _why(result: WorkspaceResult) -> str:
     if _no_tests(result):
         return "no_tests: the command runs no test"
     if result.status is Status.COMPILE_ERROR:
-        return f"does_not_compile: {tail}"
+        first = " / ".join([line for line in lines if _ERROR.search(line)][:_TAIL_LINES])
+        return f"does_not_compile: {first or tail}"
     if result.exit_code in (126, 127):
         return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
     return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, Problem, Provenance, TestsCheck
@@ -45,7 +44,7 @@ class Origin:
     snapshot: str
     provenance: Provenance
     check: TestsCheck
-    by_file: Mapping[str, TestsCheck] = MappingProxyType({})
+    by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
     """Other checks, by file."""
 
 
