@@ -29,19 +29,24 @@ KINDS = {
     "pytest by pyproject": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python", "pytest"),
     "unittest": ({"tests/test_a.py": ""}, "python", "unittest"),
     "unittest in the root": ({"test_a.py": ""}, "python", "unittest"),
-    "npm with node --test": (
-        {"package.json": script("node --test")}, "javascript", "npm script with node --test",
-    ),
+    "a script": ({"package.json": script("node --test")}, "javascript", "test script"),
+    "pytest by its tests": ({"a/b/test_c.py": "def test_c():\n    pass\n"}, "python", "pytest"),
     "mocha": ({"package.json": "{}", "node_modules/.bin/mocha": ""}, "javascript", "mocha"),
     "jest": ({"package.json": "{}", "node_modules/.bin/jest": ""}, "typescript", "jest"),
     "vitest": ({"package.json": "{}", "node_modules/.bin/vitest": ""}, "typescript", "vitest"),
-    "npm": ({"package.json": script("tap"), "node_modules/tap/a.js": ""}, "javascript", "npm test"),
+    "a script and its tool": (
+        {"package.json": script("tap"), "node_modules/.bin/tap": ""}, "typescript", "test script",
+    ),
     "node --test": ({"a.test.js": ""}, "javascript", "node --test"),
     "Maven": ({"pom.xml": "", "src/A.java": ""}, "java", "Maven, offline"),
     "Gradle": ({"build.gradle.kts": ""}, "java", "Gradle, offline"),
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
     "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
-    "CMake": ({"CMakeLists.txt": ""}, "cpp", "CMake and CTest"),
+    "CMake": ({"CMakeLists.txt": "include(CTest)\n"}, "cpp", "CMake and CTest"),
+    "CMake without tests": (
+        {"CMakeLists.txt": "project(a)\n", "Makefile": "test:\n\ttrue\n"}, "cpp", "make test",
+    ),
+    "configure": ({"configure": "", "Makefile.in": ""}, "cpp", "configure and make check"),
     "make test": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "cpp", "make test"),
     "make check": ({"GNUmakefile": "check:\n\ttrue\n"}, "java", "make check"),
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
@@ -61,6 +66,38 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert found.prepare is not None
 
 
+def test_options_that_switch_tests_on_are_given_to_cmake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    lists = (
+        'option(FMT_TEST "Tests." OFF)\noption(FMT_CUDA_TEST "Of another kind." OFF)\n'
+        'cmake_dependent_option(PUGIXML_BUILD_TESTS\n  "Build" OFF)\noption(JSON_BuildTests "b" OFF)\n'
+        'option(BUILD_TESTING "b" ON)\noption(LATEST "newest" OFF)\nenable_testing()\n'
+    )
+    found, _ = detect(snapshot(tmp_path, {"CMakeLists.txt": lists}), ["cpp"])
+    assert found is not None
+    assert found.prepare is not None
+    wanted = "-DFMT_TEST=ON -DPUGIXML_BUILD_TESTS=ON -DJSON_BuildTests=ON -DBUILD_TESTING=ON > /dev/null"
+    assert wanted in found.command
+    assert wanted in found.prepare
+
+
+def test_what_a_makefile_prepares_holds_where_no_header_changes(tmp_path: Path) -> None:
+    [found] = checks_of(snapshot(tmp_path, {"Makefile": "test:\n\ttrue\n", "a.cpp": ""}), ["cpp"])
+    assert found.check_for("a.cpp", "b/c.cc").prepare == ("make", "test")
+    assert found.check_for("a.cpp", "a.hpp").prepare == ()
+
+
+def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    [told] = checks_of(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
+    assert "--setup 'mvn " in told.advised("tests_fail: 1 of 2")
+    [given] = checks_of(snapshot(tmp_path / "b", {"a.py": ""}), ["java"], given=CheckSettings(command="mvn"))
+    assert given.advised("tests_fail: 1 of 2") == "tests_fail: 1 of 2"
+    assert "--setup COMMAND" in given.advised("tests_hang: 120 s")
+
+
 def test_every_row_of_the_table_is_told_by_some_files() -> None:
     assert {name for _, _, name in KINDS.values()} == {row.name for row in commands.commands()}
 
@@ -70,7 +107,7 @@ def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         checks_of(project, ["java"])
-    with pytest.raises(DataError, match=r"no tests found: say how"):
+    with pytest.raises(DataError, match=r"no tests found \(nothing in its root tells of .*say how"):
         checks_of(project, ["python"])
 
 

@@ -28,6 +28,7 @@ from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.needs import advised, reaches_nothing, wanted_setup
 from caretbench.suites.simcopilot.project import (
     Readable,
     Taken,
@@ -123,19 +124,23 @@ class Builder:
     ) -> BuildManifest:
         project_snapshot = taken.snapshot.id
         languages = chosen_languages(taken, options.languages)
-        readable = read(taken, languages, (*settings.exclude, *options.exclude))
+        exclude = (*settings.exclude, *options.exclude)
+        readable = read(taken, languages, exclude, most_lines=settings.most_lines)
         if not any(readable.mined.values()):
             first = next(iter(readable.passed_over.items()), None)
             why = f": {first[0]}: {first[1]}" if first else ""
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{why}")
-        command = options.setup or settings.setup
+        named = (options.check,) if options.check else settings.checks
+        command = wanted_setup(options.setup or settings.setup, taken.snapshot, languages, named)
         if command:
             self.progress("setup", 0, 1)
-            named = [options.check] if options.check else settings.checks
             bundle = next((check.bundle for check in named if check.bundle), None)
             taken = set_up(self.engine, taken, command, bundle)
             self.progress("setup", 1, None)
-        checks = checks_of(taken.snapshot, languages, given=options.check, settings=settings.checks)
+        try:
+            checks = checks_of(taken.snapshot, languages, given=options.check, settings=settings.checks)
+        except DataError as error:
+            raise DataError(advised({"": str(error)}, taken.snapshot, languages, named, command)) from None
         self.progress("tests as they are", 0, len(checks))
         base = base_runs(
             self.engine,
@@ -144,7 +149,8 @@ class Builder:
             lambda done: self.progress("tests as they are", done, None),
         )
         if not base.checks:
-            raise DataError(f"{root}: its tests do not pass three times as it is: {_listed(base.dropped)}")
+            why = advised(base.dropped, taken.snapshot, languages, named, command)
+            raise DataError(f"{root}: its tests do not pass three times as it is: {why}")
         self._known |= base.projects
         name = settings.name or root.resolve().name
         mined = self._candidates(name, taken, settings, readable, base, options)
@@ -202,7 +208,7 @@ class Builder:
                 continue
             reach = self._reached(entry, taken.snapshot.id, own)
             if reach.nothing:
-                dropped[entry.name] = _reaches_nothing(entry)
+                dropped[entry.name] = reaches_nothing(entry)
                 rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
                 continue
             unknown.update(reach.unknown)
@@ -271,16 +277,6 @@ class Builder:
 
 def _listed(dropped: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
-
-
-def _reaches_nothing(entry: NamedCheck) -> str:
-    counted = (
-        f"{entry.check.minimum_tests} tests pass" if entry.check.minimum_tests else "the command ends well"
-    )
-    return (
-        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
-        "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
-    )
 
 
 def _stored(options: BuildOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
