@@ -1,6 +1,7 @@
 """Query files: what to look for in a tree, one folder of ``.scm`` files per language.
 
-A file that begins with ``; inherits: LANGUAGE`` goes on from that language's file of the same name.
+A file that begins with ``; inherits: FOLDER`` goes on from that folder's file of the same name: another language's, or
+``ecmascript``, which holds what JavaScript and TypeScript share.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-; See syntax/roles.py for the words.
+; inherits: ecmascript
 [(identifier) (type_identifier) (shorthand_property_identifier) (shorthand_property_identifier_pattern)] @is.identifier
-(this) @is.self
-(super) @is.super
-
-; scopes
 [(class_declaration) (abstract_class_declaration) (class) (enum_declaration)] @is.scope.class
 (interface_declaration) @is.scope.interface
 [(internal_module) (module)] @is.scope.namespace
@@ -11,9 +7,6 @@
 (enum_declaration name: (_) @as.declare.class body: (_) @as.body)
 (interface_declaration name: (_) @as.declare.interface body: (_) @as.body)
 (internal_module name: (identifier) @as.declare.namespace body: (_) @as.body)
-(class_declaration name: (_) @as.declare.class body: (_) @as.body)
-(class body: (_) @as.body)
-(class name: (_) @as.declare.class)
 (extends_clause value: (identifier) @mark.base)
 (implements_clause (type_identifier) @mark.base)
 (implements_clause (generic_type name: (type_identifier) @mark.base))
@@ -22,20 +15,6 @@
 (type_parameter name: (_) @as.target.type)
 (type_alias_declaration name: (_) @as.declare.interface)
 (type_alias_declaration) @is.scope.interface
-[(function_declaration) (generator_function_declaration) (function_expression) (generator_function)] @is.scope.function
-(function_declaration name: (_) @as.declare.function body: (_) @as.body)
-(generator_function_declaration name: (_) @as.declare.function body: (_) @as.body)
-(function_expression body: (_) @as.body)
-(function_expression name: (_) @as.target.local)
-(generator_function body: (_) @as.body)
-(arrow_function) @is.scope.lambda
-(arrow_function body: (_) @as.body)
-(method_definition) @is.scope.method
-(method_definition name: (_) @as.declare.method body: (_) @as.body)
-(object (method_definition name: (_) @as.ignore))
-[(statement_block) (catch_clause) (switch_body)] @is.scope.block
-
-; parameters
 (required_parameter pattern: (_) @as.target.parameter)
 (optional_parameter pattern: (_) @as.target.parameter)
 (required_parameter type: (_) @mark.type)
@@ -54,20 +33,6 @@
 (construct_signature (formal_parameters) @as.ignore)
 (index_signature name: (_) @as.ignore)
 (type_predicate name: (_) @as.ignore)
-(arrow_function parameter: (_) @as.target.parameter)
-(catch_clause parameter: (_) @as.target.local)
-
-; what is assigned
-[(object_pattern) (array_pattern) (rest_pattern) (assignment_pattern) (pair_pattern) (object_assignment_pattern)
- (parenthesized_expression)] @is.pattern
-(assignment_pattern right: (_) @as.value)
-(object_assignment_pattern right: (_) @as.value)
-(pair_pattern key: (property_identifier) @as.ignore)
-(lexical_declaration (variable_declarator name: (_) @as.target.local))
-(variable_declaration (variable_declarator name: (_) @as.target.hoisted))
-(variable_declarator value: (_) @as.value)
-(variable_declarator name: (identifier) @as.declare.function
-  value: [(arrow_function) (function_expression) (generator_function)])
 (public_field_definition name: (_) @as.target.field)
 (public_field_definition type: (_) @mark.type)
 (public_field_definition value: (_) @as.value)
@@ -80,50 +45,7 @@
 (enum_body name: (_) @as.target.field)
 (enum_assignment name: (_) @as.target.field)
 (variable_declarator type: (_) @mark.type)
-(assignment_expression left: (_) @as.target.write)
-(assignment_expression right: (_) @as.value)
-(augmented_assignment_expression left: (_) @as.target.update)
-(update_expression argument: (_) @as.target.update)
-(new_expression constructor: (_) @mark.constructed)
-(new_expression constructor: (identifier) @mark.called)
-
-; names that are none, members
-(call_expression function: (identifier) @mark.called)
-(call_expression function: (member_expression property: (_) @mark.called))
-(member_expression object: (_) @as.object property: (_) @as.member) @is.member
 (nested_type_identifier module: (_) @as.object name: (_) @as.member) @is.member
 (nested_identifier object: (_) @as.object property: (_) @as.member) @is.member
 (predefined_type) @is.skip
 (literal_type) @is.skip
-(export_specifier alias: (_) @as.ignore)
-(export_statement (export_clause (export_specifier name: (_) @as.ignore)) source: (_))
-(import_statement) @is.import
-(export_statement (export_clause) source: (_)) @is.import
-
-; the flow
-(if_statement) @is.branch
-(if_statement condition: (_) @as.condition consequence: (_) @as.body)
-(if_statement alternative: (_) @as.else)
-[(while_statement) (do_statement) (for_statement) (for_in_statement)] @is.loop
-(do_statement) @mark.post
-(while_statement condition: (_) @as.condition body: (_) @as.body)
-(do_statement body: (_) @as.body condition: (_) @as.condition)
-(for_statement initializer: (_) @as.init)
-(for_statement condition: (_) @as.condition)
-(for_statement condition: (empty_statement) @as.ignore)
-(for_statement increment: (_) @as.update)
-(for_statement body: (_) @as.body)
-(for_in_statement left: (_) @as.target.loop right: (_) @as.init body: (_) @as.body)
-(for_in_statement !kind left: (_) @as.target.loop_write)
-(try_statement) @is.try
-(try_statement body: (_) @as.body)
-(try_statement handler: (_) @as.handler)
-(try_statement finalizer: (_) @as.finally)
-(switch_statement) @is.switch
-(switch_statement value: (_) @as.subject)
-[(switch_case) (switch_default)] @is.case @mark.falls
-(switch_default) @mark.default
-(return_statement) @is.return
-(throw_statement) @is.throw
-(break_statement) @is.break
-(continue_statement) @is.continue
