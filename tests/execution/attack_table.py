@@ -27,6 +27,7 @@ BOUNDS: Mapping[str, Any] = {
     "compile_wall_s": 60,
 }  # fmt: skip
 NO_VERDICT = frozenset({Status.SANDBOX_ERROR, Status.SKIPPED, Status.MISSING_DEPENDENCY})
+_DECEIVING = frozenset({Status.PASSED, Status.FAILED, Status.INCOMPLETE, Status.COMPILE_ERROR})
 GOOD = "good"
 _NEIGHBOUR = "NEIGHBOUR-MARK"
 
@@ -50,6 +51,13 @@ class Attack(BaseModel):
     def searches(self) -> bool:
         """Whether it passes honestly, having found nothing."""
         return "held" in self.answer
+
+    @property
+    def leaves_its_process(self) -> bool:
+        """Whether it reaches for files, other processes or more than its bounds, or only deceives our criterion."""
+        text = self.head + self.answer + self.rest
+        bounded = bool(self.limits) or not set(self.statuses) <= _DECEIVING
+        return self.searches or bounded or any(mark in text for mark in ("@", "/proc", "/dev"))
 
 
 class Table(BaseModel):
@@ -108,8 +116,10 @@ def run(
     places: Mapping[str, str],
     profile: Literal["default", "paper"] = "default",
     workers: int = 8,
+    attacks: Sequence[Attack] | None = None,
 ) -> dict[str, ExecutionResult]:
-    """Results by name: all of a table through one executor, nothing remembered."""
-    attacks = [attack for attack in table.attacks if profile == "default" or attack.paper]
+    """Results by name: all of a table, or these, through one executor, nothing remembered."""
+    if attacks is None:
+        attacks = [attack for attack in table.attacks if profile == "default" or attack.paper]
     executor = LocalExecutor(workers=workers, use_cache=False)
     return {result.id: result for result in executor.submit(requests(table, places, profile, attacks))}

@@ -1,4 +1,7 @@
-"""The same attacks, started by an ordinary user: a child process of a user who owns nothing but a folder."""
+"""The same attacks, started by an ordinary user: a child process of a user who owns nothing but a folder.
+
+Those that only deceive our criterion from inside their own process are left out: who started them is nothing to them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ CHILD = """
 import json, sys
 from attack_table import run, tables
 places = json.loads(sys.argv[2])
-results = run(tables()[sys.argv[1]], places, workers=4)
+table = tables()[sys.argv[1]]
+chosen = [attack for attack in table.attacks if attack.leaves_its_process]
+results = run(table, places, workers=4, attacks=chosen)
 said = {
     name: (result.status, result.stdout.text[:4000],
            result.reason + result.stderr.text[-500:] + result.diagnostics[:500],
@@ -73,10 +78,16 @@ def home() -> Iterator[Path]:
         for tools in ("dotnet", "bundles"):
             if walls.reachable_by_others(cache_folder()) and (cache_folder() / tools).is_dir():
                 (cache / tools).symlink_to(cache_folder() / tools)
+        # Go's library and Java's archive of classes take long to make; what others need is made by this user.
+        for tools in ("go-*", "java-[0-9a-f]*"):
+            filled = (cache_folder() / "tools").glob(f"{tools}/.filled")
+            for last in sorted(filled, key=lambda path: path.stat().st_mtime)[-1:]:
+                shutil.copytree(last.parent, cache / "tools" / last.parent.name)
         for path in folder.rglob("*"):
             if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() else 0o644)
-        os.chown(cache, USER, USER)
+                path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)
+        for path in (cache, *(cache / "tools").rglob("*"), cache / "tools"):
+            os.chown(path, USER, USER)
         yield folder
 
 
@@ -105,9 +116,9 @@ def test_attacks_of_an_ordinary_user(language: str, home: Path, tmp_path: Path) 
         pytest.skip(results[f"{GOOD}-0"][2])
     wrong = {}
     for attack in tables()[language].attacks:
-        status, printed, said, _ = results[attack.name]
-        if "giant_source" in attack.name:
+        if "giant_source" in attack.name or not attack.leaves_its_process:
             continue
+        status, printed, said, _ = results[attack.name]
         if status not in attack.statuses or status in NO_VERDICT or "REACHED" in printed:
             wrong[attack.name] = (status, printed[:200], said)
     assert not wrong
