@@ -8,6 +8,7 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.snapshots import Snapshot, SnapshotStore
+from caretbench.suites.simcopilot import commands, python_needs
 from caretbench.suites.simcopilot.commands import checks_of, detect
 from caretbench.suites.simcopilot.needs import advised, setup_command, wanted_setup
 from caretbench.suites.simcopilot.package_scripts import test_script as script_of
@@ -68,6 +69,21 @@ def test_the_runner_is_fetched_once(tmp_path: Path) -> None:
     )
     files["pyproject.toml"] = '[dependency-groups]\ntest = ["Pytest>=8"]\n'
     assert requirements(snapshot(tmp_path, files), "pytest") == ("Pytest>=8",)
+
+
+def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_needs, "_has", lambda _python, _module: False)
+    monkeypatch.setattr(commands, "installed", lambda name: name)
+    given = CheckSettings(command="python3 -m pytest -q")
+    plain = snapshot(tmp_path, {"conftest.py": ""})
+    assert checks_of(plain, ["python"])[0].check.bundle == "tools/pytest"
+    assert checks_of(plain, ["python"], given=given)[0].check.bundle == "tools/pytest"
+    brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
+    assert checks_of(brought, ["python"])[0].check.bundle is None
+    monkeypatch.setattr(commands, "installed", lambda _name: None)
+    assert checks_of(plain, ["python"])[0].check.bundle is None
 
 
 def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
@@ -186,6 +202,7 @@ def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None
     project = snapshot(tmp_path, {"conftest.py": ""})
     missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
     assert "add --setup auto, which runs `python3 -m pip" in advised(missing, project, ["python"], (), None)
+    assert "`caretbench deps build tools/pytest` where" in advised(missing, project, ["python"], (), None)
     assert "the setup that ran was `pip x`" in advised(missing, project, ["python"], (), "pip x")
     assert advised({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
 

@@ -20,7 +20,7 @@ from caretbench.execution.bundles import installed
 from caretbench.execution.snapshots import Snapshot
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.suites.simcopilot.package_scripts import lacking_programs, test_script
-from caretbench.suites.simcopilot.python_needs import folders, pytest_options, with_python_path
+from caretbench.suites.simcopilot.python_needs import is_here, pytest_options, with_python_path
 from caretbench.suites.simcopilot.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
@@ -162,7 +162,7 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
             prepare=_filled(snapshot, row.prepare) if row.prepare else None,
             prepare_files=row.prepare_files,
             environment={name: _filled(snapshot, value, ":") for name, value in row.environment.items()},
-            bundle=_bundle(snapshot, row),
+            bundle=row.bundle if row.module is None else None,
             junit=row.junit,
             minimum_tests=row.minimum_tests,
         ), lacking
@@ -189,14 +189,6 @@ def _fits(snapshot: Snapshot, row: Command) -> bool:
 def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
     texts = (snapshot.read(path).decode("utf-8", "replace") for path in _matching(snapshot, name))
     return any(re.search(pattern, text, re.MULTILINE) for text in texts)
-
-
-def _bundle(snapshot: Snapshot, row: Command) -> str | None:
-    """The row's bundle; of what a setup may have brought, only where it has not, and where the bundle is built."""
-    if row.bundle is None or row.module is None:
-        return row.bundle
-    brought = any(f"{folder}/{row.module}/__init__.py" in snapshot.entries for folder in folders(snapshot))
-    return None if brought or installed(row.bundle) is None else row.bundle
 
 
 def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
@@ -249,18 +241,28 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
             relative=entry.output.relative,
             absolute=entry.output.absolute,
         )
+    bundle = entry.bundle or _runners_bundle(snapshot, entry.command)
     check = TestsCheck(
         command=_words(entry.command),
         prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
-        environment=with_python_path(snapshot, entry.environment, entry.bundle),
+        environment=with_python_path(snapshot, entry.environment, bundle),
         needs=entry.needs,
         junit=entry.junit,
         minimum_tests=entry.minimum_tests,
         output=output,
-        bundle=entry.bundle,
+        bundle=bundle,
     )
     return NamedCheck(entry.name, check, entry.files, entry.limit, said_by, entry.prepare_files)
+
+
+def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
+    """The bundle of the module that a command starts, where that is built and the module not here without it."""
+    rows = (row for row in commands() if row.module and f"-m {row.module}" in command)
+    wanted = next(((row.module, row.bundle) for row in rows if row.module and row.bundle), None)
+    if wanted is None or is_here(snapshot, wanted[0]):
+        return None
+    return wanted[1] if installed(wanted[1]) is not None else None
 
 
 def _words(command: str) -> tuple[str, ...]:

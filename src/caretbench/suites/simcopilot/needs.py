@@ -23,6 +23,10 @@ _LACKS = re.compile(
 )
 
 
+_RUNNER = re.compile(r"No module named '?(pytest)\b")
+"""A runner that has a bundle of its own."""
+
+
 def setup_command(
     snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
@@ -87,7 +91,9 @@ def advised(
     if command is None:
         return said
     added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
-    return f"{said}; if packages are missing, {added}"
+    alone = _RUNNER.search(said)
+    built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
+    return f"{said}; if packages are missing, {added}{built}"
 
 
 def reaches_nothing(entry: NamedCheck) -> str:

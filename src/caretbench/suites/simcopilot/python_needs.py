@@ -9,12 +9,16 @@ import ast
 import configparser
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles.model import INSIDE
+from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox import WORK
 from caretbench.execution.snapshots import Snapshot
 
@@ -51,6 +55,27 @@ def folders(snapshot: Snapshot) -> tuple[str, ...]:
     if any(path.startswith(f"{PACKAGES}/") for path in snapshot.entries):
         found = [*(found or ["."]), PACKAGES]  # what is mined goes before a copy that was installed
     return tuple(found)
+
+
+def is_here(snapshot: Snapshot, module: str) -> bool:
+    """Whether a project's tests find a module without a bundle: in the project, or in the Python that runs them."""
+    if any(
+        f"{folder}/{module}/__init__.py".removeprefix("./") in snapshot.entries
+        for folder in folders(snapshot)
+    ):
+        return True
+    return _has(sandbox_python(), module)
+
+
+@cache
+def _has(python: Path, module: str) -> bool:
+    try:
+        done = subprocess.run(
+            [python, "-I", "-c", f"import {module}"], capture_output=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
 
 
 def with_python_path(
