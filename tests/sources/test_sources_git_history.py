@@ -470,3 +470,38 @@ def test_a_time_beyond_all_calendars_is_no_obstacle(history: History) -> None:
     history.commit("Later", {"a": "y\n"}, time=10**15)
     history.write()
     assert changes(history.folder)[0].merged_at == "1970-01-01T00:00:00Z"
+
+
+def test_a_merge_without_a_description_has_that_of_its_only_commit(history: History) -> None:
+    start = history.commit("Begin", {"a.py": "a = 1\n"})
+    base = history.commit("More", {"b.py": "b = 1\n"}, parents=[start])
+    one = history.commit("Add c\n\nSo that d works.\n\nCc: Ada", {"c.py": ""}, parents=[start], branch="one")
+    two = history.commit("Add d\n\nAlone.", {"d.py": ""}, parents=[one], branch="two")
+    first = history.commit("Merge pull request #9 from ada/c\n\nC!", {"c.py": ""}, parents=[base, one])
+    second = history.commit("Merge branch 'ada/d' into main", {"d.py": ""}, parents=[first, two])
+    fork = history.commit("wip\n\nx", {"e.py": ""}, parents=[base], branch="three")
+    fork = history.commit("wip\n\ny", {"e.py": "1\n"}, parents=[fork], branch="three")
+    history.commit("Merge pull request #10 from ada/e\n\nE", {"e.py": "1\n"}, parents=[second, fork])
+    history.write()
+    third, by_hand, button = changes(history.folder)[:3]
+    assert (button.title, button.description, button.trailers_removed) == ("C!", "So that d works.", 1)
+    # The branch holds two commits beyond the first parents: no one of them describes it.
+    assert (by_hand.title, by_hand.description) == ("Merge branch 'ada/d' into main", "")
+    assert (third.title, third.description) == ("E", "")
+
+
+def test_names_of_authors_and_lists_of_people_are_not_kept(history: History) -> None:
+    history.commit("Begin", {"a.py": "a = 1\n"})
+    code = "@sometag\ndef f(): ...\n"
+    text = "Add f\n\nAs Ada Author wanted; @sometag as @ann said.\n\ncommit " + "a" * 40
+    history.commit(
+        f"{text}\nAuthor: Bo Roe <bo@x.org>\nEdits-by: Cy",
+        {"a.py": code, "AUTHORS.md": "Bo Roe\n"},
+        author="Ada Author <a@example.com>",
+    )
+    history.write()
+    change = changes(history.folder)[0]
+    assert change.description == "As <name> wanted; @sometag as <name> said."
+    assert change.trailers_removed == 3
+    assert {file.path: bool(file.patch) for file in change.files} == {"AUTHORS.md": False, "a.py": True}
+    assert change.patch_lines == sum(file.patch.count("\n") + 3 for file in change.files if file.patch)

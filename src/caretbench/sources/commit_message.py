@@ -41,6 +41,12 @@ STYLES: Sequence[Style] = (
         re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"),
         "body",
     ),
+    # The merge of a fork in which a weakness was mended out of sight.
+    Style(
+        "github-advisory",
+        re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"),
+        "body",
+    ),
     Style(
         "bitbucket-server",
         re.compile(

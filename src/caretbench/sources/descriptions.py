@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 NO_FORM: frozenset[str] = frozenset()
 
 _EMAIL = re.compile(
-    r"(?<![\w/.+@-])(?!git@)[\w.+-]{1,64}@(?!v?\d+\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
+    r"(?<![\w.+@-])(?!git@)[\w.+-]{1,64}@(?!v?\d+\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CHECK = re.compile(r"(?:(?:[-*+]|\d{1,3}[.)])\s{1,8})?\[(?: {1,3}| {0,2}[xX✓✔] {0,2})\](?:\s|$)")

@@ -55,7 +55,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 @lru_cache(maxsize=65536)
 def generated_kind(path: str) -> str | None:
-    """The name of the first kind that the path fits: ``lock``, ``generated``, ``vendored`` or ``data``."""
+    """The name of the first kind that the path fits: ``lock``, ``generated``, ``vendored``, ``people`` or ``data``."""
     return next((name for name, pattern in _patterns().items() if pattern.fullmatch(path)), None)
 
 

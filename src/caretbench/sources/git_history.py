@@ -20,17 +20,16 @@ from caretbench.sources.git_diffs import (
     SETTINGS,
     SkippedCommit,
     SkipReason,
-    as_lines,
     read_diffs,
     split_lines,
 )
+from caretbench.sources.merged_branches import Branch, author_names, merged_branches
 from caretbench.sources.patch_stream import CommitDiff, Limits
+from caretbench.sources.people import Authors
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 
 TOO_MANY_FILES = "too_many_files"
-
-_AUTHOR = "%H%x00%an%x00%ae"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,11 @@ def within(commits: Sequence[Commit], since: str | None = None, until: str | Non
 
 
 def read_changes(
-    repository: GitRepository, facts: RepositoryFacts, commits: Sequence[Commit], limits: Limits | None = None
+    repository: GitRepository,
+    facts: RepositoryFacts,
+    commits: Sequence[Commit],
+    limits: Limits | None = None,
+    history: Sequence[Commit] | None = None,
 ) -> Generator[PullRequest | SkippedCommit]:
     """A record, or the reason why there is none, for each of the commits, in their order (the first one of all last).
 
@@ -98,11 +101,14 @@ def read_changes(
         facts: What each record says about its repository.
         commits: What to read, from :func:`list_commits`.
         limits: How much of a patch is kept.
+        history: The whole first-parent history, where ``commits`` are a part of it.
     """
     readable = [commit.sha for commit in commits if commit.parents]
-    bots = _bots(repository, [commit.parents[1] for commit in commits if len(commit.parents) > 1])
+    heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]
+    branches = merged_branches(repository, heads, {commit.sha for commit in history or commits})
+    authors = Authors(author_names(repository) if readable else ())
     for diff in read_diffs(repository, readable, limits or Limits()):
-        yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts, bots)
+        yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts, branches, authors)
     for commit in commits:  # at most one: the end of the history
         if not commit.parents:
             yield SkippedCommit(sha=commit.sha, reason=_end(commit, repository), detail=commit.damage)
@@ -114,18 +120,8 @@ def _end(commit: Commit, repository: GitRepository) -> SkipReason:
     return "shallow_boundary" if commit.sha in repository.shallow else "root"
 
 
-def _bots(repository: GitRepository, heads: Sequence[str]) -> dict[str, bool]:
-    """Whether a program wrote the last commit of a merged branch; who merged it wrote the merge only."""
-    arguments = ("log", "--no-walk=unsorted", "--stdin", "--ignore-missing", f"--format={_AUTHOR}")
-    said = (
-        repository.run(*SETTINGS, *arguments, "--no-show-signature", stdin=as_lines(heads)) if heads else b""
-    )
-    parted = (line.decode("utf-8", "replace").split("\0") for line in said.split(b"\n") if line)
-    return {sha: is_bot(name, email) for sha, name, email in parted}
-
-
 def _record(
-    diff: CommitDiff, facts: RepositoryFacts, bots: Mapping[str, bool]
+    diff: CommitDiff, facts: RepositoryFacts, branches: Mapping[str, Branch], authors: Authors
 ) -> PullRequest | SkippedCommit:
     sha, parents, committed, authored, name, email, text = (
         field.decode("utf-8", "replace") for field in diff.fields
@@ -135,18 +131,24 @@ def _record(
     if not diff.files:
         return SkippedCommit(sha=sha, reason="no_changes")
     message = read_message(text, len(before))
+    branch = branches.get(head or "", Branch(is_bot(name, email)))
+    message = branch.told(message)
     files = [file_change(part) for part in diff.files]
-    shown = [(part, change) for part, change in zip(diff.files, files, strict=True) if part.lines]
+    shown = [
+        (part, change)
+        for part, change in zip(diff.files, files, strict=True)
+        if part.lines and (change.patch or change.truncated)
+    ]
     return PullRequest(
         repo=facts.repo,
         number=message.number,
         kind=message.kind,
         source="git",
-        title=message.title,
-        description=message.description,
+        title=authors.taken_from(message.title),
+        description=authors.taken_from(message.description),
         description_raw_sha256=sha256_text(text),
         trailers_removed=message.trailers_removed,
-        is_bot=bots.get(head or "", is_bot(name, email)),
+        is_bot=branch.is_bot,
         base_sha=before[0],
         merge_sha=sha,
         head_sha=head,

@@ -101,7 +101,7 @@ def mine_git(
         skipped: list[SkippedCommit] = []
         written = size = 0
         changes = stack.enter_context(
-            contextlib.closing(read_changes(repository, facts, pending if room else [], limits))
+            contextlib.closing(read_changes(repository, facts, pending if room else [], limits, history))
         )
         for done, change in enumerate(changes, start=1):
             if isinstance(change, SkippedCommit):

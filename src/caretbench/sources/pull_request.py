@@ -1,19 +1,23 @@
 """One merged change of a repository: the data model that git histories and GitHub share.
 
-One change is one JSON line. Neither names nor e-mail addresses of people are stored.
+One change is one JSON line. Neither names nor e-mail addresses of people are stored: whoever makes a record, titles and
+descriptions come without them, and lists of people (``AUTHORS``) without their patches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Row
+from caretbench.sources.descriptions import without_emails
+from caretbench.sources.generated import generated_kind
+from caretbench.sources.people import without_people
 
 FileStatus = Literal["added", "modified", "removed", "renamed", "copied", "changed"]
 """As GitHub says them; ``changed``: the mode or the type alone."""
@@ -37,6 +41,9 @@ def in_utc(text: str) -> str:
 
 Moment = Annotated[str, AfterValidator(in_utc)]
 
+# Where these speak of @somebody they mean people; elsewhere it may be an annotation.
+_PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
+
 
 class FileChange(Row):
     """What happened to one file.
@@ -54,6 +61,18 @@ class FileChange(Row):
     additions: int = Field(default=0, ge=0)
     deletions: int = Field(default=0, ge=0)
     patch: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_people(cls, value: JsonValue) -> JsonValue:
+        """A list of people tells nothing else."""
+        if (
+            isinstance(value, dict)
+            and value.get("patch")
+            and generated_kind(str(value.get("path"))) == "people"
+        ):
+            return value | {"patch": ""}
+        return value
 
 
 class PullRequest(Row):
@@ -95,6 +114,20 @@ class PullRequest(Row):
         if not isinstance(value, dict):
             return value
         return {name: entry for name, entry in value.items() if entry is not None}
+
+    @model_validator(mode="after")
+    def _without_people(self) -> PullRequest:
+        for name in ("title", "description"):
+            text: str = getattr(self, name)
+            bare = without_people(without_emails(text), self._in_code)
+            if bare != text:
+                object.__setattr__(self, name, bare)  # the row is frozen for everybody else
+        return self
+
+    def _in_code(self, word: str) -> bool:
+        return any(
+            word in file.patch for file in self.files if PurePosixPath(file.path).suffix.lower() not in _PROSE
+        )
 
     @property
     def key(self) -> tuple[str, str]:

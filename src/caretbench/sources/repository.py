@@ -145,10 +145,16 @@ def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
     asked = "".join(f"{blob}\n" for blob in paths).encode("ascii")
     said = repository.run("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer", stdin=asked)
     sizes: Counter[str] = Counter()
+    headers = 0
     for line in said.decode("ascii", "replace").split("\n"):
         blob, _, size = line.partition(" ")
         for path in paths.get(blob, ()) if size.isdigit() else ():
             sizes[language_of(path) or ""] += int(size)
+            headers += int(size) * path.endswith(".h")
+    if sizes["cpp"] > sizes["c"] - headers:  # the suffix .h is that of both languages
+        sizes["cpp"] += headers
+        sizes["c"] -= headers
+    sizes = +sizes  # without those of which nothing is there
     whole = sum(sizes.values())
     shares = {language: round(size / whole, 4) for language, size in sizes.most_common()} if whole else {}
     return shares, licence_of({path: _text(repository, blob) for path, blob in licences.items()})

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from caretbench.sources.people import Authors, without_people
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("thanks @ann-b!", "thanks <name>!"),
+        ("Noticed by @Bo7 and @cy on #12, see @dee's note:", "Noticed by <name> and <name> on #12, see <name>'s note:"),
+        ("Originally from @bo (Bo Lindqvist) in:", "Originally from <name> in:"),
+        ("Thanks to Ann van Berg for the idea.", "Thanks to <name> for the idea."),
+        ("Kudos to giac and moya for pointing this out!", "Kudos to <name> and <name> for pointing this out!"),
+        ("Fix locale (thanks Jo Ångström)", "Fix locale (thanks <name>)"),
+        ("Suggested by T.J. Lee, patch by Eve V. Roe (evr).", "Suggested by <name>, patch by <name>."),
+        ("Thank you to Triet H.M. Pham for it", "Thank you to <name> for it"),
+    ],
+)  # fmt: skip
+def test_people_lose_their_names(text: str, bare: str) -> None:
+    assert without_people(text) == bare
+    assert without_people(bare) == bare
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use @types/node and @babel/core, x@1.2, git@host.org:a/b, a@b",
+        "Drop the stray @ in @raw['c'], @user = 3, @user_id, {@link Foo}, @Suppress(\"X\"), '@master'",
+        "`@ann` and\n```ruby\n@count += 1 # thanks Ann Lee\n```",
+        "Add @Override, @param and @Nullable; @kept too",
+        "Thanks to this, nobody waits; thanks to seamless renewal, too. Thanks!",
+        "Reported by Address Sanitizer, found by Coverity Scan, thanks to GitHub Actions and all.",
+        "Pass props to Button. Add credit to account. Credit to the infrastructure",
+        "Works with Active Record, requested by the server",
+        "",
+    ],
+)
+def test_what_is_no_name_stays(text: str) -> None:
+    assert without_people(text, lambda word: word == "@kept") == text
+
+
+def test_authors_of_the_history_are_known_by_their_whole_names() -> None:
+    authors = Authors(["Ann  Lee", "Ann Lee Roe", "bo", "Zoë Ünal", "Static Analysis", "the fixer"])
+    text = "Pair with Ann Lee Roe, Ann Lee and Zoë Ünal; Ann Leest, bo, the fixer and Static Analysis stay"
+    bare = "Pair with <name>, <name> and <name>; Ann Leest, bo, the fixer and Static Analysis stay"
+    assert authors.taken_from(text) == bare
+    assert Authors([]).taken_from(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["Thanks " + "Aa " * 20000, "thanks a, " * 20000, "suggested by Aa " * 10000, "```" * 9000 + "@"]
+)
+def test_long_texts_are_no_trap(text: str) -> None:
+    without_people(text)
