@@ -62,6 +62,9 @@ def test_numbers_may_differ_by_the_tolerance_and_no_more(value: float, share: fl
         ("100% tests passed, 0 tests failed out of 6", 6),
         ("[  PASSED  ] 3 tests.", 3),
         ("43 tests, 0 failed", 43),
+        ("[doctest] test cases:  3 |  2 passed | 0 failed | 1 skipped", 2),
+        ("All tests passed (5 assertions in 2 test cases)", 2),
+        ("Success: 42 tests passed.", 42),
         ("hello", None),
     ],
 )

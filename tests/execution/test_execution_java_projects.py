@@ -161,13 +161,13 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
 @pytest.mark.skipif(not all(jar.exists() for jar in _JARS), reason="JUnit 4 is not installed")
 def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: Workspaces) -> None:
     tests = "package shop;\nimport org.junit.Test;\npublic class {name} {{\n    @Test public void total() {{ "
-    tests += "org.junit.Assert.assertEquals({wanted}, Shop.total(1, 2)); }}\n}}\n"
+    tests += "System.out.close(); org.junit.Assert.assertEquals({wanted}, Shop.total(1, 2)); }}\n}}\n"
     files = {"src/shop/Shop.java": SHOP} | {
         f"test/shop/{name}.java": tests.format(name=name, wanted=5) for name in ("ATest", "BTest", "Helper")
     }
     files["test/shop/AbstractTest.java"] = "package shop;\npublic abstract class AbstractTest {}\n"
     options = {
-        "command": (*TEST[:4], "--junit4"),
+        "command": (*TEST[:4], "--junit"),
         "prepare": PREPARE,
         "environment": {"CLASSPATH": ":".join(map(str, _JARS))},
         "minimum_tests": 2,
@@ -181,6 +181,38 @@ def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: 
     assert bad.status is Status.FAILED
     assert "total(shop.ATest)" in bad.stdout.text
     assert "Tests run: 1,  Failures: 1" in bad.stdout.text
+
+
+_JUPITER = [
+    Path("/usr/share/java") / f"{name}.jar"
+    for name in (
+        "junit-jupiter-api", "junit-jupiter-engine", "junit-platform-commons", "junit-platform-engine",
+        "junit-platform-launcher", "opentest4j", "apiguardian-api",
+    )
+]  # fmt: skip
+
+
+@sandboxed
+@pytest.mark.skipif(not all(jar.exists() for jar in _JUPITER), reason="JUnit 5 is not installed")
+def test_junit_5_runs_by_the_launcher_of_its_platform(spaces: Workspaces) -> None:
+    tests = (
+        "package shop;\nimport org.junit.jupiter.api.*;\nclass ShopTest {\n"
+        "    @Test void total() { Assertions.assertEquals(5, Shop.total(1, 2)); }\n"
+        "    @Nested class More { @Test void none() { Assertions.assertEquals(2, Shop.total()); } }\n}\n"
+    )
+    options = {
+        "command": (*TEST[:4], "--junit"),
+        "environment": {"CLASSPATH": ":".join(map(str, _JUPITER))},
+        "minimum_tests": 2,
+    }
+    snapshot = taken(spaces, {"src/shop/Shop.java": SHOP, "test/shop/ShopTest.java": tests})
+    good = run(spaces, snapshot, **options)
+    assert (good.status, good.stdout.text.splitlines()[-1]) == (Status.PASSED, "OK (2 tests)")
+    wrong = SHOP.replace("sum += price", "sum -= price")
+    bad = run(spaces, snapshot, patch={"src/shop/Shop.java": wrong}, **options)
+    assert bad.status is Status.FAILED
+    assert "ShopTest:total()" in bad.stdout.text
+    assert "Tests run: 2,  Failures: 1" in bad.stdout.text
 
 
 @sandboxed

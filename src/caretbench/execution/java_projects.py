@@ -20,6 +20,7 @@ from caretbench.execution.runtimes.tools import outside_usr, tool_folder
 
 FOLDER: Final = "/caretbench/java"
 _PROGRAM: Final = "JavaProject"
+_PROGRAMS: Final = (_PROGRAM, "JavaTests")
 _REHEARSED: Final = ("CaretBenchLaunch.java", "CaretBenchRehearsal.java", "JavaCompile.java")
 _BODY: Final = re.compile(r"(void main\(.*\{)")
 _CLASSES: Final = ".caretbench-java/classes"
@@ -72,7 +73,7 @@ def java_project_tools() -> JavaProjectTools | None:
     if jdk is None:
         return None
     home, version = jdk
-    texts = [harness_file(name) for name in (f"{_PROGRAM}.java", *_REHEARSED)]
+    texts = [harness_file(name) for name in (*(f"{name}.java" for name in _PROGRAMS), *_REHEARSED)]
     mark = fingerprint(version, str(home), *texts, _SCRIPT, flags=(*_JVM, *_ARCHIVED))
     with tool_folder(f"java-projects-{mark}") as (folder, empty):
         if empty:
@@ -86,8 +87,10 @@ REMEDY: Final = (
 
 
 def _make(folder: Path, home: Path) -> None:
-    (folder / f"{_PROGRAM}.java").write_text(harness_file(f"{_PROGRAM}.java"))
-    compiler = [str(home / "bin" / "javac"), "-d", str(folder), f"{_PROGRAM}.java"]
+    sources = [f"{name}.java" for name in _PROGRAMS]
+    for name in sources:
+        (folder / name).write_text(harness_file(name))
+    compiler = [str(home / "bin" / "javac"), "-d", str(folder), *sources]
     subprocess.run(compiler, check=True, capture_output=True, cwd=folder)
     script = folder / "test"
     script.write_text(_SCRIPT.replace("@java", str(home / "bin" / "java")))
@@ -121,7 +124,7 @@ def _archive(folder: Path, home: Path) -> None:
     subprocess.run(with_tests, check=False, capture_output=True, cwd=rehearsal)
     if (rehearsal / "loaded").exists():
         lines = (rehearsal / "loaded").read_text().splitlines(keepends=True)
-        ours = (_PROGRAM, "CaretBench", "JavaCompile")
+        ours = (*_PROGRAMS, "CaretBench", "JavaCompile")
         (rehearsal / "usual").write_text(
             "".join(line for line in lines if not any(one in line for one in ours))
         )

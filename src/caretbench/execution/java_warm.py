@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PLACE: Final = ".caretbench-java"
 _REST_S: Final = 300.0
 _INSIDE: Final = "/caretbench/classes"
+_OWN: Final = "/caretbench/jars"
 _BODIES: Final = frozenset(
     {"method_declaration", "constructor_declaration", "compact_constructor_declaration"}
 )
@@ -81,15 +82,23 @@ class JavaWarmth:
         declared = _declared(text)
         if declared is None or declared != _declared(before):
             return Compiled()
-        return self._compiled(prepared, path, text, made, bundle)
+        own = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
+        return self._compiled(prepared, path, text, made, own, bundle)
 
     def _compiled(
-        self, prepared: Snapshot, path: str, text: str, made: tuple[str, ...], bundle: Bundle | None
+        self,
+        prepared: Snapshot,
+        path: str,
+        text: str,
+        made: tuple[str, ...],
+        own: Mapping[str, str],
+        bundle: Bundle | None,
     ) -> Compiled:
         request = ExecutionRequest(id=path, language="java", source=text)
-        jars = bundle.class_path if bundle is not None else ()
+        jars = (*own, *(bundle.class_path if bundle is not None else ()))
         binds = {
             _INSIDE: str(prepared.tree / PLACE / "classes"),
+            **own,
             **(bundle.read_only if bundle is not None else {}),
         }
         compiler = self._runtime.compiler((_INSIDE, *jars), binds)
@@ -119,6 +128,23 @@ class JavaWarmth:
             rows = (line.split("\t") for line in lines)
             self._indices[prepared.id] = {source: tuple(made) for source, *made in rows}
         return self._indices[prepared.id]
+
+
+def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
+    """The jars that a command names itself, in the project or in the system: path inside -> path on the host."""
+    found: dict[str, str] = {}
+    for part in filter(None, class_path.split(":")):
+        root = Path("/usr") if part.startswith("/") else prepared.tree
+        for jar in _jars(root / part):
+            if jar.is_relative_to(root):
+                found[f"{_OWN}/{len(found)}-{jar.name}"] = str(jar)
+    return found
+
+
+def _jars(place: Path) -> list[Path]:
+    """The jar, or those of the folder before a star, links followed."""
+    named = sorted(place.parent.glob("*.jar")) if place.name == "*" else [place]
+    return [jar.resolve() for jar in named if jar.suffix == ".jar" and jar.is_file()]
 
 
 def _declared(text: str) -> str | None:

@@ -11,19 +11,22 @@ import re
 _SUMMARIES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
-        r"^Ran (\d+) tests? in ",  # unittest
-        r"\b(\d+) passed\b.* in [\d.]+s",  # pytest
-        r"^(?:#|ℹ) pass (\d+)$",  # node --test  # noqa: RUF001
-        r"^ *(\d+) passing\b",  # mocha
-        r"^ *Tests: .*?\b(\d+) passed",  # jest
-        r"^ *Tests +(\d+) passed",  # vitest
-        r"^(?:\[\w+\] )?Tests run: (\d+)",  # Maven, JUnit
-        r"^\[ +(\d+) tests successful",  # JUnit's console launcher
-        r"\btests failed out of (\d+)$",  # CTest
-        r"^\[ +PASSED +\] (\d+) tests?",  # GoogleTest
-        r"\bPassed: +(\d+)\b",  # dotnet
-        r"^OK \((\d+) tests?",  # JUnit 4
-        r"^(\d+) tests?(?: passed|, 0 failed|, 0 failures)",  # what people write themselves
+        r"^Ran (\d{1,9}) tests? in ",  # unittest
+        r"\b(\d{1,9}) passed\b.* in [\d.]+s",  # pytest
+        r"^(?:#|ℹ) pass (\d{1,9})$",  # node --test  # noqa: RUF001
+        r"^ *(\d{1,9}) passing\b",  # mocha
+        r"^ *Tests: .*?\b(\d{1,9}) passed",  # jest
+        r"^ *Tests +(\d{1,9}) passed",  # vitest
+        r"^(?:\[\w+\] )?Tests run: (\d{1,9})",  # Maven, JUnit
+        r"^\[ +(\d{1,9}) tests successful",  # JUnit's console launcher
+        r"\btests failed out of (\d{1,9})$",  # CTest
+        r"^\[ +PASSED +\] (\d{1,9}) tests?",  # GoogleTest
+        r"^\[doctest\] test cases: +\d+ \| +(\d{1,9}) passed",
+        r"^All tests passed \(\d+ assertions? in (\d{1,9}) test cases?\)",  # Catch2
+        r"^test cases: +\d+ \| +(\d{1,9}) passed",  # Catch2, where not all do
+        r"\bPassed: +(\d{1,9})\b",  # dotnet
+        r"^OK \((\d{1,9}) tests?",  # JUnit 4
+        r"^(?:\w+: |All )?(\d{1,9}) tests?(?: passed|, 0 failed|, 0 failures)",  # what people write themselves
     )
 )
 

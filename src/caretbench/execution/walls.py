@@ -27,7 +27,8 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PUBLIC_ETC = (
     "alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "protocols",
-    "services", "ssl/certs", "ssl/openssl.cnf", "java*", "dotnet", "mono", "matplotlibrc", "python3*",
+    "services", "ssl/certs", "ssl/openssl.cnf", "java*", "maven/m2.conf", "maven/logging", "dotnet", "mono",
+    "matplotlibrc", "python3*",
 )  # fmt: skip
 
 STUBS: Mapping[str, str] = {

@@ -251,7 +251,8 @@ class Workspaces:
     ) -> tuple[SandboxResult, Placed]:
         packages = _environment(bundle) if bundle is not None else {}
         tools = java_project_tools() if names_them(request.command) else None
-        environment = _with_python_path({**_PYTHON, **packages, **request.environment}, request.python_path)
+        said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+        environment = _with_python_path(said, request.python_path)
 
         def behind_walls(
             tree: ProjectTree, files: Mapping[str, bytes], limits: Limits, proxy: IndexProxy | None = None
@@ -347,6 +348,12 @@ class Workspaces:
 def _environment(bundle: Bundle) -> Mapping[str, str]:
     paths = {"CLASSPATH": ":".join((".", *bundle.class_path))} if bundle.class_path else {}
     return {**paths, **bundle.environment}
+
+
+def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[str, str]:
+    """Jars that a request names go before those of its bundle, and do not hide them."""
+    found = [paths["CLASSPATH"] for paths in (said, bundle) if paths.get("CLASSPATH")]
+    return {"CLASSPATH": ":".join(found)} if found else {}
 
 
 def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:

@@ -6,10 +6,8 @@ import com.sun.source.util.SourcePositions;
 import com.sun.source.util.TreeScanner;
 import com.sun.source.util.Trees;
 import java.io.IOException;
-import java.lang.annotation.Annotation;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,7 +23,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
@@ -41,7 +38,7 @@ import javax.tools.ToolProvider;
 /**
  * Compiles a project of plain sources and runs its tests, in one virtual machine.
  *
- * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit4)
+ * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit)
  *
  * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed
  * files are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on
@@ -57,8 +54,6 @@ final class JavaProject {
     private static final Path KEPT = PLACE.resolve("sources");
     private static final Path DECLARED = PLACE.resolve("declared");
     private static final Path INDEX = PLACE.resolve("index");
-    /** The names of test classes that runners look for. */
-    private static final Pattern TEST_FILE = Pattern.compile("Test.*|.*(?:Test|Tests|TestCase)");
 
     public static void main(String[] arguments) throws Throwable {
         Map<String, List<String>> options = options(arguments);
@@ -70,8 +65,8 @@ final class JavaProject {
             System.exit(1);
         }
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
-        if (options.containsKey("--junit4")) {
-            System.exit(project.runTests() ? 0 : 1);
+        if (options.containsKey("--junit") || options.containsKey("--junit4")) {
+            System.exit(new JavaTests(project.sources).run() ? 0 : 1);
         }
         run(options.get("--main").get(0));
     }
@@ -307,8 +302,6 @@ final class JavaProject {
         }
     }
 
-    // --- running --------------------------------------------------------------------------------------------------
-
     private static void run(String name) throws Throwable {
         Method main = Class.forName(name).getMethod("main", String[].class);
         main.setAccessible(true);
@@ -317,68 +310,5 @@ final class JavaProject {
         } catch (InvocationTargetException thrown) {
             throw thrown.getCause();
         }
-    }
-
-    /** Runs all test classes by JUnit 4, up to the first with a failure. */
-    private boolean runTests() throws ReflectiveOperationException {
-        Method runClasses = Class.forName("org.junit.runner.JUnitCore").getMethod("runClasses", Class[].class);
-        int ran = 0;
-        for (Path source : sources) {
-            Class<?> tests = tests(source);
-            if (tests == null) {
-                continue;
-            }
-            Object result = runClasses.invoke(null, (Object) new Class<?>[] {tests});
-            ran += (int) result.getClass().getMethod("getRunCount").invoke(result);
-            List<?> failures = (List<?>) result.getClass().getMethod("getFailures").invoke(result);
-            for (Object failure : failures) {
-                System.out.println(failure.getClass().getMethod("getTestHeader").invoke(failure));
-                System.out.println(failure.getClass().getMethod("getTrace").invoke(failure));
-            }
-            if (!failures.isEmpty()) {
-                System.out.println("Tests run: " + ran + ",  Failures: " + failures.size());
-                return false;
-            }
-        }
-        System.out.println("OK (" + ran + " tests)");
-        return true;
-    }
-
-    /** The test class that a file declares; null where it declares none. */
-    private static Class<?> tests(Path source) {
-        String stem = source.getFileName().toString().replaceAll("\\.java$", "");
-        if (!TEST_FILE.matcher(stem).matches()) {
-            return null;
-        }
-        Class<?> found = null;
-        for (int start = 0; start < source.getNameCount() && found == null; start++) {
-            String name = source.subpath(start, source.getNameCount()).toString().replace('/', '.');
-            try {
-                found = Class.forName(
-                        name.replaceAll("\\.java$", ""), false, ClassLoader.getSystemClassLoader());
-            } catch (ClassNotFoundException | NoClassDefFoundError other) {
-                found = null; // its package is a shorter part of the path
-            }
-        }
-        return found != null && !Modifier.isAbstract(found.getModifiers()) && hasTests(found) ? found : null;
-    }
-
-    private static boolean hasTests(Class<?> type) {
-        for (Class<?> one = type; one != null; one = one.getSuperclass()) {
-            if (one.getName().equals("junit.framework.TestCase") || isMarked(one.getAnnotations(), "RunWith")) {
-                return true;
-            }
-            for (Method method : one.getDeclaredMethods()) {
-                if (isMarked(method.getAnnotations(), "Test")) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    private static boolean isMarked(Annotation[] annotations, String name) {
-        return Arrays.stream(annotations)
-                .anyMatch(one -> one.annotationType().getName().matches("org\\.junit\\.(runner\\.)?" + name));
     }
 }

@@ -1,0 +1,164 @@
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.lang.annotation.Annotation;
+import java.lang.reflect.Array;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * Runs the test classes of a project, up to the first with a failure.
+ *
+ * <p>Those of JUnit 3 and 4 run by JUnitCore, all others by the launcher of the JUnit platform, where it is on the class
+ * path: that finds the tests of JUnit 5. Neither is needed to compile this: a project brings its own.
+ */
+final class JavaTests {
+    /** The names of test classes that runners look for. */
+    private static final Pattern TEST_FILE = Pattern.compile("Test.*|.*(?:Test|Tests|TestCase)");
+    private static final String LAUNCHER = "org.junit.platform.launcher.";
+
+    private final List<Path> sources;
+    private final Object launcher;
+    private final PrintStream out = System.out;
+    private long ran;
+
+    JavaTests(List<Path> sources) throws ReflectiveOperationException {
+        this.sources = sources;
+        this.launcher = launcher();
+        System.setOut(unclosable(System.out));
+        System.setErr(unclosable(System.err));
+    }
+
+    /** What a test may close, and we still need. */
+    private static PrintStream unclosable(PrintStream stream) {
+        OutputStream inner = new FilterOutputStream(stream) {
+            @Override
+            public void write(byte[] bytes, int start, int count) throws IOException {
+                out.write(bytes, start, count); // the inherited one writes byte by byte
+            }
+
+            @Override
+            public void close() throws IOException {
+                flush();
+            }
+        };
+        return new PrintStream(inner, true, StandardCharsets.UTF_8);
+    }
+
+    /** Runs them all; gives whether all pass. */
+    boolean run() throws ReflectiveOperationException {
+        for (Path source : sources) {
+            Class<?> type = declaredIn(source);
+            if (type == null) {
+                continue;
+            }
+            long failures = isJunit4(type) ? runByJunit4(type) : launcher != null ? runByLauncher(type) : 0;
+            if (failures > 0) {
+                out.println("Tests run: " + ran + ",  Failures: " + failures);
+                return false;
+            }
+        }
+        out.println("OK (" + ran + " tests)");
+        return true;
+    }
+
+    private long runByJunit4(Class<?> type) throws ReflectiveOperationException {
+        Method runClasses = Class.forName("org.junit.runner.JUnitCore").getMethod("runClasses", Class[].class);
+        Object result = runClasses.invoke(null, (Object) new Class<?>[] {type});
+        ran += (int) result.getClass().getMethod("getRunCount").invoke(result);
+        List<?> failures = (List<?>) result.getClass().getMethod("getFailures").invoke(result);
+        for (Object failure : failures) {
+            out.println(failure.getClass().getMethod("getTestHeader").invoke(failure));
+            out.println(failure.getClass().getMethod("getTrace").invoke(failure));
+        }
+        return failures.size();
+    }
+
+    private static Object launcher() throws ReflectiveOperationException {
+        Class<?> factory;
+        try {
+            factory = Class.forName(LAUNCHER + "core.LauncherFactory");
+        } catch (ClassNotFoundException notThere) {
+            return null;
+        }
+        return factory.getMethod("create").invoke(null);
+    }
+
+    private long runByLauncher(Class<?> type) throws ReflectiveOperationException {
+        Class<?> builder = Class.forName(LAUNCHER + "core.LauncherDiscoveryRequestBuilder");
+        Object selector = Class.forName("org.junit.platform.engine.discovery.DiscoverySelectors")
+                .getMethod("selectClass", Class.class)
+                .invoke(null, type);
+        Object selectors = array("org.junit.platform.engine.DiscoverySelector", selector);
+        Object request = builder.getMethod("request").invoke(null);
+        builder.getMethod("selectors", selectors.getClass()).invoke(request, selectors);
+        Object listener = Class.forName(LAUNCHER + "listeners.SummaryGeneratingListener")
+                .getConstructor()
+                .newInstance();
+        Object listeners = array(LAUNCHER + "TestExecutionListener", listener);
+        Class.forName(LAUNCHER + "Launcher")
+                .getMethod("execute", Class.forName(LAUNCHER + "LauncherDiscoveryRequest"), listeners.getClass())
+                .invoke(launcher, builder.getMethod("build").invoke(request), listeners);
+        Class<?> summaries = Class.forName(LAUNCHER + "listeners.TestExecutionSummary");
+        Object summary = listener.getClass().getMethod("getSummary").invoke(listener);
+        ran += (long) summaries.getMethod("getTestsSucceededCount").invoke(summary);
+        long failures = (long) summaries.getMethod("getTotalFailureCount").invoke(summary);
+        if (failures > 0) {
+            ran += (long) summaries.getMethod("getTestsFailedCount").invoke(summary);
+            PrintWriter lines = new PrintWriter(out, true);
+            summaries.getMethod("printFailuresTo", PrintWriter.class).invoke(summary, lines);
+        }
+        return failures;
+    }
+
+    private static Object array(String type, Object element) throws ClassNotFoundException {
+        Object array = Array.newInstance(Class.forName(type), 1);
+        Array.set(array, 0, element);
+        return array;
+    }
+
+    /** The class that may hold tests in a file with a test's name; null where there is none. */
+    private static Class<?> declaredIn(Path source) {
+        String stem = source.getFileName().toString().replaceAll("\\.java$", "");
+        if (!TEST_FILE.matcher(stem).matches()) {
+            return null;
+        }
+        Class<?> found = null;
+        for (int start = 0; start < source.getNameCount() && found == null; start++) {
+            String name = source.subpath(start, source.getNameCount()).toString().replace('/', '.');
+            try {
+                found = Class.forName(
+                        name.replaceAll("\\.java$", ""), false, ClassLoader.getSystemClassLoader());
+            } catch (ClassNotFoundException | NoClassDefFoundError other) {
+                found = null; // its package is a shorter part of the path
+            }
+        }
+        return found != null && !Modifier.isAbstract(found.getModifiers()) ? found : null;
+    }
+
+    private static boolean isJunit4(Class<?> type) {
+        for (Class<?> one = type; one != null; one = one.getSuperclass()) {
+            if (one.getName().equals("junit.framework.TestCase") || isMarked(one.getAnnotations(), "RunWith")) {
+                return true;
+            }
+            for (Method method : one.getDeclaredMethods()) {
+                if (isMarked(method.getAnnotations(), "Test")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private static boolean isMarked(Annotation[] annotations, String name) {
+        return Arrays.stream(annotations)
+                .anyMatch(one -> one.annotationType().getName().matches("org\\.junit\\.(runner\\.)?" + name));
+    }
+}
