@@ -25,6 +25,7 @@ _ALL_ANEW = 0.3
 """Bounds are five times a time: one and a half times what everything takes, then."""
 _NAMED = 5
 _TAIL_LINES = 3
+_MOST_CHARACTERS = 200
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
     r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
@@ -209,7 +210,23 @@ def _why(result: WorkspaceResult) -> str:
         return f"does_not_compile: {first or tail}"
     if result.exit_code in (126, 127):
         return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
+    error = _first_error(result)
+    if failing and error:
+        failing = f"{failing} ({error})"
     return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+def _first_error(result: WorkspaceResult) -> str:
+    """What the first test that did not pass says; of pytest's many lines the first with an error's name."""
+    said = next(
+        (test.message for test in result.tests if test.outcome in ("failed", "error") and test.message), ""
+    )
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    found = next(
+        (line for line in marked if "Error" in line or "not found" in line), (marked or lines or [""])[0]
+    )
+    return found[:_MOST_CHARACTERS]
 
 
 # --- leaving tests out ------------------------------------------------------------------------------------------------
