@@ -53,7 +53,10 @@ def simcopilot(
     ] = None,
     setup: Annotated[
         str | None,
-        typer.Option(help="Run once with package indexes in reach; what it leaves belongs to the project."),
+        typer.Option(
+            help="Run once with package indexes in reach; what it leaves belongs to the project. "
+            "auto: what its files tell (Python, JavaScript, TypeScript)."
+        ),
     ] = None,
     index: Annotated[
         list[str] | None,
