@@ -39,6 +39,10 @@ KINDS = {
     ),
     "node --test": ({"a.test.js": ""}, "javascript", "node --test"),
     "Maven": ({"pom.xml": "", "src/A.java": ""}, "java", "Maven, offline"),
+    "Maven's own index": ({"pom.xml": "", ".m2/a.jar": "", "src/test/java/ATest.java": ""}, "java", "Maven, offline"),
+    "Maven's folders": (
+        {"pom.xml": "", "a/src/main/java/p/A.java": "", "a/src/test/java/p/ATest.java": ""}, "java", "Maven's folders",
+    ),
     "Gradle": ({"build.gradle.kts": ""}, "java", "Gradle, offline"),
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
     "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
@@ -64,6 +68,9 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if kind == "a main class":
         assert found.command.endswith(" a.b.AllTests")
         assert found.prepare is not None
+    if kind == "Maven's folders":
+        assert found.command.endswith("--sources a/src/main/java a/src/test/java --junit")
+        assert found.bundle == "tools/junit"
 
 
 def test_options_that_switch_tests_on_are_given_to_cmake(
