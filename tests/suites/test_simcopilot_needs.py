@@ -142,15 +142,15 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
 @pytest.mark.parametrize(
     ("scripts", "line"),
     [
-        ({"test": "mocha test --recursive"}, "mocha test --recursive --bail"),
-        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, "mocha --bail"),
+        ({"test": "mocha test --recursive"}, "mocha test --recursive --bail --timeout 30000"),
+        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, "mocha --bail --timeout 30000"),
         ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest"},
-         "cross-env A=1 jest --bail --ci --watchman=false --maxWorkers=1 --coverage=false"),
+         "cross-env A=1 jest --bail --ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000"),
         ({"pretest": "npm run build", "build": "tsc", "test": "node t.js"}, "npm run --silent build && node t.js"),
         ({"test": "npm run build:docs && tape t.js && npm run dist", "build:docs": "tsc", "dist": "a && tape d.js"},
          "tape t.js"),
         ({"test": "yarn lint && vitest", "lint": "prettier -c ."},
-         "vitest --run --bail 1 --no-file-parallelism --coverage.enabled=false "
+         "vitest --run --bail 1 --no-file-parallelism --coverage.enabled=false --testTimeout=30000 "
          f"--reporter=default --reporter=junit {JUNIT}"),
         ({"test": "node --test --test-reporter=dot"}, "node --test --test-reporter=dot"),
         ({"test": "sh -c 'a && b'"}, "sh -c 'a && b'"),
@@ -179,7 +179,10 @@ def test_options_follow_the_version(tmp_path: Path) -> None:
     new = script_of(snapshot(tmp_path / "b", package({"test": "tap"}, {"tap": "^21"})))
     assert old is not None
     assert new is not None
-    assert (old.line, new.line) == (f"{PATH}tap --no-coverage", f"{PATH}tap --disable-coverage")
+    assert (old.line, new.line) == (
+        f"{PATH}tap --no-coverage --timeout=240",
+        f"{PATH}tap --disable-coverage --timeout=240",
+    )
 
 
 def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: Path) -> None:

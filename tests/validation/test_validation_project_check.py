@@ -49,6 +49,10 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
             result(Status.FAILED, tests=[TestOutcome(name="b", outcome="failed", message="> b()\nE   NameError: b")]),
             "tests_fail: b (NameError: b)",
         ),
+        (
+            result(Status.FAILED, stdout=Output(text="ok 1 - a\nnot ok 2 - b.js # time=3\n✖ c (2ms)\n1..3")),
+            "tests_fail: b.js, c",
+        ),
         (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
         (result(Status.FAILED, "socket.gaierror: Temporary failure in name resolution"), "tests_need_network: "),
         (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not here"),

@@ -36,6 +36,8 @@ _NO_TESTS = re.compile(
     r"|testing: warning: no tests to run)",
     re.MULTILINE,
 )
+_NOT_OK = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*)?$", re.MULTILINE)
+"""Tests that failed, in what TAP's and node's runners print, where no report was asked for."""
 _MAKE_DOES_NOTHING = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE
 )
@@ -191,7 +193,7 @@ def _why(result: WorkspaceResult) -> str:
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
     lines = [line.strip() for line in said.splitlines() if line.strip() and not _FRAME.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
-    failing = ", ".join(failing_tests(result)[:_NAMED])
+    failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
     if result.status in _OURS:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
