@@ -69,12 +69,15 @@ def sha256_file(path: Path) -> str:
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace ``path`` by ``content`` so that a reader sees the old file or the new one, never half of one."""
+    _write_parts(path, [content.encode() if isinstance(content, str) else content])
+
+
+def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
+            stream.writelines(parts)
             stream.flush()
             os.fsync(stream.fileno())
         Path(name).chmod(0o644)
@@ -163,10 +166,17 @@ def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iter
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
-    """Write all rows at once, atomically; gives their number."""
-    lines = [row.model_dump_json(exclude_defaults=False) for row in rows]
-    write_atomically(path, "".join(f"{line}\n" for line in lines))
-    return len(lines)
+    """Write all rows, atomically, one after the other as they come; gives their number."""
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield f"{row.model_dump_json(exclude_defaults=False)}\n".encode()
+
+    _write_parts(path, lines())
+    return count
 
 
 class Appender:

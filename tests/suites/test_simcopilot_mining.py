@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.extraction.policies import policy
@@ -164,6 +164,7 @@ def test_the_choice_hangs_on_the_seed_alone() -> None:
     assert len(first) == 12
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers()
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from typing import Literal
 
@@ -14,7 +14,7 @@ from caretbench.syntax.blocks import blocks_of
 from caretbench.syntax.comment_distance import CommentDistance, comment_distance
 from caretbench.syntax.comments import Comment, comments_in
 from caretbench.syntax.masking import parse_file
-from caretbench.syntax.measures import BlockSize, block_size
+from caretbench.syntax.measures import BlockSize, FileSizes
 from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.project import Project
 from caretbench.syntax.references import Definitions, references_of
@@ -58,7 +58,8 @@ class FileAnalysis:
         self.references = references
         self.faults = faults
         self.tests = tests
-        self._tree = tree
+        self._sizes = FileSizes(source, tree)
+        self._nestings: dict[frozenset[str] | None, tuple[list[int], Nesting]] = {}
 
     @cached_property
     def _reference_starts(self) -> list[int]:
@@ -68,9 +69,16 @@ class FileAnalysis:
     def _block_starts(self) -> list[int]:
         return [block.span.start for block in self.blocks]
 
+    def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], Nesting]:
+        """The blocks of some kinds, and how they nest."""
+        if kinds not in self._nestings:
+            numbers = [n for n, block in enumerate(self.blocks) if kinds is None or block.kind in kinds]
+            self._nestings[kinds] = numbers, Nesting([self.blocks[n].span for n in numbers])
+        return self._nestings[kinds]
+
     @cached_property
-    def _block_nesting(self) -> Nesting:
-        return Nesting([block.span for block in self.blocks])
+    def _test_nesting(self) -> Nesting:
+        return Nesting(self.tests)
 
     @cached_property
     def _scope_nesting(self) -> Nesting:
@@ -89,9 +97,15 @@ class FileAnalysis:
         last = bisect.bisect_right(self._block_starts, wanted.end)
         return tuple(block for block in self.blocks[first:last] if wanted.holds(block.span))
 
-    def blocks_around(self, span: tuple[int, int]) -> tuple[Block, ...]:
-        """The blocks that hold a span, outermost first."""
-        return tuple(self.blocks[index] for index in sorted(self._block_nesting.around(*span)))
+    def blocks_around(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
+        """The blocks that hold a span, outermost first.
+
+        Args:
+            span: Bytes of the file.
+            kinds: Only blocks of these kinds. All of them are many: one for every statement before the span in a list.
+        """
+        numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
+        return tuple(self.blocks[numbers[index]] for index in sorted(nesting.around(*span)))
 
     def statement_runs(self, block: Block, longest: int = 20) -> Iterator[Block]:
         """Every run of two to ``longest`` statements of a block's list of statements, as blocks."""
@@ -119,7 +133,7 @@ class FileAnalysis:
 
     def is_test(self, span: tuple[int, int]) -> bool:
         """Whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
-        return any(test.holds(span) for test in self.tests)
+        return self._test_nesting.innermost(*span) is not None
 
     def comment_distance(
         self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
@@ -129,7 +143,11 @@ class FileAnalysis:
 
     def size(self, span: tuple[int, int]) -> BlockSize:
         """Lines, tokens and cyclomatic complexity of a span."""
-        return block_size(self.source, self._tree, span)
+        return self._sizes.size(span)
+
+    def cyclomatic(self, span: tuple[int, int]) -> int:
+        """1 + the decisions in a span (McCabe 1976)."""
+        return self._sizes.cyclomatic(span)
 
 
 class Analysis:

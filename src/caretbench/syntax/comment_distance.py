@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Literal, NamedTuple
 
 from caretbench.syntax.comments import Comment, CommentKind
@@ -37,7 +38,8 @@ def comment_distance(
             counts; ``any``: those behind code, too.
     """
     line = source.line_at(position)
-    for comment in reversed(comments):
+    before = bisect.bisect_right(comments, position, key=lambda comment: comment.start)
+    for comment in (comments[n] for n in range(before - 1, -1, -1)):
         end = source.line_at(max(comment.end - 1, comment.start))
         if comment.end > position or (end == line and comment.start >= source.line_starts[line - 1]):
             continue

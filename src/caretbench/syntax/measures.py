@@ -1,8 +1,10 @@
-"""The size of a block: lines, tokens, decisions."""
+"""The size of a block: lines, tokens, decisions; found once for a file, and then looked up."""
 
 from __future__ import annotations
 
-from functools import cache
+import bisect
+from array import array
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import tree_sitter
@@ -24,25 +26,53 @@ def _is_comment(kind: str) -> bool:
     return kind.endswith("comment")
 
 
-def block_size(source: SourceFile, tree: tree_sitter.Tree, span: tuple[int, int]) -> BlockSize:
-    """The size of a span of a parsed file.
+class FileSizes:
+    """The sizes of the spans of a parsed file.
 
-    Tokens belong to the span in which they begin. Decisions are branches, loops (comprehensions included),
-    cases, handlers, conditional expressions and short-circuit operators, as ``decisions.scm`` captures them;
-    ``else``, ``default`` and ``finally`` are none.
+    Tokens belong to the span in which they begin. Decisions are branches, loops (comprehensions included), cases,
+    handlers, conditional expressions and short-circuit operators, as ``decisions.scm`` captures them; ``else``,
+    ``default`` and ``finally`` are none. The semicolon that ends a span of a single expression is not counted: stored
+    labels are without it.
     """
-    start, end = span
-    root = tree.root_node.descendant_for_byte_range(start, max(start, end - 1)) or tree.root_node
-    tokens = 0
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= start or node.start_byte >= end or _is_comment(node.type):
-            continue
-        if not node.child_count:
-            tokens += node.start_byte >= start and node.end_byte > node.start_byte
-        waiting.extend(node.children)
-    found = captures(root, source.grammar, "decisions").get("decision", [])
-    decisions = sum(start <= node.start_byte and node.end_byte <= end for node in found)
-    lines = source.line_at(max(end - 1, start)) - source.line_at(start) + 1 if end > start else 0
-    return BlockSize(lines, tokens, 1 + decisions)
+
+    def __init__(self, source: SourceFile, tree: tree_sitter.Tree) -> None:
+        self._source = source
+        self._tree = tree
+
+    @cached_property
+    def _tokens(self) -> array[int]:
+        """Where tokens begin, in the order of the text."""
+        starts = array("Q")
+        waiting = [self._tree.root_node]
+        while waiting:
+            node = waiting.pop()
+            if _is_comment(node.type):
+                continue
+            if not node.child_count and node.end_byte > node.start_byte:
+                starts.append(node.start_byte)
+            waiting.extend(reversed(node.children))
+        return starts
+
+    @cached_property
+    def _decisions(self) -> tuple[array[int], array[int]]:
+        """Where decisions begin, in the order of the text, and where each of them ends."""
+        found = captures(self._tree.root_node, self._source.grammar, "decisions").get("decision", [])
+        spans = sorted((node.start_byte, node.end_byte) for node in found)
+        return array("Q", (start for start, _ in spans)), array("Q", (end for _, end in spans))
+
+    def cyclomatic(self, span: tuple[int, int]) -> int:
+        """1 + the decisions in a span."""
+        starts, ends = self._decisions
+        inside = range(bisect.bisect_left(starts, span[0]), bisect.bisect_left(starts, span[1]))
+        return 1 + sum(ends[n] <= span[1] for n in inside)
+
+    def size(self, span: tuple[int, int]) -> BlockSize:
+        """The size of a span."""
+        start, end = span
+        if end <= start:
+            return BlockSize(0, 0, 1)
+        lines = self._source.line_at(end - 1) - self._source.line_at(start) + 1
+        node = self._tree.root_node.descendant_for_byte_range(start, end - 1)
+        last = min(end, node.end_byte) if node is not None else end
+        tokens = bisect.bisect_left(self._tokens, last) - bisect.bisect_left(self._tokens, start)
+        return BlockSize(lines, max(0, tokens), self.cyclomatic(span))

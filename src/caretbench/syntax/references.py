@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from caretbench.syntax.nesting import Nesting
@@ -27,6 +27,7 @@ class Definitions:
     def __init__(self, walks: Mapping[str, Walk]) -> None:
         self._walks = walks
         self._made: dict[Site, Definition] = {}
+        self._all: dict[Variable, tuple[Definition, ...]] = {}
 
     def of(self, walk: Walk, site: Site) -> Definition:
         """The definition at a site."""
@@ -39,7 +40,14 @@ class Definitions:
 
     def all_of(self, walk: Walk, variable: Variable) -> tuple[Definition, ...]:
         """All definitions of a variable, in the order of the text."""
-        return tuple(self.of(walk, site) for site in sorted(variable.sites, key=lambda site: site.start))
+        made = self._all.get(variable)
+        if made is None:
+            made = self._all[variable] = self.each(walk, variable.sites)
+        return made
+
+    def each(self, walk: Walk, sites: Sequence[Site]) -> tuple[Definition, ...]:
+        """The definitions at some sites, in the order of the text."""
+        return tuple(self.of(walk, site) for site in sorted(sites, key=lambda site: site.start))
 
 
 def _library_binding(use: Use) -> Binding:
@@ -116,13 +124,12 @@ def _reference(
             reaching=(head,),
             files_crossed=place.files,
         )
-    everything = definitions.all_of(place.walk, place.variable)
     if place.walk is not walk:
         return bare._replace(
             binding=place.variable.binding,
             origin="same_project",
             declaration=definitions.of(place.walk, place.variable.sites[0]),
-            reaching=everything,
+            reaching=definitions.all_of(place.walk, place.variable),
             files_crossed=max(place.files, 1),
         )
     sites = list(use.reaching) or place.variable.sites
@@ -132,7 +139,9 @@ def _reference(
         binding=nearest.binding if use.reaching else place.variable.binding,
         origin=_origin(use, nearest, bodies, body_spans),
         declaration=definitions.of(place.walk, place.variable.sites[0]),
-        reaching=tuple(definitions.of(walk, site) for site in sorted(sites, key=lambda site: site.start)),
+        reaching=definitions.each(walk, use.reaching)
+        if use.reaching
+        else definitions.all_of(walk, place.variable),
     )
 
 

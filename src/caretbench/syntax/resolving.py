@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from caretbench.syntax.flow import Flow
 from caretbench.syntax.symbols import ImportTarget, Names, Site, Variable
 from caretbench.syntax.types import Binding
 from caretbench.syntax.walker import Walk
@@ -104,10 +105,13 @@ def resolve(walk: Walk) -> None:
         kill.variable = kill.use.variable
     for flow in walk.flows:
         flow.solve()
+    elsewhere: dict[tuple[Variable, Flow], tuple[Site, ...]] = {}
     for use in walk.uses:
         if use.reaching and use.variable is not None:
-            elsewhere = [site for site in use.variable.sites if site.flow is not use.flow]
-            use.reaching += tuple(elsewhere)  # written by a function inside, at a time unknown
+            key = use.variable, use.flow
+            if key not in elsewhere:
+                elsewhere[key] = tuple(site for site in use.variable.sites if site.flow is not use.flow)
+            use.reaching += elsewhere[key]  # written by a function inside, at a time unknown
 
 
 def _land(

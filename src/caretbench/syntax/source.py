@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+from array import array
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from caretbench.errors import DataError
@@ -104,6 +106,23 @@ class SourceFile:
     def line_at(self, position: int) -> int:
         """The line, from 1, that holds byte ``position``."""
         return bisect.bisect_right(self.line_starts, position)
+
+    @cached_property
+    def _characters_before_lines(self) -> array[int] | None:
+        """How many characters stand before each line; None where every byte is one."""
+        if self.data.isascii():
+            return None
+        ends = [*self.line_starts[1:], len(self.data)]
+        lines = (self.text((start, end)) for start, end in zip(self.line_starts, ends, strict=True))
+        return array("Q", accumulate((len(line) for line in lines), initial=0))
+
+    def characters_before(self, position: int) -> int:
+        """How many characters stand before byte ``position``, at which one begins."""
+        counts = self._characters_before_lines
+        if counts is None:
+            return position
+        line = self.line_at(position) - 1
+        return counts[line] + len(self.text((self.line_starts[line], position)))
 
     def lines_of(self, first: int, last: int) -> Span:
         """The bytes of lines ``first`` to ``last`` (from 1, both included), line end included.

@@ -133,15 +133,16 @@ class FileMiner:
     def _behind_documentation(self, block: Block) -> int:
         """Where a body begins: behind a docstring, which is shown."""
         start = block.content.start
-        doc = next((c for c in self._docstrings if c.start == start and c.end < block.content.end), None)
-        if doc is None:
+        end = self._docstrings.get(start)
+        if end is None or end >= block.content.end:
             return start
-        rest = self.data[doc.end : block.content.end]
-        return doc.end + len(rest) - len(rest.lstrip(b" \t\r\n;"))
+        rest = self.data[end : block.content.end]
+        return end + len(rest) - len(rest.lstrip(b" \t\r\n;"))
 
     @cached_property
-    def _docstrings(self) -> list[Span]:
-        return [Span(c.start, c.end) for c in self.analysis.comments if c.kind == "docstring"]
+    def _docstrings(self) -> dict[int, int]:
+        """Where docstrings end, by where they begin."""
+        return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
 
     def _hidden(self, block: Block, cut: Cut, span: Span) -> tuple[int, str] | None:
         """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
@@ -174,9 +175,9 @@ class FileMiner:
         rest = self.data[span.end : line_end if line_end >= 0 else len(self.data)].strip()
         if rest and not rest.startswith(b"#"):
             return False
-        for start in starts[self.source.line_at(max(span.end - 1, 0)) :]:
-            end = self.data.find(b"\n", start)
-            line = self.data[start : end if end >= 0 else len(self.data)]
+        for n in range(self.source.line_at(max(span.end - 1, 0)), len(starts)):
+            end = self.data.find(b"\n", starts[n])
+            line = self.data[starts[n] : end if end >= 0 else len(self.data)]
             text = line.lstrip(b" \t")
             if text.strip() and not text.startswith(b"#"):
                 return len(line) - len(text) < column
@@ -230,14 +231,19 @@ class FileMiner:
         return all(pattern.match(line) for line in lines)
 
     def _code_in(self, span: Span) -> bool:
-        position = span.start
-        for comment in self.analysis.comments:
-            if comment.end <= position or comment.start >= span.end:
+        comments, position = self.analysis.comments, span.start
+        first = max(0, bisect.bisect_right(self._comment_starts, span.start) - 1)
+        for comment in comments[first : bisect.bisect_left(self._comment_starts, span.end)]:
+            if comment.end <= position:
                 continue
             if self.data[position : comment.start].strip():
                 return True
             position = max(position, comment.end)
         return bool(self.data[position : span.end].strip(_PUNCTUATION))
+
+    @cached_property
+    def _comment_starts(self) -> list[int]:
+        return [comment.start for comment in self.analysis.comments]
 
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))
@@ -247,33 +253,28 @@ class FileMiner:
 
     def _decides(self, candidate: Candidate) -> bool:
         """Conditional expressions and short-circuit operators, which no query names as blocks."""
-        return self.analysis.size(candidate.span).cyclomatic > 1
+        return self.analysis.cyclomatic(candidate.span) > 1
 
     def _faulty(self, span: Span) -> bool:
         """Whether the outermost function or class around the block has a fault."""
-        if not self.analysis.faults:
+        faults = self.analysis.faults
+        if not faults:
             return False
         around = next(
             (s.span for s in self.analysis.scopes_around(span) if s.kind in _FUNCTIONS | {"class"}), span
         )
-        return any(around.start <= fault.span.start <= around.end for fault in self.analysis.faults)
+        first = bisect.bisect_left(faults, around.start, key=lambda fault: fault.span.start)
+        return first < len(faults) and faults[first].span.start <= around.end
 
     def _repeated(self, candidate: Candidate, tokens: list[str]) -> bool:
         """Whether the block stands in what is shown, too: before it, or behind it where that is shown."""
-        start, end = self._character(candidate.span.start), self._character(candidate.span.end)
+        start, end = (self.source.characters_before(position) for position in candidate.span)
         behind = candidate.mode == "infill"
         return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))
 
     @cached_property
     def _haystack(self) -> Haystack:
         return Haystack(self.data.decode("utf-8"))
-
-    @cached_property
-    def _is_ascii(self) -> bool:
-        return self.data.isascii()
-
-    def _character(self, position: int) -> int:
-        return position if self._is_ascii else len(self.data[:position].decode("utf-8"))
 
 
 def splice_of(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:

@@ -105,9 +105,12 @@ class TaskFolder:
 
     def candidates(self) -> list[Problem]:
         """What was mined so far; a torn last line is dropped."""
-        if not self.candidates_path.exists():
-            return []
-        return list(read_rows(self.candidates_path, Problem, torn_tail=True))
+        return list(self._mined())
+
+    def _mined(self) -> Iterator[Problem]:
+        """The same one by one: those of a long file are long themselves."""
+        if self.candidates_path.exists():
+            yield from read_rows(self.candidates_path, Problem, torn_tail=True)
 
     def validity(self) -> dict[str, Validity]:
         """What the gate said so far, by problem."""
@@ -123,13 +126,14 @@ class TaskFolder:
         """
         wanted = {"valid", "unverified"} if unverified else {"valid"}
         verdicts = self.validity()
-        kept = [
-            problem
-            for problem in self.candidates()
-            if problem.id in verdicts and verdicts[problem.id].verdict in wanted
-        ]
-        write_rows(self.problems_path, kept)
-        return len(kept)
+        return write_rows(
+            self.problems_path,
+            (
+                problem
+                for problem in self._mined()
+                if problem.id in verdicts and verdicts[problem.id].verdict in wanted
+            ),
+        )
 
     def problems(self) -> list[Problem]:
         """The tasks to run.

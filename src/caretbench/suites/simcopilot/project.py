@@ -131,13 +131,16 @@ def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
     return names
 
 
-def read(taken: Taken, languages: Collection[str], exclude: Collection[str] = ()) -> Readable:
+def read(
+    taken: Taken, languages: Collection[str], exclude: Collection[str] = (), *, most_lines: int | None = None
+) -> Readable:
     """Read and analyse the files of these languages; test files too, for what they tell about names.
 
     Args:
         taken: The project.
         languages: Names of languages that can be mined.
         exclude: Patterns of paths that are not mined.
+        most_lines: Files of more lines are not mined; the bound of ``mining.toml`` by default.
 
     Raises:
         DataError: there is no file of these languages.
@@ -151,7 +154,7 @@ def read(taken: Taken, languages: Collection[str], exclude: Collection[str] = ()
         reason = _place_fault(path, exclude)
         source = None
         if reason is None:
-            source, reason = _source(taken.snapshot, path)
+            source, reason = _source(taken.snapshot, path, most_lines or mining_rules().files.most_lines)
         if source is None:
             passed_over[path] = reason or "cannot be read"
         else:
@@ -195,15 +198,18 @@ def _place_fault(path: str, exclude: Collection[str]) -> str | None:
     return f"excluded by {pattern}" if pattern is not None else None
 
 
-def _source(snapshot: Snapshot, path: str) -> tuple[SourceFile | None, str]:
+def _source(snapshot: Snapshot, path: str, most_lines: int) -> tuple[SourceFile | None, str]:
     rules = mining_rules().files
     try:
         source = SourceFile(path, snapshot.read(path))
     except DataError as error:
         return None, str(error).removeprefix(f"{path}: ")
-    count = len(source.line_starts)
-    if count > rules.most_lines:
-        return None, f"{count:,} lines; files of more than {rules.most_lines:,} are not mined"
+    count = line_count(source)
+    if count > most_lines:
+        return None, (
+            f"{count:,} lines; files of more than {most_lines:,} are not mined "
+            f"(`most_lines = {count}` in {SETTINGS_FILE} lets this one in)"
+        )
     long = sum(
         b - a > rules.longest_line for a, b in zip(source.line_starts, source.line_starts[1:], strict=False)
     )

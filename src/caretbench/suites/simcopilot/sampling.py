@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from caretbench.files import sha256_text
@@ -50,18 +50,13 @@ def balanced(
     rarity = {cell: len(members) for cell, members in by_cell.items()}
     queue = [(0, rarity[cell], cell) for cell in by_cell]
     heapq.heapify(queue)
-    waiting = {
-        cell: sorted(((0, rank[one.name], one) for one in members), key=lambda entry: entry[:2])
-        for cell, members in by_cell.items()
-    }
-    for members in waiting.values():
-        heapq.heapify(members)
+    waiting = {cell: _Waiting(members, rank) for cell, members in by_cell.items()}
     while queue and (limit is None or len(chosen) < limit):
         count, rare, cell = heapq.heappop(queue)
         if count < in_cell[cell]:  # other cells' choices filled this one meanwhile
             heapq.heappush(queue, (in_cell[cell], rare, cell))
             continue
-        found = _next(waiting[cell], taken, in_file, per_file)
+        found = waiting[cell].next(taken, in_file, per_file)
         if found is None:
             continue
         chosen.append(found.name)
@@ -72,19 +67,35 @@ def balanced(
     return chosen
 
 
-def _next(
-    members: list[tuple[int, str, Drawable]], taken: set[str], in_file: Counter[str], per_file: int | None
-) -> Drawable | None:
-    """The first of a cell's heap that is free, of the file with the fewest tasks."""
-    while members:
-        count, rank, one = heapq.heappop(members)
-        if one.name in taken or (per_file is not None and in_file[one.path] >= per_file):
-            continue
-        if count < in_file[one.path]:
-            heapq.heappush(members, (in_file[one.path], rank, one))
-            continue
-        return one
-    return None
+class _Waiting:
+    """A cell's candidates by file, so that a file whose count grows is moved once, however many it still has."""
+
+    def __init__(self, members: Sequence[Drawable], rank: Mapping[str, str]) -> None:
+        self._files: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for one in members:
+            self._files[one.path].append((rank[one.name], one.name))
+        for names in self._files.values():
+            names.sort(reverse=True)
+        self._members = {one.name: one for one in members}
+        self._queue = [(0, names[-1], path) for path, names in self._files.items()]
+        heapq.heapify(self._queue)
+
+    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> Drawable | None:
+        """The first that is free, of the file with the fewest tasks; it does not come again."""
+        while self._queue:
+            count, first, path = heapq.heappop(self._queue)
+            names = self._files[path]
+            while names and names[-1][1] in taken:
+                names.pop()
+            if not names or (per_file is not None and in_file[path] >= per_file):
+                continue
+            if (count, first) == (in_file[path], names[-1]):
+                found = self._members[names.pop()[1]]
+                if names:
+                    heapq.heappush(self._queue, (in_file[path], names[-1], path))
+                return found
+            heapq.heappush(self._queue, (in_file[path], names[-1], path))
+        return None
 
 
 def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:

@@ -66,6 +66,8 @@ class ProjectSettings(_Entry):
     date: str | None = None
     exclude: tuple[str, ...] = ()
     """Patterns of paths that are not mined."""
+    most_lines: int | None = Field(default=None, ge=1)
+    """Files of more lines are not mined; the bound of ``mining.toml`` by default."""
     ignore: tuple[str, ...] = ()
     """Patterns of names or paths that are no part of the project."""
     setup: str | None = None

@@ -127,7 +127,7 @@ class SimCopilot:
     def in_context(self, problem: Problem, context: str) -> Caret:
         """What is shown of a problem and of its project; the project is analysed once."""
         splice = file_splice(problem)
-        analysis = analysis_of(splice.snapshot)
+        analysis = analysis_of(splice.snapshot, holding=splice.path)
         if splice.path not in analysis.files:
             raise DataError(
                 f"{problem.id}: {splice.path} cannot be analysed, so no context can be found for it"
