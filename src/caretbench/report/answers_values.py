@@ -8,7 +8,7 @@ from pydantic import Field
 
 from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.report.estimates import Estimate, Reported
-from caretbench.report.judged import NOT_VALIDATED, HumanNumbers
+from caretbench.report.judged import BesidePeople
 
 
 class AnswersColumn(Reported):
@@ -59,7 +59,7 @@ class GraderTrust(Reported):
     in_order: bool | None
 
 
-class AnswersJudged(Reported):
+class AnswersJudged(BesidePeople):
     """Everything under one criterion."""
 
     criterion: str
@@ -72,18 +72,3 @@ class AnswersJudged(Reported):
     graders: tuple[GraderTrust, ...]
     alpha: float | None = None
     """Krippendorff's alpha (ordinal) between the graders."""
-    people: tuple[HumanNumbers, ...] = ()
-
-    @property
-    def validated(self) -> bool:
-        """Whether people rated some of the answers."""
-        return bool(self.people)
-
-    @property
-    def validity(self) -> str:
-        """In a few words, how far the scores are validated: stands wherever they are shown."""
-        if not self.people:
-            return NOT_VALIDATED
-        least = min(self.people, key=lambda entry: entry.spearman or -1.0)
-        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
-        return f"Spearman {shown} with people over {least.texts} texts"

@@ -92,7 +92,27 @@ class HumanNumbers(Reported):
     alpha: float | None
 
 
-class Judged(Reported):
+class BesidePeople(Reported):
+    """What judges said of one criterion, and how far people bear it out."""
+
+    people: tuple[HumanNumbers, ...] = ()
+
+    @property
+    def validated(self) -> bool:
+        """Whether people rated some of what was judged."""
+        return bool(self.people)
+
+    @property
+    def validity(self) -> str:
+        """In a few words, how far the scores are validated: stands wherever they are shown."""
+        if not self.people:
+            return NOT_VALIDATED
+        least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
+        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
+        return f"Spearman {shown} with people over {least.texts} texts"
+
+
+class Judged(BesidePeople):
     """Everything under one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
 
     criterion: str
@@ -109,23 +129,8 @@ class Judged(Reported):
     """Krippendorff's alpha (ordinal) between the graders."""
     alpha_texts: int = 0
     pairs: tuple[GraderPair, ...] = ()
-    people: tuple[HumanNumbers, ...] = ()
 
     @property
     def maximum(self) -> float:
         """The best sum."""
         return math.fsum(self.scores.values())
-
-    @property
-    def validated(self) -> bool:
-        """Whether people rated some of the texts."""
-        return bool(self.people)
-
-    @property
-    def validity(self) -> str:
-        """In a few words, how far the scores are validated: stands wherever they are shown."""
-        if not self.people:
-            return NOT_VALIDATED
-        least = min(self.people, key=lambda entry: entry.spearman or -1.0)
-        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
-        return f"Spearman {shown} with people over {least.texts} texts"
