@@ -8,19 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import caretbench
 from caretbench.errors import DataError
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import Workspaces
 from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.suites.simcopilot.base_runs import base_runs
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
@@ -57,26 +52,6 @@ class TotalTest(unittest.TestCase):
 """
 FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
 FEW = BuildOptions(wanted=Wanted(limit=4))
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A folder whose files the sandboxes can read."""
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def engine(place: Path) -> Iterator[WorkspaceExecutor]:
-    made = WorkspaceExecutor(2, spaces=Workspaces(Sandbox(), SnapshotStore(place / "store")), use_cache=False)
-    try:
-        made.isolation()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
-    yield made
-    made.close()
 
 
 def written(root: Path, files: dict[str, str]) -> Path:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from caretbench.execution import walls
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.workspace import WorkspaceRequest, Workspaces
 from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.suites.simcopilot.marking import MARKS, mark
@@ -243,20 +240,6 @@ def test_what_is_unknown_counts_as_reached() -> None:
 # --- really run -------------------------------------------------------------------------------------------------------
 
 NEEDS_SANDBOX = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
-
-
-@pytest.fixture(scope="module")
-def spaces() -> Iterator[Workspaces]:
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    made = Workspaces(Sandbox(), SnapshotStore(folder / "store"))
-    try:
-        made.sandbox.probe()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
-    yield made
-    made.close()
-    shutil.rmtree(folder)
 
 
 def look(spaces: Workspaces, files: dict[str, str], command: tuple[str, ...], paths: list[str]) -> Reach:

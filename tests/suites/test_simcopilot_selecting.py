@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.sandbox import display_server
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspace import WorkspaceRequest
 from caretbench.execution.workspace_engine import WorkspaceExecutor
 from caretbench.problem import TestsCheck
 from caretbench.suites.simcopilot import running
@@ -69,22 +66,6 @@ def test_words():
 _PYTEST = CheckSettings(
     command="python3 -m pytest -q -x -p no:cacheprovider", environment={"PYTHONPATH": ".deps"}
 )
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[WorkspaceExecutor]:
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    made = WorkspaceExecutor(
-        2, spaces=Workspaces(Sandbox(), SnapshotStore(folder / "store")), use_cache=False
-    )
-    try:
-        made.isolation()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
-    yield made
-    made.close()
-    shutil.rmtree(folder)
 
 
 def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> Path:

@@ -1,0 +1,46 @@
+"""Real sandboxes for projects: one engine for each file of tests."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspace_engine import WorkspaceExecutor
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder whose files the sandboxes can read; pytest's own are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> SnapshotStore:
+    return SnapshotStore(place / "store")
+
+
+@pytest.fixture(scope="module")
+def spaces(store: SnapshotStore) -> Iterator[Workspaces]:
+    """Where the snapshots of the store are run; skips where no sandbox stands."""
+    made = Workspaces(Sandbox(), store)
+    try:
+        made.sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def engine(spaces: Workspaces) -> WorkspaceExecutor:
+    return WorkspaceExecutor(2, spaces=spaces, use_cache=False)
