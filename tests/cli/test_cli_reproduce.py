@@ -8,6 +8,9 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from caretbench import cli
+from caretbench.problem import Completion, Score
+from caretbench.runs import DataInfo, Manifest, RunFolder
+from tests.asked_problems import asked
 
 IDENTITY = "python/api_usage/latency-percentiles"
 
@@ -33,3 +36,23 @@ def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
     assert json.loads(shown)["flags"] == ["tamper:early_exit"]
     _, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "golden", "--json")
     assert json.loads(shown)["flags"] == []
+
+
+def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
+    folder, problem = RunFolder(tmp_path / "run"), asked("gmcq-easy", "cache")
+    folder.path.mkdir()
+    about = DataInfo(name="d", hash="h", problems=1, selected=1)
+    folder.write_manifest(Manifest(suite="efcb", policy="raw@1", profile="default", data=about))
+    folder.write_problems([problem])
+    answer = Completion(problem_id=problem.id, model="m", sample=0, text="B")
+    folder.completions_path.write_text(answer.model_dump_json() + "\n")
+    status, shown = caretbench("reproduce", str(folder.path), problem.id)
+    assert status == 0
+    assert "--- choice@1 ---\npassed: 1\n" in shown
+    stored = Score(
+        problem_id=problem.id, model="m", sample=0, scorer="choice@1", policy="raw@1", profile="default",
+        values={"passed": 0.0},
+    )  # fmt: skip
+    folder.scores_path.write_text(stored.model_dump_json() + "\n")
+    status, shown = caretbench("reproduce", str(folder.path), problem.id, "--json")
+    assert (status, json.loads(shown)["measured"][0]["values"]["passed"]) == (1, 1.0)

@@ -205,6 +205,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
         prices, "--base-url", "http://localhost:1/v1",
     )  # fmt: skip
     assert done.code == 0, done.err
+    assert "--base-url is for the models that are measured" in done.err
     folder = RunFolder(tmp_path / "run")
     assert [info.model for info in folder.manifest().graders] == ["fake/judge"]
     judged = list(folder.judgements())
@@ -215,9 +216,15 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
         client.name: options.base_url for client, options in zip(models.opened, models.options, strict=True)
     }
     assert reached == {"fake/a": "http://localhost:1/v1", "fake/judge": None}
-    again = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
+    again = Done(
+        "devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--grader-base-url",
+        "http://localhost:2/v1",
+    )  # fmt: skip
     assert again.code == 0
     assert len(models.asked) == asked
+    assert {one.base_url for one in models.options[len(reached) :]} >= {None, "http://localhost:2/v1"}
+    nobody = Done("devbench", "-m", "fake/a", *ONE, "--grader-base-url", "http://localhost:2/v1")
+    assert "nobody judges" in str(nobody.error)
 
 
 def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:

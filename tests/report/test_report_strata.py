@@ -12,9 +12,10 @@ from caretbench.report.charts import rates_by
 from caretbench.report.export import to_csv, to_markdown
 from caretbench.report.frame import build_frame
 from caretbench.report.html import render_html
-from caretbench.report.strata import strata_of
+from caretbench.report.strata import decided, strata_of
 from caretbench.report.summary import Summary, summarise
 from caretbench.suites.base import ORDINARY, Stratification
+from tests.asked_problems import all_asked
 
 PLAN = Stratification(
     labels=("language", "constructs", "distance"),
@@ -40,6 +41,11 @@ def problems():
 
 def sizes(stratum) -> dict[str, int]:
     return {" / ".join(part.labels.values()): len(part.problems) for part in stratum.parts}
+
+
+def test_what_is_only_judged_has_no_verdict() -> None:
+    found = {problem.label("task"): decided(problem) for problem in all_asked()}
+    assert found == {"gmcq-easy": True, "mpr-gen": False, "reverse-qa": False, "reverse-qa-hallu": False}
 
 
 def by_name(profile: str):

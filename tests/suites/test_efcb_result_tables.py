@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import polars as pl
 import pytest
 
@@ -10,6 +12,7 @@ from caretbench.suites.base import Table
 from caretbench.suites.efcb.folder import EfcbFolder
 from caretbench.suites.efcb.result_tables import result_tables
 from caretbench.suites.efcb.suite import SUITE
+from caretbench.suites.selection import select
 from tests.efcb_tasks import build_tasks
 
 CHOICES = ("gmcq-easy", "gmcq-hard")
@@ -77,7 +80,13 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
         table = found[f"efcb-{task}"]
         assert f"the paper's Table {number}, in form" in table.title
         assert table.columns == ("Model", "other/one", "owner/name", "Average")
+        assert ("No judge was validated" in " ".join(table.notes)) is (task not in CHOICES)
     assert {"efcb-repositories", "efcb-questions"} <= set(found)
+
+
+def test_a_limit_counts_within_each_repository(problems: dict[str, Problem]) -> None:
+    chosen = select(SUITE, list(problems.values()), "task=reverse-qa", 2)
+    assert Counter(problem.label("repository") for problem in chosen) == {"owner/name": 2, "other/one": 2}
 
 
 def test_without_a_judge_there_is_no_score(problems: dict[str, Problem]) -> None:
@@ -85,6 +94,16 @@ def test_without_a_judge_there_is_no_score(problems: dict[str, Problem]) -> None
     assert set(found["efcb-score"].rows[0][4:]) == {"-"}
     assert "efcb-mpr-gen" not in found
     assert "efcb-mpr-gen-measured" in found
+
+
+def test_no_score_stands_where_a_judge_left_too_much_out(problems: dict[str, Problem]) -> None:
+    rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=0.25)
+    asked = [row for row in rows if problems[str(row["problem_id"])].label("task") == "reverse-qa"]
+    asked[0]["judged"] = None
+    score = tables(rows, problems)["efcb-score"].rows[0]
+    share = 100 * (len(asked) - 1) / len(asked)
+    assert score[-2:] == (f"-\n{share:.1f}% covered",) * 2
+    assert score[5].startswith("6.00")
 
 
 def test_who_is_not_asked_some_is_told_apart(problems: dict[str, Problem]) -> None:

@@ -70,6 +70,7 @@ def load(folder: Path) -> Run:
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
+    from caretbench.problem import Question
     from caretbench.report.answers_judged import answers_judged, run_answers
     from caretbench.report.errors import error_columns
     from caretbench.report.judged_values import KEY, judged_values
@@ -84,6 +85,8 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     house = suite(name) if name in suite_names() else None
     answers = run_answers(run, judged_text_of(house, run.manifest.get("profile") or "default"))
     stratification = _extended(of_suite(name), by)
+    # Programs fail in many ways; an answer to a question is right or not, and the suite's own tables say more.
+    programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
     usage = model_usage(run.completions, run.missing)
     return summarise(
         run.frame,
@@ -94,7 +97,7 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
         judged=run_sections(run),
         answers=answers_judged(answers, missing=run.judgements_missing, people=run.ratings),
         stratification=stratification,
-        errors=error_columns(run.frame, run.completions),
+        errors=error_columns(run.frame, run.completions) if programs else (),
         own=own_tables(
             house,
             run.frame.join(judged_values(answers), on=list(KEY), how="left"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,8 @@ import typer
 from caretbench.cli.common import AsJson, note, say
 
 if TYPE_CHECKING:
-    from caretbench.problem import Completion, Score
-    from caretbench.runs import RunFolder
+    from caretbench.problem import Completion, Problem, Score
+    from caretbench.runs import Manifest, RunFolder
 
 
 def reproduce(
@@ -25,13 +26,13 @@ def reproduce(
 ) -> None:
     """Run one completion again, and show everything.
 
-    Without the cache. Exit status 1 if the verdict is not the stored one.
+    Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
     from caretbench import verdicts
     from caretbench.cli.scoring import executor
     from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
-    from caretbench.problem import Caret
+    from caretbench.problem import Caret, Question
     from caretbench.runs import RunFolder
     from caretbench.scoring import EXECUTION, GOLDEN
     from caretbench.suites import suite
@@ -42,6 +43,9 @@ def reproduce(
     if problem is None:
         raise ValueError(f"{run} has no problem {problem_id!r}")
     completion = _completion(folder, problem_id, model, sample)
+    if isinstance(problem.shown, Question):
+        _measure(folder, manifest, problem, completion, as_json=as_json)
+        return
     text = completion.text
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
@@ -77,6 +81,48 @@ def reproduce(
         _print_result(result.model_dump() | {"flags": ", ".join(found)})
     if stored is not None and stored.outcome != result.status.value:
         note(f"the run says {stored.outcome}, this time it is {result.status.value}")
+        raise typer.Exit(1)
+
+
+def _measure(
+    folder: RunFolder, manifest: Manifest, problem: Problem, completion: Completion, *, as_json: bool
+) -> None:
+    """What is measured of an answer to a question; nothing is run, and no judge is asked.
+
+    Raises:
+        Exit: a value is not the stored one.
+    """
+    from caretbench.suites import suite
+
+    found = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
+    if as_json:
+        rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in found]
+        say(
+            json.dumps(
+                {"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False
+            )
+        )
+    else:
+        say(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
+        say(f"--- raw text ---\n{completion.text}")
+        say(f"--- reference ---\n{problem.reference}")
+        for one in found:
+            say(f"--- {one.scorer} ---")
+            for name, value in one.values.items():
+                say(f"{name}: {value:.4g}")
+            for name, told in one.details.items():
+                if told:
+                    say(f"{name}: {told}")
+        say(f"what is shown: caretbench show {manifest.suite} {problem.id} --data …")
+    differing = [
+        f"{name} ({stored.values[name]:g} there, {value:g} now)"
+        for one in found
+        if (stored := _stored(folder, completion, one.scorer)) is not None
+        for name, value in one.values.items()
+        if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
+    ]
+    if differing:
+        note(f"the run says otherwise: {', '.join(differing)}")
         raise typer.Exit(1)
 
 

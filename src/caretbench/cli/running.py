@@ -196,8 +196,8 @@ def _judge(
                     continue
                 sitting.manifest = sitting.folder.manifest()  # the graders were written to it
                 complaints += [
-                    f"{grader.name}: {result.complaint(sitting.folder)}"
-                    for result in results.values()
+                    f"{grader.name}, {key}: {result.complaint(sitting.folder)}"
+                    for key, result in results.items()
                     if not result.sufficient
                 ]
     return complaints

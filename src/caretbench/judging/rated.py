@@ -79,6 +79,9 @@ class JudgedTexts(NamedTuple):
 def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
     """The judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
 
+    A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
+    stands beside no other one, since a mean is of all graders: it may have been asked at a wrong address.
+
     Args:
         judgements: The rows with the graders' words: statements are read from them.
         graders: The manifest's, whose settings tell the scales and which steps belong together.
@@ -92,12 +95,17 @@ def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) 
         if AFTER in info.settings:
             second[info.model, str(info.settings[AFTER])] += (info.parameters,)
     found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     settings: dict[str, Mapping[str, Any]] = {}
     for info in graders:
         key = (info.model, info.parameters)
-        if info.settings.get("subject") != "answer" or key not in rows:
+        if info.settings.get("subject") != "answer":
             continue
         name = str(info.settings["criterion"])
+        if key not in rows:
+            silent[name][key] = {}
+            settings.setdefault(name, info.settings)
+            continue
         settings[name] = info.settings
         if "then" in info.settings:
             # The last one, where the prompt of the second step has changed.
@@ -105,6 +113,7 @@ def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) 
             found[name][key] = _two_steps(rows[key], verdicts)
         else:
             found[name][key] = _one_step(rows[key], info.settings)
+    found = silent | found
     return tuple(
         JudgedTexts(
             name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items())), second

@@ -16,7 +16,7 @@ from caretbench.report.asked import differences, settings_of
 from caretbench.report.estimates import Reported
 from caretbench.report.frame import BASELINES, Run
 from caretbench.report.left_out import find_left_out
-from caretbench.report.strata import SEPARATOR, Stratum, strata_of
+from caretbench.report.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.report.tables import Field, Table, number_field, percent, shown_stratum, text_field
 from caretbench.suites.base import ORDINARY, Stratification
 
@@ -126,7 +126,8 @@ def compare_runs(
             )
         raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
-    strata = strata_of(runs[0].problems, _identity(runs[0])["profile"], stratification)
+    parted = [problem for problem in runs[0].problems if decided(problem)]
+    strata = strata_of(parted, _identity(runs[0])["profile"], stratification)
     tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
-from caretbench.problem import Caret, Problem
+from caretbench.problem import Caret, CriterionCheck, Problem
 from caretbench.suites.base import Stratification
 
 EVERY_LANGUAGE = "*"
@@ -57,6 +57,11 @@ def shown_label_name(name: str) -> str:
 def stratum_name(names: Sequence[str]) -> str:
     """The name of a stratum by these labels."""
     return SEPARATOR.join(map(shown_label_name, names))
+
+
+def decided(problem: Problem) -> bool:
+    """Whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
+    return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def strata_of(

@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
-from caretbench.problem import CriterionCheck, Problem
+from caretbench.problem import Problem
 from caretbench.report.answers_judged import coverage_warnings
 from caretbench.report.answers_values import AnswersJudged
 from caretbench.report.asked import context_titles, differences, settings_of
@@ -34,7 +34,7 @@ from caretbench.report.judged import NOT_VALIDATED, Judged
 from caretbench.report.left_out import LeftOut, find_left_out
 from caretbench.report.own_tables import OwnTable
 from caretbench.report.printed import Form, forms_of, printed_estimates
-from caretbench.report.strata import SEPARATOR, Stratum, strata_of, stratum_name
+from caretbench.report.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.report.usage import ModelUsage
 from caretbench.suites.base import ORDINARY, Stratification
 
@@ -165,7 +165,7 @@ def summarise(
     seed = int(manifest.get("seed") or 0)
     left_out = find_left_out(frame, problems, manifest)
     # What is only judged has no part in rates; the suite's own tables break it down.
-    parted = [problem for problem in problems if _decided(problem)] if own else problems
+    parted = [problem for problem in problems if decided(problem)] if own else problems
     strata = {
         profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
     }
@@ -281,9 +281,12 @@ def _column(
     measured = [name for name in metric_columns(group) if group[name].count() > 0]
     known = similarity_columns(profile, measured if similar else [])
     table = fold_problems(group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded))), known)
+    if not similar:  # nor is anything else of what is only judged shown here
+        there = [problem.id for problem in problems if decided(problem)]
+        table = table.filter(pl.col("problem_id").is_in(there))
     eligible = table.filter(pl.col("eligible"))
     samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
-    expected = samples * sum(problem.id not in excluded for problem in problems if _decided(problem))
+    expected = samples * sum(problem.id not in excluded for problem in problems if decided(problem))
     verdicts = int(eligible["samples"].sum())
     empty = _passed_by_empty(frame, profile)
     net = eligible.filter(~pl.col("problem_id").is_in(list(empty)))
@@ -318,11 +321,6 @@ def _column(
         similarity_titles={column.name: column.title for column in known},
         correlation=correlate(eligible.filter(pl.col("samples") > 0), known),
     )
-
-
-def _decided(problem: Problem) -> bool:
-    """Whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
-    return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def _titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:

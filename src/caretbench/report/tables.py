@@ -44,7 +44,7 @@ def own_table(entry: OwnTable) -> Table:
         tuple(
             number_field(_number(text), text, note)
             if number
-            else Field(text=text, sort=text.lower(), note=note)
+            else Field(text=text, sort=text.lower(), note=note, tone="baseline" if text in BASELINES else "")
             for (text, note), number in zip(row, numeric, strict=True)
         )
         for row in parts
@@ -55,7 +55,7 @@ def own_table(entry: OwnTable) -> Table:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.strip("%± ").partition(" ")[0].replace(",", ""))
+        return float(text.strip("%±<> ").partition(" ")[0].replace(",", ""))
     except ValueError:
         return None
 

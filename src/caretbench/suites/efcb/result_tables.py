@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.problem import Problem, Profile
 from caretbench.suites.base import Table
 from caretbench.suites.efcb.choice_tables import choice_tables
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
 _RESAMPLES: Final = 2000
+_OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED: {
         "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
@@ -85,8 +87,9 @@ def _tables(
         if found
     }
     if scores:
-        yield _score_table(scores, profile)
-    for task in TASKS:
+        covered = {model.name: _coverage(model, profile, problems) for model in models}
+        yield _score_table(scores, covered, profile)
+    for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
         table = _by_repository(task, outcomes, scores, profile)
         if table is not None:
             yield table
@@ -112,14 +115,37 @@ def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) 
                 yield Outcome(*where, float(value), copying if task == MASKED else 0.0)
 
 
-def _score_table(scores: Mapping[str, Sequence[EfcbScore]], profile: Profile) -> Table:
+def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Problem]) -> float:
+    """Of each task's problems that the score counts, the share that has a value: the lowest of the tasks."""
+    shares = []
+    for task in TASKS:
+        counted = COUNTED[profile].get(task, {})
+        wanted = sum(
+            problem.labels.get("task") == task
+            and all(problem.labels.get(name) == value for name, value in counted.items())
+            for problem in problems.values()
+        )
+        value = "passed" if task in (EASY, HARD) else "judged"
+        there = {line["problem_id"] for line in model.of(task, **counted) if line.get(value) is not None}
+        shares += [len(there) / wanted] if wanted else []
+    return min(shares, default=0.0)
+
+
+def _score_table(
+    scores: Mapping[str, Sequence[EfcbScore]], covered: Mapping[str, float], profile: Profile
+) -> Table:
+    def whole(estimate: Estimate | None, name: str) -> str:
+        if estimate is None or covered[name] >= COVERAGE_WANTED:
+            return _estimate(estimate, "")
+        return f"{NOTHING}\n{100 * covered[name]:.1f}% covered"
+
     rows = [
         (
             name,
             f"{score.weighting}",
             *(_estimate(score.tasks.get(task), task) for task in TASKS),
-            _estimate(score.published, ""),
-            _estimate(score.corrected, ""),
+            whole(score.published, name),
+            whole(score.corrected, name),
         )
         for name, both in scores.items()
         for score in both
@@ -138,7 +164,8 @@ def _score_table(scores: Mapping[str, Sequence[EfcbScore]], profile: Profile) ->
             "requests.",
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
-            "against people unless the section on judges says so. Without a grader the score is not known.",
+            "against people unless the section on judges says so. Without a grader the score is not known, nor where "
+            f"fewer than {COVERAGE_WANTED:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that says nothing is no truthful one.",
         ),
@@ -151,7 +178,7 @@ def _estimate(estimate: Estimate | None, task: str) -> str:
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
     value = f"{estimate.value:.{digits}f}"
-    if interval.method == "undefined":
+    if interval.method in ("undefined", "constant"):  # no width is not no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
 
@@ -185,7 +212,10 @@ def _by_repository(
         f"{TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
         ("Model", *repositories, "Average"),
         rows,
-        ("The average is over repositories; below it stands its interval by pull request.",),
+        (
+            "The average is over repositories; below it stands its interval by pull request.",
+            *(() if task in (EASY, HARD) else (_OPINION,)),
+        ),
     )
 
 
