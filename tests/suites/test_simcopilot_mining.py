@@ -232,3 +232,19 @@ def test_what_is_around_the_caret_moves_to_the_end() -> None:
             continue
         prefix = context_of("move_enclosing_to_end", problem, mine.analysis).caret.prefix
         assert prefix.index("class Shop") < prefix.index("def price")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own", "limit"),
+    [
+        (Wanted(per_1000=30), None, 360),
+        (Wanted(per_1000=30), 60, 60),
+        (Wanted(), None, 240),
+        (Wanted(limit=400, per_1000=30), None, 400),
+        (Wanted(limit=None, per_1000=30), None, None),
+    ],
+)
+def test_large_projects_give_more_unless_somebody_says_how_many(
+    wanted: Wanted, own: int | None, limit: int | None
+) -> None:
+    assert wanted.of_check(own, 12_000).limit == limit

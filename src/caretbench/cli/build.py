@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from caretbench.suites.simcopilot.settings import CheckSettings
 
 _SHOWN_FILES = 12
+_PER_1000 = 30
+"""Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
 _VERDICTS = ("valid", "unverified", "invalid")
 
 
@@ -67,7 +69,12 @@ def simcopilot(
     ] = None,
     modes: Annotated[str, typer.Option(help="infill, suffix_hidden, or both.")] = "infill,suffix_hidden",
     limit: Annotated[
-        int | None, typer.Option(min=0, help="At most so many candidates of each test command; 0: all.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="At most so many candidates of each test command; 0: all. By default 240, or 30 for each 1,000 lines "
+            "that its tests reach where these are more.",
+        ),
     ] = None,
     per_file: Annotated[
         int | None, typer.Option(min=1, help="At most so many candidates of one file.")
@@ -191,9 +198,10 @@ def _options(
         raise ValueError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
     chosen = tuple(mode for mode in MODES if mode in named)
     most = Wanted.limit if limit is None else limit or None
+    more = _PER_1000 if limit is None else 0
     return BuildOptions(
         languages=tuple(language or ()),
-        wanted=Wanted(chosen, most, per_file, seed),
+        wanted=Wanted(chosen, most, per_file, seed, more),
         check=check,
         setup=setup,
         exclude=tuple(exclude or ()),
@@ -277,7 +285,11 @@ def _print(built: Built, wall_s: float) -> None:
             say(f"  {reason} ({count})")
     if built.tasks:
         decided = max(1, len(built.verdicts))
-        per = f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines; " if reached else ""
+        more = manifest.rejected.get("not_drawn", 0)
+        bound = f" ({more} more candidates were not drawn: --limit)" if more else ""
+        per = (
+            f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines{bound}; " if reached else ""
+        )
         cpu_s = _cpu_s(built)
         say(
             f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "

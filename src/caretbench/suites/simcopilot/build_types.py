@@ -48,6 +48,7 @@ class BuildOptions:
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
+            **({"per_1000": self.wanted.per_1000} if self.wanted.per_1000 else {}),
         }
 
 

@@ -27,7 +27,7 @@ from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
-from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.mining import Miner, Origin
 from caretbench.suites.simcopilot.needs import advised, reaches_nothing, wanted_setup
 from caretbench.suites.simcopilot.project import (
     Readable,
@@ -213,16 +213,11 @@ class Builder:
                 continue
             unknown.update(reach.unknown)
             part = miner.reached(found, own, reach.covers)
-            for path in own:
-                source = readable.analysis[path].source
-                lines[source.language] += len(reach.lines(path, source))
-            wanted = Wanted(
-                options.wanted.modes,
-                entry.limit if entry.limit is not None else options.wanted.limit,
-                options.wanted.per_file,
-                options.wanted.seed,
-            )
-            chosen = miner.choose(part, wanted, own)
+            by_path = {path: readable.analysis[path].source for path in own}
+            hit = {path: len(reach.lines(path, source)) for path, source in by_path.items()}
+            for path, count in hit.items():
+                lines[by_path[path].language] += count
+            chosen = miner.choose(part, options.wanted.of_check(entry.limit, sum(hit.values())), own)
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             by_file = {path: entry.check_for(path) for path in own}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, Problem, Provenance, TestsCheck
@@ -28,12 +28,20 @@ class Wanted:
         limit: At most so many tasks of each check; None: all.
         per_file: At most so many of one file.
         seed: Of the choice.
+        per_1000: Of each check more than ``limit``, where its tests reach so many lines: this many for each 1,000.
     """
 
     modes: tuple[Mode, ...] = MODES
     limit: int | None = 240
     per_file: int | None = None
     seed: int = 0
+    per_1000: int = 0
+
+    def of_check(self, limit: int | None, reached: int) -> Wanted:
+        """What is wanted of a check whose tests reach so many lines; ``limit`` is its own, where it has one."""
+        if limit is not None or self.limit is None:
+            return replace(self, limit=self.limit if limit is None else limit)
+        return replace(self, limit=max(self.limit, -(-self.per_1000 * reached // 1000)))
 
 
 @dataclass(frozen=True)
