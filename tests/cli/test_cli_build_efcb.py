@@ -70,6 +70,8 @@ def records(tmp_path: Path) -> Path:
 def test_a_clone_becomes_all_five_tasks(built: tuple[Done, EfcbFolder]) -> None:
     done, folder = built
     assert done.code == 0, done.err
+    attacks = [line for line in done.out.splitlines() if line.startswith(("limit  ", "floor  "))]
+    assert 0 < max(map(len, attacks), default=0) <= 120, "the table fits a terminal"
     manifest = folder.manifest()
     assert manifest.changes == {"widgets": 14}
     assert manifest.skipped == {"root": 1}
@@ -130,6 +132,7 @@ def test_the_papers_tables_about_the_data(built: tuple[Done, EfcbFolder]) -> Non
         (("--task", "gmcq"), "--task 'gmcq': expected gmcq-easy, gmcq-hard"),
         (("--profile", "papre"), "--profile 'papre': expected paper or default"),
         (("--since", "yesterday"), "'yesterday' is no date (2026-01-31)"),
+        (("--since", "2026-02-01", "--until", "2026-01-01"), "the end is not after the beginning"),
         (("--since", "2030-01-01"), "no merged change was found"),
         (("--records", "absent.jsonl"), "absent.jsonl: no such file"),
     ],

@@ -361,8 +361,10 @@ def test_a_linked_work_tree_and_a_clone_that_borrows_objects(history: History, t
 def test_what_is_no_history_is_named(history: History, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
+    (tmp_path / "file").write_text("")
     for folder, revision, complaint in (
         (tmp_path / "nowhere", "HEAD", "nowhere: no such folder"),
+        (tmp_path / "file", "HEAD", "file: a file, not a folder"),
         (plain, "HEAD", "plain: not a git repository$"),
         (history.folder, "HEAD", "clone: an empty repository"),
         (history.folder, "v1.0", "clone: no revision 'v1.0'"),
@@ -370,6 +372,14 @@ def test_what_is_no_history_is_named(history: History, tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=complaint):
             read(folder, revision=revision)
+
+
+def test_a_clones_own_path_may_hold_anything(tmp_path: Path) -> None:
+    history = History(tmp_path / "two words\nand a line é")
+    history.commit("Begin", {"a": "x\n"})
+    history.commit("Go on", {"a": "y\n"})
+    names = history.write()
+    assert [change.merge_sha for change in changes(history.folder)] == names[1:]
 
 
 def test_a_folder_inside_a_clone_is_not_the_clone(tmp_path: Path) -> None:
@@ -492,8 +502,8 @@ def test_a_merge_without_a_description_has_that_of_its_only_commit(history: Hist
 
 def test_names_of_authors_and_lists_of_people_are_not_kept(history: History) -> None:
     history.commit("Begin", {"a.py": "a = 1\n"})
-    code = "@sometag\ndef f(): ...\n"
-    text = "Add f\n\nAs Ada Author wanted; @sometag as @ann said.\n\ncommit " + "a" * 40
+    code = "@sometag\nclass Guarded: ...\n"
+    text = "Add f\n\nAs Ada Author wanted; @sometag for @Guarded as @ann said.\n\ncommit " + "a" * 40
     history.commit(
         f"{text}\nAuthor: Bo Roe <bo@x.org>\nEdits-by: Cy",
         {"a.py": code, "AUTHORS.md": "Bo Roe\n"},
@@ -501,7 +511,7 @@ def test_names_of_authors_and_lists_of_people_are_not_kept(history: History) -> 
     )
     history.write()
     change = changes(history.folder)[0]
-    assert change.description == "As <name> wanted; @sometag as <name> said."
+    assert change.description == "As <name> wanted; @sometag for @Guarded as <name> said."
     assert change.trailers_removed == 3
     assert {file.path: bool(file.patch) for file in change.files} == {"AUTHORS.md": False, "a.py": True}
     assert change.patch_lines == sum(file.patch.count("\n") + 3 for file in change.files if file.patch)

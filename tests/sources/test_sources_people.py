@@ -15,6 +15,7 @@ from caretbench.sources.people import Authors, without_people
         ("Kudos to giac and moya for pointing this out!", "Kudos to <name> and <name> for pointing this out!"),
         ("Fix locale (thanks Jo Ångström)", "Fix locale (thanks <name>)"),
         ("Suggested by T.J. Lee, patch by Eve V. Roe (evr).", "Suggested by <name>, patch by <name>."),
+        ("Thanks to plaes on irc, thanks https://github.com/jo55!", "Thanks to <name> on irc, thanks <name>!"),
         ("Thank you to Triet H.M. Pham for it", "Thank you to <name> for it"),
     ],
 )  # fmt: skip
@@ -30,6 +31,7 @@ def test_people_lose_their_names(text: str, bare: str) -> None:
         "Drop the stray @ in @raw['c'], @user = 3, @user_id, {@link Foo}, @Suppress(\"X\"), '@master'",
         "`@ann` and\n```ruby\n@count += 1 # thanks Ann Lee\n```",
         "Add @Override, @param and @Nullable; @kept too",
+        "Refactored the @route decorator",
         "Thanks to this, nobody waits; thanks to seamless renewal, too. Thanks!",
         "Reported by Address Sanitizer, found by Coverity Scan, thanks to GitHub Actions and all.",
         "Pass props to Button. Add credit to account. Credit to the infrastructure",

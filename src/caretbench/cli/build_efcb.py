@@ -124,12 +124,11 @@ def _check(records: Sequence[Path], since: str | None, until: str | None) -> Non
     """Refuse what would be refused later.
 
     Raises:
-        DataError: a date is none, or a file of records is not there.
+        DataError: a date is none, nothing lies between two, or a file of records is not there.
     """
-    from caretbench.sources.git_history import moment
+    from caretbench.sources.git_history import bounds
 
-    for text in filter(None, (since, until)):
-        moment(text)
+    bounds(since, until)
     for path in records:
         if not path.is_file():
             raise DataError(

@@ -106,20 +106,17 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
     """
     _check_version()
     if not path.is_dir():
-        raise DataError(f"{path}: no such folder")
+        raise DataError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
     with tempfile.TemporaryDirectory(prefix="caretbench-git-") as name:
         folder = Path(name)
         ask = _Asking(path.resolve(), folder)
         try:
-            objects, shallow, form = ask(
-                "rev-parse",
-                "--path-format=absolute",
-                "--git-path",
-                "objects",
-                "--git-path",
-                "shallow",
-                "--show-object-format",
-            ).split("\n")[:3]
+            # One by one: a path may hold a newline.
+            objects, shallow = (
+                ask("rev-parse", "--path-format=absolute", "--git-path", part)
+                for part in ("objects", "shallow")
+            )
+            form = ask("rev-parse", "--show-object-format")
         except GitError as error:
             why = "" if "not a git repository" in str(error) else f" that can be read ({error})"
             raise DataError(f"{path}: not a git repository{why}") from None

@@ -77,6 +77,20 @@ def list_commits(repository: GitRepository) -> list[Commit]:
     return found
 
 
+def bounds(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Both ends of a time, as :func:`moment` reads them.
+
+    Raises:
+        DataError: one is no date, or nothing lies between them.
+    """
+    first, end = (moment(text) if text else None for text in (since, until))
+    if first and end and first >= end:
+        raise DataError(
+            f"nothing was merged from {since} on and before {until}: the end is not after the beginning"
+        )
+    return first, end
+
+
 def within(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
     """The commits that were merged at ``since`` or later and before ``until``, in their order.
 

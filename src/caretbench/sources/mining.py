@@ -13,7 +13,7 @@ from caretbench.files import Appender, read_lines
 from caretbench.problem import Row
 from caretbench.sources.git_access import opened
 from caretbench.sources.git_diffs import SkippedCommit
-from caretbench.sources.git_history import list_commits, moment, read_changes, utc_moment, within
+from caretbench.sources.git_history import bounds, list_commits, read_changes, utc_moment, within
 from caretbench.sources.patch_stream import Limits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
@@ -82,9 +82,7 @@ def mine_git(
     Raises:
         DataError: no clone, an empty one, a date that is none, a file that another process writes.
     """
-    for text in (since, until):
-        if text:
-            moment(text)
+    bounds(since, until)
     if limit is not None and limit < 0:
         raise DataError(f"a limit of {limit} records is none")
     with contextlib.ExitStack() as stack:

@@ -21,14 +21,16 @@ _CODE = r"(?P<code>```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{1,300}`)"
 # Not behind what makes it a path, an address, a tag or a quotation; not before what makes it a package or a variable.
 _MENTION = re.compile(
     _CODE + r"""|(?<![\w/.@\\{'"$-])@(?P<login>[A-Za-z\d](?:-?[A-Za-z\d]){0,38})"""
-    r"(?![\w/(-]|\[(?!\d)|\.\w|:\w|\ ?=)(?:\ \([A-Z][^()\n\d]{1,60}\))?",
+    r"(?![\w/(-]|\[(?!\d)|\.\w|:\w|\ ?=|\s(?:annotat|attribut|decorat|directive|extension|macro|rule|tag|variable))"
+    r"(?:\ \([A-Z][^()\n\d]{1,60}\))?",
     re.DOTALL,
 )
 _WORD = r"[^\W\d_a-z](?:[\w'\u2019-]*\w|(?:\.[A-Z])*\.)?"
 _PERSON = rf"{_WORD}(?:\s(?:(?:van|von|de|der|den|del|da|di|la|le|bin)\s)?{_WORD}){{1,3}}"
 _ALIAS = r"(?:\s\([\w.-]{2,40}\))?"
-_LOGIN = r"\w(?:[\w.-]{0,38}\w)?(?=\s+for\b|\s*(?:[!,;).]|and\b|\Z)|\s*\n)"
-_ONE = rf"(?:{_PERSON}{_ALIAS}|{_LOGIN})"
+_LOGIN = r"\w(?:[\w.-]{0,38}\w)?(?=\s+(?:for|from|on|who)\b|\s*(?:[!,;).]|and\b|\Z)|\s*\n)"
+_PAGE = r"https?://(?:www\.)?github\.com/[\w-]+/?(?![\w/-])"
+_ONE = rf"(?:{_PERSON}{_ALIAS}|{_PAGE}|{_LOGIN})"
 _SEVERAL = rf"{_ONE}(?:(?:,|,?\s+and)\s+{_ONE}){{0,5}}"
 _BETWEEN = re.compile(r"(,?\s+and\s+|,\s+)")
 _FIRST_WORD = re.compile(r"(?<![\w@/.-])[^\W\d_]\w*")

@@ -6,6 +6,7 @@ descriptions come without them, and lists of people (``AUTHORS``) without their 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -125,8 +126,12 @@ class PullRequest(Row):
         return self
 
     def _in_code(self, word: str) -> bool:
+        """Whether an ``@word`` stands there, or what it is written for is made there."""
+        made = re.compile(rf"\b(?:class|interface|def|fun|func|function|macro|enum) {re.escape(word[1:])}\b")
         return any(
-            word in file.patch for file in self.files if PurePosixPath(file.path).suffix.lower() not in _PROSE
+            word in file.patch or made.search(file.patch)
+            for file in self.files
+            if PurePosixPath(file.path).suffix.lower() not in _PROSE
         )
 
     @property

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
-from caretbench.sources.git_history import moment
+from caretbench.sources.git_history import bounds
 from caretbench.sources.pull_request import PullRequest
 
 
@@ -24,7 +24,7 @@ def newest(
     Raises:
         DataError: a date is none.
     """
-    first, end = (moment(text) if text else None for text in (since, until))
+    first, end = bounds(since, until)
     found: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.newest_first, reverse=True):
         merged = datetime.fromisoformat(pull.merged_at)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines, write_atomically
-from caretbench.sources.git_history import moment
+from caretbench.sources.git_history import bounds, moment
 from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
 from caretbench.sources.patch_stream import Limits
@@ -97,7 +97,7 @@ class _Mining:
         self._there = {str(row.get("merge_sha")) for row in rows}
 
     def mine(self, name: str, since: str | None, until: str | None, limit: int | None) -> RepositoryFacts:
-        first, end = (moment(text) if text else None for text in (since, until))
+        first, end = bounds(since, until)
         order = (
             "updated" if first else "created"
         )  # with a first day, the list ends where nothing later was touched
