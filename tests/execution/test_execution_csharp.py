@@ -111,7 +111,7 @@ def test_default_never_builds_a_release() -> None:
 
 @pytest.mark.slow
 def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 5.0)
+    monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 3.0)
     overloads = "".join(
         f"    static {kind} M(Func<{kind}, {kind}> f) => default;\n" for kind in ("int", "string", "char")
     )
@@ -127,7 +127,7 @@ def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_brackets_without_end_are_ended_with_their_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 5.0)
+    monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 3.0)
     nested = main(f"int value = {'(' * 50_000}1{')' * 50_000};")
     results = run_programs("csharp", {"a": PROGRAMS["passed"], "nested": nested, "b": PROGRAMS["passed"]})
     assert [results[name].status for name in ("a", "b")] == [Status.PASSED] * 2

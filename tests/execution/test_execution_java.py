@@ -109,7 +109,7 @@ def test_paper_takes_the_first_public_class_and_the_exit_status() -> None:
 
 @pytest.mark.slow
 def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "CPU_PER_PROGRAM_S", 5.0)
+    monkeypatch.setattr(java, "CPU_PER_PROGRAM_S", 3.0)
     # A type whose size doubles forty times.
     doubling = "record P<A, B>(A a, B b) {} static <T> P<T, T> d(T t) { return new P<>(t, t); }"
     body = "var a0 = d(1);" + "".join(f"var a{n} = d(a{n - 1});" for n in range(1, 40))

@@ -531,11 +531,11 @@ def test_memory_is_flat_and_calls_are_cheap():
         assert sum(isinstance(one, ModelAnswer) for one in client.submit(requests(2000))) == 2000
         before = resident_mib()
         began = time.process_time()
-        assert sum(isinstance(one, ModelAnswer) for one in client.submit(requests(18_000))) == 18_000
-        each_ms = (time.process_time() - began) / 18
+        assert sum(isinstance(one, ModelAnswer) for one in client.submit(requests(5000))) == 5000
+        each_ms = (time.process_time() - began) / 5
         grown = resident_mib() - before
-    print(f"{each_ms:.2f} ms CPU per call; {grown:.1f} MiB more after 20,000 calls than after 2,000")  # noqa: T201
-    assert grown < 30
+    print(f"{each_ms:.2f} ms CPU per call; {grown:.1f} MiB more after 7,000 calls than after 2,000")  # noqa: T201
+    assert grown < 9
     assert each_ms < 10
 
 
