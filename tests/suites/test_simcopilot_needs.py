@@ -210,6 +210,14 @@ def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None
     assert advised({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
 
 
+def test_submodules_that_are_not_there_are_thought_of(tmp_path: Path) -> None:
+    fault = {"test script": "tests_fail: a (ENOENT: no such file or directory, scandir 'data')"}
+    with_modules = snapshot(tmp_path, {".gitmodules": "", "a.js": ""})
+    assert "`git submodule update --init`" in advised(fault, with_modules, ["javascript"], (), "npm install")
+    without = snapshot(tmp_path / "without", {"a.js": ""})
+    assert advised(fault, without, ["javascript"], (), None) == "test script: " + fault["test script"]
+
+
 def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"a.py": ""})
     checks = (CheckSettings(command="python3 -m pytest t"),)

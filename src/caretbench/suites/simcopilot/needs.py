@@ -23,6 +23,7 @@ _LACKS = re.compile(
 )
 
 
+_NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """A runner that has a bundle of its own."""
 
@@ -83,6 +84,11 @@ def advised(
         done: The setup that ran.
     """
     said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
+        said += (
+            "; it has git submodules: `git submodule update --init` fetches them; "
+            "or leave their tests out of --test-command"
+        )
     if not _LACKS.search(said):
         return said
     if done is not None:
