@@ -41,8 +41,10 @@ _NOT_OK = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*
 _MAKE_DOES_NOTHING = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE
 )
-_FRAME = re.compile(r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames))")
-"""Where an exception came from, in a JVM: what it says stands before."""
+_NOISE = re.compile(
+    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
+)
+"""Where an exception came from, in a JVM, and where Maven would have one read on: what they say stands before."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 
@@ -191,7 +193,7 @@ def passed_tests(result: WorkspaceResult) -> int:
 def _why(result: WorkspaceResult) -> str:
     """Why a project's own tests do not pass, as ``kind: words``."""
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not _FRAME.match(line)]
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
     if result.status in _OURS:
