@@ -8,10 +8,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.swallowing import flags_in_place
 from caretbench.execution.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import Policy
-from caretbench.problem import Caret, Problem, Profile
+from caretbench.problem import Caret, InlineSplice, Problem, Profile
 from caretbench.suites.base import Suite
 
 NO_VERDICT = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
@@ -71,7 +72,13 @@ def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ..
     """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
     if text is None or profile == "paper" or not isinstance(problem.shown, Caret):
         return ()
-    return tamper_flags(text, problem.reference, problem.shown.language)
+    caret, splice = problem.shown, problem.splice
+    before, after = caret.prefix, caret.suffix
+    if isinstance(splice, InlineSplice):
+        before, after = splice.before, splice.after  # with what is hidden
+    alone = tamper_flags(text, problem.reference, caret.language)
+    in_place = flags_in_place(before, text, after, problem.reference, caret.language)
+    return tuple(dict.fromkeys((*alone, *in_place)))
 
 
 def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:

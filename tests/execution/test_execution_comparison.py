@@ -88,3 +88,9 @@ def test_runners_say_how_many_tests_ran(said: str, count: int | None) -> None:
 )
 def test_what_does_not_compile_is_told_from_what_fails(said: str, does_not: bool) -> None:
     assert does_not_compile("", said) is does_not
+
+
+def test_hostile_numbers_are_read_in_no_time() -> None:
+    numeric = ExpectedOutput(text="1.0", comparison="numeric")
+    assert difference(numeric, "1" * 100_000 + "x")
+    assert spoken_tests("Ran " + "1" * 5_000 + " tests in 1s", "") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.tamper import patterns, tamper_flags
+from caretbench.execution.tamper import TamperPattern, patterns, tamper_flags
 from caretbench.languages import languages
 
 EARLY, HOOK = "tamper:early_exit", "tamper:exit_hook"
@@ -71,3 +71,44 @@ def test_the_data_file_names_known_languages_and_covers_those_that_run() -> None
     assert named == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go"}
     assert named <= set(languages())
     assert tamper_flags("exit(0)", "", "cobol") == ()
+
+
+HIDDEN = [
+    ("javascript", "assert /* of */ . equal = () => {};", WEAKENED),
+    ("javascript", "assert // of\n  .equal = () => {};", WEAKENED),
+    ("typescript", "\\u{61}ssert.equal = () => {};", WEAKENED),
+    ("java", "Sys\\uu0074em.exit(0);", EARLY),
+    ("python", "unittest.TestCase.\uff41ssertEqual = print", WEAKENED),
+    ("python", "getattr(os, '_ex' 'it')(0)", EARLY),
+    ("cpp", "#unde\\\nf assert", WEAKENED),
+    ("go", "func panic(any) {}", WEAKENED),
+]
+
+
+@pytest.mark.parametrize(("language", "answer", "flag"), HIDDEN)
+def test_another_spelling_hides_nothing(language: str, answer: str, flag: str) -> None:
+    assert flag in tamper_flags(answer, "", language)
+
+
+@pytest.mark.parametrize(
+    "seed", ["/**/", "/*", "def f(", 'extern "C" ', "new Promise(", "Runtime.", "\n", '" + ']
+)
+@pytest.mark.parametrize("language", ["python", "javascript", "java", "cpp"])
+def test_no_answer_keeps_the_scan_busy(language: str, seed: str) -> None:
+    assert isinstance(tamper_flags("#" + seed * 2_000, "", language), tuple)
+
+
+def test_patterns_that_hostile_text_could_make_slow_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be bounded"):
+        TamperPattern(name="slow", about="slow", languages=("cpp",), pattern=r"exit\([^)]*\)")
+
+
+def test_what_is_too_long_to_be_scanned_is_flagged() -> None:
+    text = "x = 1\n" * 20_000
+    assert tamper_flags(text, "", "python") == ("tamper:hidden_code",)
+    assert tamper_flags(text, text, "python") == ()
+
+
+def test_what_a_test_runner_would_report_is_flagged() -> None:
+    assert "tamper:forges_the_report" in tamper_flags("path.write_text('<testsuite>')", "", "python")
+    assert "tamper:forges_the_report" in tamper_flags("import _pytest.runner", "", "python")

@@ -3,7 +3,9 @@
 The numbers are data, one table per machine. A refused call gives EPERM; ``clone3`` gives ENOSYS, so that the
 C library falls back to ``clone``, whose flags a filter can read; a socket of a family outside the allow-list
 gives EAFNOSUPPORT (AF_VSOCK would reach a hypervisor even from an empty network namespace). What holds memory that no
-mapping shows (nameless files, System V segments and queues) is refused too: the watchdog could not see it.
+mapping shows (nameless files, System V segments, semaphores and queues) is refused too: the watchdog could not see it.
+For the same reason buffers of sockets keep the size that the system gives them; who asks for another is told that he
+has it.
 """
 
 from __future__ import annotations
@@ -27,10 +29,19 @@ _AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _ANY_BIT = 0x45  # BPF_JMP | BPF_JSET | BPF_K
 _RETURN = 0x06  # BPF_RET | BPF_K
 
-_NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_1 = 0, 4, 16, 24  # offsets in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_1, _ARGUMENT_2 = (
+    0,
+    4,
+    16,
+    24,
+    32,
+)  # offsets in struct seccomp_data
 _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020080  # every CLONE_NEW*
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+
+_SOL_SOCKET = 1
+_BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both FORCE
 
 SOCKET_FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK
 
@@ -42,6 +53,7 @@ class Machine:
     audit: int
     denied: Mapping[str, int]
     socket: int
+    setsockopt: int
     clone: int
     clone3: int
     ioctl: int
@@ -50,6 +62,7 @@ class Machine:
 _X86_64 = Machine(
     audit=0xC000003E,
     socket=41,
+    setsockopt=54,
     clone=56,
     clone3=435,
     ioctl=16,
@@ -63,7 +76,7 @@ _X86_64 = Machine(
         "unshare": 272, "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300,
         "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
-        "shmget": 29, "msgget": 68, "memfd_create": 319, "memfd_secret": 447,
+        "shmget": 29, "semget": 64, "msgget": 68, "memfd_create": 319, "memfd_secret": 447,
         "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
@@ -73,6 +86,7 @@ _X86_64 = Machine(
 _AARCH64 = Machine(
     audit=0xC00000B7,
     socket=198,
+    setsockopt=208,
     clone=220,
     clone3=435,
     ioctl=29,
@@ -85,7 +99,7 @@ _AARCH64 = Machine(
         "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "fanotify_init": 262,
         "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
-        "shmget": 194, "msgget": 186, "memfd_create": 279, "memfd_secret": 447,
+        "shmget": 194, "semget": 190, "msgget": 186, "memfd_create": 279, "memfd_secret": 447,
         "userfaultfd": 282, "kexec_file_load": 294, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
@@ -137,6 +151,16 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
         _instruction(_EQUAL, _TERMINAL_INJECTION[1], if_false=1),
         _give(_ERRNO | _EPERM),
         _give(_ALLOW),
+        _instruction(_EQUAL, table.setsockopt, if_false=len(_BUFFER_SIZES) + 5),
+        _instruction(_LOAD, _ARGUMENT_1),
+        _instruction(_EQUAL, _SOL_SOCKET, if_false=len(_BUFFER_SIZES) + 1),
+        _instruction(_LOAD, _ARGUMENT_2),
+        *(
+            _instruction(_EQUAL, option, if_true=len(_BUFFER_SIZES) - position)
+            for position, option in enumerate(_BUFFER_SIZES)
+        ),
+        _give(_ALLOW),
+        _give(_ERRNO),
         _instruction(_EQUAL, table.socket, if_false=len(SOCKET_FAMILIES) + 2),
         _instruction(_LOAD, _ARGUMENT_0),
     ]

@@ -2,7 +2,8 @@
 
 Resource limits count per process, and shared mappings escape them; so the sandbox's supervisor asks here
 several times a second and kills the tree that has too much. Memory is PSS (shared pages counted once over
-the tree) where the kernel lets us read it, else resident memory.
+the tree) where the kernel lets us read it, else resident memory; and what the kernel keeps for the tree: its page
+tables, and what can wait in its sockets, beyond a number of them that no honest program reaches.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_USUAL_SOCKETS = 256
+_SOCKET_MB = 0.25
+"""What can wait in one socket, whose buffers keep their usual size (see :mod:`caretbench.execution.seccomp`)."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,31 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def _sockets_mb(pid: int) -> float:
+    """Of the program's network namespace: sockets that are on their way to another process count, too."""
+    try:
+        if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino:  # noqa: PTH116
+            return 0.0  # everybody's
+        with Path(f"/proc/{pid}/net/sockstat").open("rb") as stream:
+            used = int(stream.readline().split()[2])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return max(0, used - _USUAL_SOCKETS) * _SOCKET_MB
+
+
+def _page_tables_kb(pid: int) -> float:
+    try:
+        with Path(f"/proc/{pid}/status").open("rb") as stream:
+            return next((float(line.split()[1]) for line in stream if line.startswith(b"VmPTE:")), 0.0)
+    except OSError:
+        return 0.0
+
+
 def _memory_kb(pid: int) -> float:
+    return _pages_kb(pid) + _page_tables_kb(pid)
+
+
+def _pages_kb(pid: int) -> float:
     try:
         with Path(f"/proc/{pid}/smaps_rollup").open("rb") as stream:
             for line in stream:
@@ -72,4 +100,5 @@ def tree_usage(pid: int, most_processes: int) -> TreeUsage:
     tree = descendants(pid)
     if len(tree) > most_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
-    return TreeUsage(len(tree), sum(map(_memory_kb, tree)) / 1024, sum(map(_cpu_s, tree)))
+    memory_mb = sum(map(_memory_kb, tree)) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)
+    return TreeUsage(len(tree), memory_mb, sum(map(_cpu_s, tree)))

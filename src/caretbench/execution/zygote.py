@@ -40,7 +40,12 @@ FILTER = 2
 CAPABILITY_VERSION = 0x20080522
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INODES = 65_536
-WATCHES = ("max_inotify_instances", "8")  # a user has 128, which all programs share that run at a time
+BOUNDS = (
+    ("user/max_inotify_instances", "8"),  # a user has 128, which all programs share that run at a time
+    ("user/max_inotify_watches", "8192"),
+    ("net/ipv4/tcp_rmem", "4096 131072 262144"),  # what waits in sockets is memory that no mapping shows
+    ("net/ipv4/tcp_wmem", "4096 16384 262144"),
+)
 ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
 SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
 
@@ -80,13 +85,13 @@ def map_user(user: int, group: int) -> None:
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
 
 
-def bound_watches() -> None:
-    """Leave other programs their part of what the kernel counts for a user; not every kernel counts here."""
-    name, most = WATCHES
-    try:
-        write_text("/proc/sys/user/" + name, most)
-    except OSError:
-        return
+def bound_shares() -> None:
+    """Leave other programs their part of what the kernel keeps for all; not every kernel counts here."""
+    for name, most in BOUNDS:
+        try:
+            write_text("/proc/sys/" + name, most)
+        except OSError:
+            continue
 
 
 def switch_loopback(flags: int) -> None:
@@ -177,7 +182,7 @@ def serve_one(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
-        bound_watches()
+        bound_shares()
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)

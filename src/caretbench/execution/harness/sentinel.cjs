@@ -29,14 +29,20 @@ if (ends) {
       return original.apply(this, values);
     };
   }
+  const { Error } = globalThis;
+  // Something of every caller of the function that asks, which stands first.
+  const stack = (something) => {
+    const { prepareStackTrace, stackTraceLimit } = Error;
+    Error.stackTraceLimit = Infinity;
+    Error.prepareStackTrace = (error, frames) => frames.map(something);
+    const found = new Error().stack.slice(1);
+    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+    return found;
+  };
   // Node.js itself announces the end with nothing below it; a program that says `exit` stands below its own word. A
   // program that has put its own `emit` around this one does both.
   const announced = () => {
-    const { prepareStackTrace, stackTraceLimit } = Error;
-    Error.stackTraceLimit = Infinity;
-    Error.prepareStackTrace = (error, frames) => frames.map((frame) => String(frame.getFileName()));
-    const below = new Error().stack.slice(2);
-    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+    const below = stack((frame) => String(frame.getFileName())).slice(2);
     return process.emit === ours ? below.length === 0 : !below.some((name) => name.startsWith('node:'));
   };
   // A CommonJS program may return before its end; then what is written behind its text is not reached.
@@ -49,10 +55,13 @@ if (ends) {
     } catch {
       return compile.call(this, text, ...others); // not JavaScript, or an ECMAScript module, which cannot return
     }
+    // The last line is ours alone: nobody else can have reached it who calls from there.
+    const line = `${text}\n`.split(/\r\n|[\n\r\u2028\u2029]/).length;
     const last = `end_${require('crypto').randomBytes(12).toString('hex')}`;
     let ended = false;
     const value = () => {
-      ended = true;
+      const [, caller] = stack((frame) => frame.getLineNumber());
+      ended = ended || caller === line;
       delete globalThis[last];
     };
     Object.defineProperty(globalThis, last, { value, configurable: true });

@@ -68,7 +68,7 @@ class CppRuntime(Runtime):
     chunk_size = 1
     variants = (COMMON_HEADERS,)
     failure_patterns = (
-        (re.compile(r"Assertion [`'\"].*[`'\"] failed\.", re.DOTALL), Status.FAILED),
+        (re.compile(r"Assertion [`'\"].{0,2000}?[`'\"] failed\.", re.DOTALL), Status.FAILED),
         (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),
     )
 
@@ -115,12 +115,14 @@ class CppRuntime(Runtime):
             )
         if common:
             files[f"{HARNESS}/{_COMMON}"] = harness_file(_COMMON)
-        linking = (*(LINK_FLAGS if objects else ()), *objects, "-pthread", *_flags(bundle, "link", request))
-        plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), PROGRAM, *linking)
+        linking = (*(LINK_FLAGS if objects else ()), "-pthread", *_flags(bundle, "link", request))
+        # Ours stand first: what a program asks for before its beginning comes after ours, which take the word.
+        sources = (*objects, PROGRAM, *linking)
+        plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), *sources)
         if entry is None:
             return _compiled(self._build(plain, files, folder, request.limits), folder)
         place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
-        result = self._build((*flags, "-include", place, PROGRAM, *linking), files, folder, request.limits)
+        result = self._build((*flags, "-include", place, *sources), files, folder, request.limits)
         failed = result.error is None and result.killed is None and result.exit_code != 0
         # Other libraries' headers may not bear to come twice.
         doubtful = not common and (entry.headers is None or _of_headers(result))

@@ -74,7 +74,8 @@ class CsharpRuntime(Runtime):
     variants = ("release",)
     failure_patterns = (
         (re.compile(r"System\.OutOfMemoryException|^Out of memory\.", re.M), Status.OUT_OF_MEMORY),
-        (re.compile(r"^Process terminated\. Assertion [Ff]ailed|^\s*at System\.Diagnostics\.Debug\.(?:Assert|Fail)\(|"
+        (re.compile(r"^Process terminated\. Assertion [Ff]ailed|"
+                    r"^[ \t]*at System\.Diagnostics\.Debug\.(?:Assert|Fail)\(|"
                     r"^Unhandled exception\. (?:[\w.]*Assert\w*Exception\b|.*Assertion failed)", re.M), Status.FAILED),
         (re.compile(r"^Unhandled exception\. System\.IO\.FileNotFoundException: Could not load file or assembly", re.M),
          Status.UNRESOLVED_IMPORT),

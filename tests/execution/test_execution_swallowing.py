@@ -1,0 +1,55 @@
+"""Answers that take checks out of the program around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from caretbench.execution.swallowing import flags_in_place
+
+SWALLOWS, WEAKENS = "tamper:swallows_code", "tamper:weakened_assertions"
+PYTHON = ("def test():\n    total = add()\n", "    assert total == 3\n\ntest()\n", "    total += 1\n")
+CHECKED = (
+    "def check(left, right):\n    assert left == right\n\n",
+    "check(add(1, 2), 3)\n",
+    "def add(left, right):\n    return left + right\n",
+)
+
+TAKEN = [
+    ("python", *PYTHON, "    return\n", SWALLOWS),
+    ("python", *PYTHON, "    return None\n", SWALLOWS),
+    ("python", *PYTHON, "\ndef never(total=0):\n", SWALLOWS),
+    ("python", "total = 2\n", "    assert total == 3\n", "if total:\n", "if False:\n", SWALLOWS),
+    ("python", "total = 2\n", 'assert total == 3\n"""\n', "total += 1\n", 'text = """\n', SWALLOWS),
+    ("python", *CHECKED, "def add(left, right):\n    return 0\ndef check(*_):\n    return None\n", WEAKENS),
+    ("python", *CHECKED, "check = print\n", WEAKENS),
+    ("javascript", "const a = 1;\n", "assert(a);\n`;\n", "const b = 2;\n", "const b = `\n", SWALLOWS),
+    ("javascript", "const a = 1;\n", "assert(a);\n}\n", "if (a) {\n", "function never() {\n", SWALLOWS),
+    ("javascript", "function check(x) { assert(x); }\n", "check(1);\n", "", "check = () => {};\n", WEAKENS),
+    ("cpp", "int main() {\n", 'assert(f() == 3); )x"; }\n', "f();\n", 'const char *t = R"x(\n', SWALLOWS),
+    ("java", "class T { void t() {\n", "assert a; } } }\n", "if (a) {\n", "if (false) {\n", SWALLOWS),
+    ("go", "package m\nfunc t() {\n", "if a { panic(1) }\n}\n", "b()\n", "return\n", SWALLOWS),
+]
+
+LEFT = [
+    ("python", *PYTHON, "    total = total + 1\n    if not total:\n        return\n"),
+    ("python", "def f(x):\n", "    return x\n\nassert f(1)\n", "    x += 1\n", "    return x\n"),
+    ("python", *CHECKED, "def add(left, right):\n    return sum((left, right))\n"),
+    ("python", *CHECKED, CHECKED[0] + CHECKED[2]),  # what is shown, once more
+    ("javascript", "const a = 1;\n", "assert(a);\n", "const b = 2;\n", "function used() { return 1; }\n"),
+    ("java", "class T { void t() {\n", "assert a; } } }\n", "if (a) {\n", "while (a) {\n"),
+    ("cobol", "a", "b", "c", "d"),
+    ("python", "(" * 5_000, ")\nassert 1\n", "1", "2\n    return\n"),
+]
+
+
+@pytest.mark.parametrize(("language", "before", "after", "reference", "answer", "flag"), TAKEN)
+def test_checks_that_are_taken_out_are_flagged(
+    language: str, before: str, after: str, reference: str, answer: str, flag: str
+) -> None:
+    assert flags_in_place(before, answer, after, reference, language) == (flag,)
+    assert flags_in_place(before, reference, after, reference, language) == ()
+
+
+@pytest.mark.parametrize(("language", "before", "after", "reference", "answer"), LEFT)
+def test_other_answers_are_not(language: str, before: str, after: str, reference: str, answer: str) -> None:
+    assert flags_in_place(before, answer, after, reference, language) == ()
