@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -114,6 +115,10 @@ def environment(cache: Path) -> dict[str, str]:
     return {**os.environ, "CARETBENCH_CACHE": str(cache)}
 
 
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 @pytest.mark.slow
 def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
     moments = random.Random(11)  # noqa: S311 - moments, no secrets
@@ -123,8 +128,14 @@ def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
         process = subprocess.Popen(
             command(folder), env=environment(cache), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
+        before = size(RunFolder(folder).scores_path)
+        # Most moments fall into the scoring, some into the start.
+        while killed % 4 and killed < KILLS and process.poll() is None:
+            if size(RunFolder(folder).scores_path) != before:
+                break
+            time.sleep(0.02)
         try:
-            _, said = process.communicate(timeout=moments.uniform(0.5, 4.0) if killed < KILLS else None)
+            _, said = process.communicate(timeout=moments.uniform(0.1, 0.8) if killed < KILLS else None)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -271,7 +282,7 @@ def test_the_caches_disk_is_full(disk: SmallDisk) -> None:
     folder.mkdir(mode=0o755)
     asked = requests(1)
     full = 0
-    for kilobytes in (0, 40, 150, 400, 1500):
+    for kilobytes in (0, 40, 400):
         disk.leave(kilobytes)
         sandbox = Sandbox()
         given: list[ExecutionResult] = []
@@ -303,7 +314,7 @@ def test_the_runs_disk_is_full(disk: SmallDisk, place: Path, monkeypatch: pytest
     monkeypatch.setenv("CARETBENCH_CACHE", str(cache_at(place / "cache")))
     folder = disk.folder / "run"
     full = 0
-    for kilobytes in (0, 4, 8, 20, 40):
+    for kilobytes in (0, 8, 20):
         disk.leave(kilobytes)
         try:
             score(folder, 2)
@@ -314,7 +325,7 @@ def test_the_runs_disk_is_full(disk: SmallDisk, place: Path, monkeypatch: pytest
         for path in (RunFolder(folder).scores_path, RunFolder(folder).completions_path):
             assert not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
         disk.free()
-    assert full >= 3
+    assert full >= 2
     score(folder, 2)
     check_rows(folder, 2)
 
@@ -393,7 +404,7 @@ def _exchange_artefacts(folder: Path) -> None:
     ids=["verdicts", "artefacts"],
 )
 def test_a_damaged_cache_is_found_out(place: Path, damages: Sequence[Callable[[Path], object]]) -> None:
-    asked = [request for request in requests(2) if wanted(request.id) != Status.TIMEOUT]
+    asked = [request for request in requests(1) if wanted(request.id) != Status.TIMEOUT]
     sandbox = Sandbox()
     cache = ResultCache(place)
     run_all(asked, cache, sandbox)
@@ -416,8 +427,8 @@ def test_the_clock_of_the_day_jumps(place: Path) -> None:
     cache = cache_at(place / "cache")
     folder = place / "run"
     for run in (folder, folder, place / "another"):  # new, gone on with, and from the cache
-        subprocess.run(command(run, "jump", copies=2), env=environment(cache), check=True)
-        check_rows(run, 2)
+        subprocess.run(command(run, "jump", copies=1), env=environment(cache), check=True)
+        check_rows(run, 1)
 
 
 def test_no_bound_of_time_looks_at_the_clock_of_the_day() -> None:
