@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.problem import Problem, Profile
 from caretbench.suites.base import Table
 from caretbench.suites.efcb.choice_tables import choice_tables
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
 _NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
 _RESAMPLES: Final = 2000
+_COVERAGE_WANTED: Final = 0.98  # as of every run; reports and judges have it in rooms of their own
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED: {
@@ -135,7 +135,7 @@ def _score_table(
     scores: Mapping[str, Sequence[EfcbScore]], covered: Mapping[str, float], profile: Profile
 ) -> Table:
     def whole(estimate: Estimate | None, name: str) -> str:
-        if estimate is None or covered[name] >= COVERAGE_WANTED:
+        if estimate is None or covered[name] >= _COVERAGE_WANTED:
             return _estimate(estimate, "")
         return f"{NOTHING}\n{100 * covered[name]:.1f}% covered"
 
@@ -165,7 +165,7 @@ def _score_table(
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
             "against people unless the section on judges says so. Without a grader the score is not known, nor where "
-            f"fewer than {COVERAGE_WANTED:.0%} of a task's problems have a value.",
+            f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that says nothing is no truthful one.",
         ),
