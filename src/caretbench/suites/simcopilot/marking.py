@@ -70,6 +70,7 @@ MARKS: Mapping[str, MarkTable] = {
             '.append((@file, _caretbench_mark.__defaults__[0]))"); '
         ),
         at="first",
+        unmarked=frozenset({"case_clause"}),
     ),
     "java": MarkTable(
         call="CaretbenchMarks@file.at(@n); ",
