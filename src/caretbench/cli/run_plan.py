@@ -82,7 +82,10 @@ class Plan:
         from caretbench.suites.showing import showing
 
         if not self.models:
-            raise ValueError("no model: say which with -m, openai/gpt-4o-mini for example")
+            raise ValueError(
+                "no model: say which with -m, openai/gpt-4o-mini for example; "
+                "baselines alone need none: caretbench score SUITE"
+            )
         for kind, names in (
             ("model", [model.name for model in self.models]),
             ("grader", [grader.name for grader in self.graders]),
