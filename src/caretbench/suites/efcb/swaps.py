@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -19,13 +20,17 @@ from caretbench.syntax.parser import encode, error_count, parse
 FEWEST_OCCURRENCES: Final = 2
 """Of each identifier in the new side of the patch, so that the rest of the patch says what belongs where."""
 
-GUARDS: Final = ("same_name", "one_occurrence_each", "without_order", "old_side")
+GUARDS: Final = ("same_name", "one_occurrence_each", "without_order", "beside_itself", "old_side")
 """Why two uses in the same place are no swap, in the order of asking.
 
 ``same_name``: the names are one, up to case and underscores. ``one_occurrence_each``: in the hunk, the exchange is a
-consistent renaming. ``without_order``: it only changes the order of statements, of operands, of entries. ``old_side``:
-it brings a removed line back.
+consistent renaming. ``without_order``: it only changes the order of statements, of operands, of entries.
+``beside_itself``: it brings a name to both sides of an operator or a comma (``depth = depth``), which tells a wrong
+choice without the text. ``old_side``: it brings a removed line back.
 """
+_BESIDE_ITSELF: Final = re.compile(
+    r"(?<![\w.$])([A-Za-z_$][\w.$]*)\s*(?:[-+*/%<>=!&|^:,]{1,3}|\b(?:and|or|is|in)\b)\s*\1(?![\w$(\[]|\s*(?:\.|->|::))"
+)
 # Pairs that are looked at for each swap that is asked for.
 _TRIES: Final = 4
 
@@ -110,6 +115,8 @@ class Patch:
         before, after = self.changed_lines(swap)
         if sorted(map(even, before)) == sorted(map(even, after)) or _without_order(part, earlier, later):
             return "without_order"
+        if _beside_itself(after) > _beside_itself(before):
+            return "beside_itself"
         if not part.removed.isdisjoint(map(even, after)) or self._new_side(part, [swap]) == part.old:
             return "old_side"
         return None
@@ -193,6 +200,11 @@ class Patch:
 
 def _renamed(swaps: Iterable[Swap]) -> Mapping[Occurrence, str]:
     return {place: name for swap in swaps for place, name in swap.exchanged}
+
+
+def _beside_itself(lines: Iterable[str]) -> int:
+    """How often a name has itself for a neighbour."""
+    return sum(len(_BESIDE_ITSELF.findall(line)) for line in lines)
 
 
 def _folded(name: str) -> str:
