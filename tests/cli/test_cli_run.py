@@ -230,7 +230,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
 def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:
     done = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
     assert done.code == 1
-    assert "fake/judge: " in done.err
+    assert "fake/judge, devbench-quality@1: " in done.err
     assert "judgements could not be read; the same command" in done.err
 
 

@@ -277,7 +277,7 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
 def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysed = []
     real = analyses.read
-    monkeypatch.setattr(analyses, "read", lambda *given: analysed.append(1) or real(*given))
+    monkeypatch.setattr(analyses, "read", lambda *given, **named: analysed.append(1) or real(*given, **named))
     house = suite("simcopilot")
     assert isinstance(house, OffersContexts)
     for problem in house.load(str(tasks)).problems:
