@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from caretbench.execution.snapshots import SnapshotStore
 from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
+from tests.project_files import open_folder
 
 MakeProblem = Callable[..., Problem]
 
@@ -32,6 +34,19 @@ def test_data() -> Path:
 def devbench_data(test_data: Path) -> Path:
     """The released DevBench data."""
     return test_data / "devbench"
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder that everybody can reach, as the cache is; the same for all tests of a file."""
+    with open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> SnapshotStore:
+    """Snapshots of projects that sandboxes can read."""
+    return SnapshotStore(place / "store")
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -37,6 +36,7 @@ from caretbench.files import cache_folder
 from caretbench.problem import Score
 from caretbench.runs import RunFolder
 from caretbench.scoring import EXECUTION, GOLDEN
+from tests.project_files import open_folder
 
 KILLS = 20
 COPIES = 4
@@ -53,10 +53,8 @@ def _walls() -> None:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that everybody can reach, as the cache is."""
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 def run_all(

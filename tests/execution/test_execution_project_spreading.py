@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,6 +30,7 @@ from caretbench.execution.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.spreading import SpreadingExecutor
 from caretbench.execution.types import Status, Toolchain
 from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
+from tests.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")
 
@@ -39,10 +38,8 @@ SHELL = ("/bin/sh", "-c")
 @pytest.fixture
 def place() -> Iterator[Path]:
     """Where a sandbox may look in: a folder that others can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

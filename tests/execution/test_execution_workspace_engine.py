@@ -33,19 +33,6 @@ SHELL = ("/bin/sh", "-c")
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def store(place: Path) -> SnapshotStore:
-    return SnapshotStore(place / "store")
-
-
-@pytest.fixture(scope="module")
 def project(place: Path, store: SnapshotStore) -> Snapshot:
     (place / "project").mkdir()
     (place / "project" / "number").write_text("1\n")

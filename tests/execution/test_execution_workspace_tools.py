@@ -24,14 +24,6 @@ LIMITS = WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 512})
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
 def spaces(place: Path) -> Iterator[Workspaces]:
     spaces = Workspaces(Sandbox(), SnapshotStore(place / "store"))
     try:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,20 +10,6 @@ from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.workspace import Workspaces
 from caretbench.execution.workspace_engine import WorkspaceExecutor
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A folder whose files the sandboxes can read; pytest's own are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def store(place: Path) -> SnapshotStore:
-    return SnapshotStore(place / "store")
 
 
 @pytest.fixture(scope="module")

@@ -6,18 +6,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.snapshots import Snapshot, SnapshotStore
 from caretbench.suites.simcopilot import commands
 from caretbench.suites.simcopilot.commands import checks_of, detect
 from caretbench.suites.simcopilot.settings import CheckSettings, OutputSettings, read_settings
-
-
-def snapshot(folder: Path, files: dict[str, str]) -> Snapshot:
-    root = folder / "project"
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return SnapshotStore(folder / "store").add(root)
+from tests.project_files import snapshot
 
 
 def script(text: str) -> str:

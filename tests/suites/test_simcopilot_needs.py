@@ -7,24 +7,16 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.snapshots import Snapshot, SnapshotStore
 from caretbench.suites.simcopilot import commands, python_needs
 from caretbench.suites.simcopilot.commands import checks_of, detect
 from caretbench.suites.simcopilot.needs import advised, setup_command, wanted_setup
 from caretbench.suites.simcopilot.package_scripts import test_script as script_of
 from caretbench.suites.simcopilot.python_needs import folders, pytest_options, requirements, with_python_path
 from caretbench.suites.simcopilot.settings import CheckSettings
+from tests.project_files import snapshot
 
 PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"; '
 JUNIT = "--outputFile.junit=.caretbench-junit.xml"
-
-
-def snapshot(folder: Path, files: Mapping[str, str]) -> Snapshot:
-    root = folder / "project"
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return SnapshotStore(folder / "store").add(root)
 
 
 def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) -> dict[str, str]:
