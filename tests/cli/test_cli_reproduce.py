@@ -56,3 +56,23 @@ def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
     folder.scores_path.write_text(stored.model_dump_json() + "\n")
     status, shown = caretbench("reproduce", str(folder.path), problem.id, "--json")
     assert (status, json.loads(shown)["measured"][0]["values"]["passed"]) == (1, 1.0)
+
+
+def test_what_a_program_writes_steers_no_terminal_that_reads_a_pipe_or_a_file(tmp_path: Path) -> None:
+    folder, mine = tmp_path / "run", tmp_path / "mine.jsonl"
+    hostile = (
+        '    print("\\x1b]0;owned\\x07\\x9b31m", flush=True)\n'
+        '    raise ValueError("\\x1b[2J")\n    # \x1b[1m \x9b \ud800\n'
+    )
+    mine.write_text(json.dumps({"problem_id": IDENTITY, "text": hostile}) + "\n")
+    caretbench(
+        "score", "devbench", "--completions", str(mine), "--select", f"id={IDENTITY}", "--baseline", "none", "-o",
+        str(folder), "--json",
+    )  # fmt: skip
+    for form in ((), ("--json",)):
+        done = CliRunner().invoke(cli.app, ["reproduce", str(folder), IDENTITY, "--model", "mine", *form])
+        assert done.exit_code == 0, done.output
+        raw = done.stdout_bytes.decode()
+        assert not set(raw) & ({chr(number) for number in (*range(32), *range(127, 160))} - set("\n\t"))
+        assert "\\u001b]0;owned\\u0007" in raw
+    assert "\x1b]0;owned\x07" in json.loads(raw)["stdout"]["text"]

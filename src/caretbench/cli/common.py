@@ -49,17 +49,23 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 
 _CONTROLS = {
-    number: f"\\u{number:04x}" for number in (*range(32), *range(127, 160)) if chr(number) not in "\n\t"
+    number: f"\\u{number:04x}"
+    for number in (*range(32), *range(127, 160), *range(0xD800, 0xE000))
+    if chr(number) not in "\n\t"
 }
 
 
 def harmless(text: str) -> str:
-    """The text with control characters spelt out: what a model wrote must not steer the terminal."""
+    """Return the text with control characters and lone surrogates spelt out, as in JSON.
+
+    A model or a program wrote it: it must not steer a terminal, and must be possible to write. JSON stays JSON.
+    """
     return text.translate(_CONTROLS)
 
 
 def _print(line: str, stream: TextIO) -> None:
-    stream.write((harmless(line) if stream.isatty() else line) + "\n")
+    # Also into a pipe or a file: what is kept there is shown on a terminal later.
+    stream.write(harmless(line) + "\n")
 
 
 def say(line: str = "") -> None:
