@@ -16,17 +16,16 @@ Usage: python benchmarks/execution_speed.py DATA [PROGRAMS] [LANGUAGE ...]
 from __future__ import annotations
 
 import json
-import os
 import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from accounting import accounted
 from command_lines import COMMAND_LINES
 
 from caretbench.execution.bundles import installed
@@ -39,7 +38,6 @@ from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
 from caretbench.suites import suite
 
-ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
 WARM_UP = 8  # other programs before the first that counts: warm workers and compile servers come up
 LIMITS = Limits(wall_s=300, compile_wall_s=300, cpu_s=300, memory_mb=2048, pids=256, tmp_mb=512, nofile=1024)
 
@@ -52,18 +50,6 @@ class Row(NamedTuple):
     limit: float
     plain: float | None
     released: float | None
-
-
-@contextmanager
-def accounted() -> Iterator[Path]:
-    """A file that holds the nanoseconds of CPU of this process and all that it starts from now on."""
-    group = ACCOUNTING / f"caretbench-{os.getpid()}"
-    group.mkdir()
-    (group / "cgroup.procs").write_text(str(os.getpid()))
-    try:
-        yield group / "cpuacct.usage"
-    finally:
-        (ACCOUNTING / "cgroup.procs").write_text(str(os.getpid()))
 
 
 class Ways:

@@ -6,31 +6,14 @@ Usage: python benchmarks/walls.py [PROGRAMS]
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
+
+from accounting import accounted
 
 from caretbench.execution.sandbox import Sandbox
 from caretbench.execution.types import Limits, Warm
-
-ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
-
-
-@contextmanager
-def accounted() -> Iterator[Path]:
-    """A file that holds the nanoseconds of CPU of this process and all that it starts from now on."""
-    group = ACCOUNTING / f"caretbench-{os.getpid()}"
-    group.mkdir()
-    (group / "cgroup.procs").write_text(str(os.getpid()))
-    try:
-        yield group / "cpuacct.usage"
-    finally:
-        (ACCOUNTING / "cgroup.procs").write_text(str(os.getpid()))
-        group.rmdir()
 
 
 def main(programs: int) -> None:
