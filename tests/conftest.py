@@ -12,6 +12,7 @@ from caretbench.execution.snapshots import SnapshotStore
 from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
 from tests.project_files import open_folder
 
+pytest_plugins = ["tests.required"]
 MakeProblem = Callable[..., Problem]
 
 
