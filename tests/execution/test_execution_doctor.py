@@ -76,9 +76,14 @@ def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(
     def unavailable(_self: Workspaces) -> str:
         raise SandboxUnavailable("the disk is full")
 
-    machine.setattr(Workspaces, "probe", lambda _self: "copy")
+    def copying(self: Workspaces) -> str:
+        self.no_overlay = "no overlay: layers: [Errno 19] mount /tmp/work: No such device"
+        return "copy"
+
+    machine.setattr(Workspaces, "probe", copying)
     assert row("workspaces").ok
     assert "copied" in row("workspaces").detail
+    assert row("workspaces").detail.endswith("sudo modprobe overlay")
     machine.setattr(Workspaces, "probe", unavailable)
     assert not row("workspaces").ok
     assert row("workspaces").detail.endswith("the disk is full")
@@ -89,13 +94,22 @@ def test_memory_limit_that_is_not_in_force_is_a_fault(machine: pytest.MonkeyPatc
     assert not row("memory limit").ok
 
 
-@pytest.mark.parametrize(("name", "package"), [("npm", "npm"), ("display", "xvfb"), ("uv", "uv")])
+@pytest.mark.parametrize(("name", "package"), [("npm", "npm"), ("display", "xvfb"), ("uv", "python3-pip")])
 def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: str, package: str) -> None:
     machine.setattr(shutil, "which", lambda _name, **_: None)
     machine.setattr(doctor, "find_uv", lambda: None)
+    machine.setattr(doctor, "find_pip", lambda: None)
     check = row(name)
     assert not check.ok
     assert check.fix.endswith(f" {package}")
+
+
+def test_uv_is_not_missing_where_pip_builds_the_bundles(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(doctor, "find_uv", lambda: None)
+    machine.setattr(doctor, "find_pip", lambda: "pip of /usr/bin/python3")
+    check = row("uv")
+    assert (check.ok, check.fix) == (True, "")
+    assert check.detail == "absent and not needed: pip of /usr/bin/python3 builds Python bundles"
 
 
 def test_toolchain_that_is_missing_brings_its_remedy(machine: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator
 
 from caretbench.execution import bundles
-from caretbench.execution.bundles.pip import find_uv
+from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
 from caretbench.execution.levels import SETTING
+from caretbench.execution.overlay_causes import cause
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.types import Frozen, Isolation
@@ -73,16 +74,17 @@ def _level(isolation: Isolation, fallback: str) -> Check:
 def _workspaces() -> Check:
     sandbox = Sandbox()
     try:
-        placed = Workspaces(sandbox).probe()
+        spaces = Workspaces(sandbox)
+        placed = spaces.probe()
     except (SandboxUnavailable, OSError) as error:
         return Check(name="workspaces", ok=False, detail=f"no command runs in a project: {error}")
     finally:
         sandbox.close()
-    detail = {
-        "overlay": "projects are laid under an overlay in memory",
-        "copy": "projects are copied into memory for every command, which is slower; an overlay needs Linux 6.6",
-    }
-    return Check(name="workspaces", ok=True, detail=detail[placed])
+    detail = "projects are laid under an overlay in memory"
+    if placed == "copy":
+        why = cause(spaces.no_overlay, spaces.store.folder)
+        detail = f"projects are copied into memory for every command, which is slower: {why}"
+    return Check(name="workspaces", ok=True, detail=detail)
 
 
 def _walls(isolation: Isolation) -> str:
@@ -104,9 +106,7 @@ def _machine() -> Iterator[Check]:
         detail=f"{version.major}.{version.minor}.{version.micro}",
         fix="" if version >= OLDEST_PYTHON else apt_line(["python3"]),
     )
-    yield _tool(
-        "uv", find_uv(), "builds Python bundles (pip serves too)", f"{apt_line(['pipx'])} && pipx install uv"
-    )
+    yield _tool("uv", find_uv() or _pip(), "builds Python bundles, as pip does", apt_line(["python3-pip"]))
     yield _tool("npm", shutil.which("npm"), "builds JavaScript and TypeScript bundles", apt_line(["npm"]))
     yield Check(
         name="display",
@@ -121,6 +121,12 @@ def _tool(name: str, found: str | None, purpose: str, fix: str) -> Check:
     return Check(
         name=name, ok=found is not None, detail=found or f"absent; it {purpose}", fix="" if found else fix
     )
+
+
+def _pip() -> str | None:
+    """What is said where pip builds the bundles, for which nothing lacks then."""
+    pip = find_pip()
+    return f"absent and not needed: {pip} builds Python bundles" if pip else None
 
 
 def _disk() -> Check:

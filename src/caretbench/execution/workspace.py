@@ -179,6 +179,8 @@ class Workspaces:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
         self.overlay = overlay
+        self.no_overlay = ""
+        """What the last attempt to lay an overlay said, where it failed."""
         self._look_up = bundles
         self._index = index
         self._preparer = Preparer(self.store, self.run)
@@ -292,6 +294,7 @@ class Workspaces:
             ran = run(ProjectTree(snapshot.tree, changes.deleted), changes.written, request.limits)
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
+            self.no_overlay = ran.error
         size = changes.copied_bytes()
         if size > MOST_COPIED_BYTES:
             most = MOST_COPIED_BYTES >> 20

@@ -108,16 +108,19 @@ def lay_over(memory: bytes) -> None:
     """
     if os.stat(SNAPSHOT).st_uid != os.getuid():
         raise OSError("no overlay: the snapshot belongs to another user")
+    step = "memory"
     try:
         mount(b"tmpfs", PROJECT, b"tmpfs", NO_SUID | NO_DEVICES, memory)
         os.mkdir(PROJECT + b"/upper", 0o755)
         os.mkdir(PROJECT + b"/work", 0o700)
+        step = "attributes"
         os.setxattr(PROJECT + b"/work", b"user.overlay.opaque", b"y")
         os.removexattr(PROJECT + b"/work", b"user.overlay.opaque")
+        step = "layers"
         layers = b"lowerdir=%s,upperdir=%s/upper,workdir=%s/work,userxattr" % (SNAPSHOT, PROJECT, PROJECT)
         mount(b"overlay", PROJECT, b"overlay", NO_SUID | NO_DEVICES, layers)
     except OSError as error:
-        raise OSError("no overlay: %s" % error) from None
+        raise OSError("no overlay: %s: %s" % (step, error)) from None
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 

@@ -60,6 +60,14 @@ def _version(python: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in done.stdout.split())
 
 
+def find_pip() -> str | None:
+    """Return the pip that installs where there is no uv: this interpreter's, else that of the sandbox's Python."""
+    if importlib.util.find_spec("pip"):
+        return f"pip of {sys.executable}"
+    python = sandbox_python()
+    return f"pip of {python}" if _version(python) and _has_pip(python) else None
+
+
 def _has_pip(python: Path) -> bool:
     return (
         subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
@@ -81,7 +89,7 @@ class Pip:
         python = sandbox_python()
         if not _version(python):
             return ("python3", "python3-pip")
-        return () if find_uv() or importlib.util.find_spec("pip") or _has_pip(python) else ("python3-pip",)
+        return () if find_uv() or find_pip() else ("python3-pip",)
 
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
         """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""

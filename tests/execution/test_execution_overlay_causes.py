@@ -1,0 +1,85 @@
+"""Causes why a project is copied: the real ones, from what failed and what the kernel says about itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.overlay_causes import Kernel, cause, running_kernel
+from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspace import Workspaces
+
+NEW = Kernel("6.18.4", frozenset({"overlay", "tmpfs"}), frozenset({"CONFIG_TMPFS_XATTR"}))
+UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'"
+
+
+@pytest.mark.parametrize(
+    ("said", "kernel", "expected"),
+    [
+        (UNSUPPORTED, NEW._replace(release="6.1.0-28-amd64"), "Linux 6.1.0-28-amd64 is too old"),
+        (
+            UNSUPPORTED,
+            NEW._replace(configured=frozenset()),
+            "Linux 6.18.4 was built without CONFIG_TMPFS_XATTR",
+        ),
+        (UNSUPPORTED, NEW._replace(configured=None), "Linux 6.18.4: its memory file system keeps no"),
+        ("layers: [Errno 19] mount /tmp/work: No such device", NEW, "sudo modprobe overlay"),
+        ("layers: [Errno 1] mount: refused", NEW._replace(release="5.4.0"), "Linux 5.4.0 is too old"),
+        (
+            "layers: [Errno 1] mount: refused",
+            NEW,
+            "security rules refuse an overlay in a user namespace (EPERM",
+        ),
+        ("layers: [Errno 22] mount: Invalid argument", NEW, "over the cache's file system (EINVAL"),
+        ("memory: [Errno 12] mount: no", NEW, "no memory file system can be mounted in the sandbox (ENOMEM"),
+        ("it needs namespaces", NEW, "needs the level `namespaces`"),
+        ("this kernel builds no walls inside walls", NEW, "no walls inside walls"),
+    ],
+)
+def test_the_cause_is_that_of_the_step_that_failed(
+    said: str, kernel: Kernel, expected: str, tmp_path: Path
+) -> None:
+    found = cause(f"the program was not started: {NO_OVERLAY}: {said}", tmp_path, kernel)
+    assert expected in found
+    assert "6.6" not in found or kernel.version < (6, 6)
+
+
+def test_a_closed_folder_is_named(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    (closed / "snapshots").mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    closed.chmod(0o700)
+    said = cause(f"{NO_OVERLAY}: the snapshot belongs to another user", closed / "snapshots", NEW)
+    assert "others may not enter" in said
+    assert "chmod o+x" in said
+
+
+def test_this_kernel_says_what_it_is() -> None:
+    kernel = running_kernel()
+    assert kernel.release == os.uname().release
+    assert kernel.version > (4, 0)
+    assert "tmpfs" in kernel.filesystems
+
+
+def test_the_cause_comes_from_really_placing_a_project(tmp_path: Path) -> None:
+    """As root with a closed cache, an overlay cannot be laid; the kernel's age has no part in it."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    spaces = Workspaces(Sandbox(), SnapshotStore(closed / "snapshots"))
+    try:
+        placed = spaces.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    finally:
+        spaces.sandbox.close()
+    if placed == "overlay":
+        assert spaces.no_overlay == ""
+        return
+    assert NO_OVERLAY in spaces.no_overlay
+    assert "Linux 6.6" not in cause(spaces.no_overlay, spaces.store.folder) or running_kernel().version < (
+        6,
+        6,
+    )
