@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.balancing import balance
-from caretbench.suites.efcb.candidate_sets import sets_by_rank
 from caretbench.suites.efcb.linking import Links, linked
 
 ALL = {(first, second): float(first) for first in range(4) for second in range(4)}
@@ -49,29 +47,6 @@ def test_the_order_of_items_changes_nothing() -> None:
     groups = {name: name[-1] for name in ways}
     backwards = dict(reversed(list(ways.items())))
     assert balance(ways, groups, 3, "t") == balance(backwards, groups, 3, "t")
-
-
-def test_sets_are_found_by_the_ranks_of_the_right_choice() -> None:
-    likeness = np.array(
-        [[1.0, 0.9, 0.8, 0.1, 0.2], [0.9, 1, 0.3, 0.2, 0.1], [0.8, 0.3, 1, 0.4, 0.3],
-         [0.1, 0.2, 0.4, 1, 0.6], [0.2, 0.1, 0.3, 0.6, 1]]
-    )  # fmt: skip
-    sizes = np.array([10.0, 5, 20, 30, 40])
-    found = sets_by_rank([likeness], [sizes], np.arange(4.0))
-    for vector, (cost, members) in found.items():
-        rows = [0, *(member + 1 for member in members)]
-        central = likeness[np.ix_(rows, rows)].sum(axis=1)
-        assert vector == (sum(central > central[0]), sum(sizes[rows] > sizes[0]))
-        assert cost == sum(members)
-    assert found[0, 2].members == (0, 1, 2)
-
-
-def test_sets_in_which_something_is_equal_are_left_out() -> None:
-    likeness = np.eye(4) + np.arange(16).reshape(4, 4) / 100
-    likeness = (likeness + likeness.T) / 2
-    assert sets_by_rank([likeness], [np.array([1.0, 1, 2, 3])], np.zeros(3)) == {}
-    assert len(sets_by_rank([likeness], [np.array([1.0, 0, 2, 3])], np.zeros(3))) == 1
-    assert sets_by_rank([likeness[:3, :3]], [], np.zeros(2)) == {}
 
 
 def change(title: str, description: str = "", number: int | None = None) -> PullRequest:

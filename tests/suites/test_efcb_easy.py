@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
+from time import process_time
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.suites.efcb.choices_easy import EasyItem, easy_items, problem, problems
@@ -112,24 +116,146 @@ def test_problems_say_what_they_are() -> None:
     assert {one.cluster for one in every} == {f"owner/name@{item.pull.merge_sha}"}
 
 
-@pytest.fixture(scope="module")
-def rivals() -> tuple[list[EasyItem], EasyOptions]:
-    options = EasyOptions(tiers=("resistant", "matched"))
-    return easy_items(changes(220), options)[0], options
+def by_set(items: Sequence[EasyItem]) -> dict[str, list[EasyItem]]:
+    found: dict[str, list[EasyItem]] = defaultdict(list)
+    for item in items:
+        found[item.group].append(item)
+    return found
 
 
-def test_ranks_by_words_tell_nothing_in_the_resistant_tier(
-    rivals: tuple[list[EasyItem], EasyOptions],
-) -> None:
-    items = [item for item in rivals[0] if item.tier == "resistant"]
-    assert len(items) > 40
-    for ranks in (
-        Counter(item.tfidf_rank for item in items),
-        Counter(item.bm25_rank for item in items),
-        Counter(sum(len(text) > len(item.choices[item.correct]) for text in item.choices) for item in items),
-    ):
-        assert max(ranks.values()) - min(ranks.get(rank, 0) for rank in range(4)) <= 4  # of nine ranks
+def sizes(text: str) -> tuple[int, int, int, int, float]:
+    """Lines, characters, files, hunks, and the share of added lines, counted on what is shown."""
+    lines = text.split("\n")
+    hunks = sum(line.startswith("@@") for line in lines)
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") and line != "---" for line in lines)
+    return text.count("\n"), len(text), text.count("\n---\n"), hunks, added / (added + removed)
+
+
+def breaks(one: str, other: str) -> bool:
+    """Whether two choices tell by their sizes alone which of them is no fair choice for the other."""
+    (lines, characters, files, hunks, share), other_sizes = sizes(one), sizes(other)
+    return (
+        max(lines, other_sizes[0]) > 2 * min(lines, other_sizes[0])
+        or max(characters, other_sizes[1]) > 2 * min(characters, other_sizes[1])
+        or (lines - other_sizes[0]) * (characters - other_sizes[1]) < 0
+        or max(files, other_sizes[2]) > 2 * min(files, other_sizes[2]) + 1
+        or max(hunks, other_sizes[3]) > 2 * min(hunks, other_sizes[3]) + 1
+        or abs(share - other_sizes[4]) > 0.35 + 1e-9
+    )
+
+
+def by_elimination(item: EasyItem) -> float:
+    """What is won by removing every choice that breaks a rule of sizes with any other, and guessing among the rest."""
+    left = [
+        place
+        for place, one in enumerate(item.choices)
+        if not any(breaks(one, other) for other in item.choices if other != one)
+    ]
+    return (item.correct in left) / len(left) if left else 0.25
+
+
+def by_number(item: EasyItem, name: str) -> bool:
+    """Whether the right choice has the highest of numbers that hang on the texts of the choices alone."""
+    numbers = [sha256_text(name, text) for text in item.choices]
+    return numbers.index(max(numbers)) == item.correct
+
+
+def test_every_member_of_a_set_is_asked_for_once() -> None:
+    items, rejected = easy_items(changes(60), EasyOptions())
+    for group, members in by_set(items).items():
+        assert len(members) == 4, group
+        assert len({member.pull.merge_sha for member in members}) == 4
+        assert len({frozenset(member.choices) for member in members}) == 1
+        assert {member.pull.merge_sha for member in members} == {*members[0].wrong, members[0].pull.merge_sha}
+    for tier in ("random", "matched", "adversarial"):
+        asked = [item.pull.merge_sha for item in items if item.tier == tier]
+        assert len(asked) == len(set(asked)) > 50
+    assert {entry.reason for entry in rejected} <= {
+        "no_set",
+        "few_rivals",
+        "too_few_candidates",
+        "uneven_ranks",
+    }
+
+
+def test_no_rule_that_sees_choices_alone_finds_more_than_one_of_four() -> None:
+    items, _ = easy_items(changes(80), EasyOptions(tiers=("random", "matched", "adversarial")))
+    for name in map(str, range(20)):
+        assert sum(by_number(item, name) for item in items) * 4 == len(items)
+    assert sum(map(by_elimination, items)) * 4 == len(items)
+
+
+def test_each_two_choices_are_fair_to_each_other() -> None:
+    draw = rng(1, "test", "sizes")
+    pulls = []
+    for pull in changes(90):  # several files, several hunks, removed lines
+        files = []
+        for number in range(draw.choice((1, 1, 2, 3, 5))):
+            hunks = []
+            for start in range(draw.choice((1, 1, 2, 4))):
+                body = "".join(
+                    f"{draw.choice('+++-')}\t{draw.choice(THINGS) * draw.randint(1, 4)}({line}, {pull.number})\n"
+                    for line in range(draw.randint(4, 14))
+                )
+                old, new = body.count("\n-") + body.startswith("-"), body.count("\n+") + body.startswith("+")
+                hunks.append(f"@@ -{100 * start + 1},{old} +{100 * start + 1},{new} @@\n{body}")
+            files.append(FileChange(path=f"{pull.files[0].path}.{number}.go", patch="".join(hunks)))
+        pulls.append(pull.model_copy(update={"files": tuple(files)}))
+    items, _ = easy_items(pulls, EasyOptions(tiers=("random", "matched", "adversarial")))
+    assert len(items) > 150
+    for item in items:
+        for one, other in combinations(item.choices, 2):
+            assert not breaks(one, other)
+
+
+def test_the_questions_of_a_set_are_one_unit() -> None:
+    options = EasyOptions(tiers=("matched",))
+    made = built(changes(30), options)
+    groups = Counter(one.overlap_group for one in made)
+    assert set(groups.values()) == {4}
+    assert all(one.labels["choice_set"] == one.overlap_group for one in made)
+    paper = built(changes(30), EasyOptions(profile="paper"))
+    assert {one.overlap_group for one in paper} == {None}
+
+
+def rivals(count: int) -> list[PullRequest]:
+    """Groups of a change that has many words, and others whose texts use more of them than their patches do."""
+    made = []
+    for number, pull in enumerate(changes(count)):
+        hub, place = divmod(number, 4)
+        first, second, third = (f"{THINGS[(hub + step) % 10]}{chr(97 + hub)}ing" for step in range(3))
+        own = f"{THINGS[place]}{chr(97 + hub)}{chr(97 + place)}"
+        body = ((first, second, third), (first, own, second), (first, own, own), (own, own, own))[place]
+        lines = "".join(f"+\t{body[line % 3]}.call({number * 100 + line}, pad)\n" for line in range(20))
+        text = f"{first} {second} {third} are mended" if place else f"{first} {second} {third} come"
+        made.append(
+            pull.model_copy(
+                update={
+                    "title": f"{first}: {second} {third} for {THINGS[place]}ness",
+                    "description": f"{text}, and nobody saw {third} {second} before.",
+                    "files": (FileChange(path=f"lib/{number}.go", patch=f"@@ -0,0 +1,20 @@\n{lines}"),),
+                }
+            )
+        )
+    return made
+
+
+def test_words_find_one_of_four_in_the_resistant_tier() -> None:
+    items, _ = easy_items(rivals(80), EasyOptions(tiers=("resistant",)))
+    assert len(items) >= 20
+    for members in by_set(items).values():
+        assert sum(member.tfidf_rank == 0 for member in members) <= 1
+        assert sum(member.bm25_rank == 0 for member in members) <= 1
     assert all((item.margin > 0) == (item.tfidf_rank == 0) for item in items)
+
+
+def test_a_long_history_is_put_into_sets_in_seconds() -> None:
+    pulls = changes(3000)
+    begun = process_time()
+    items, _ = easy_items(pulls, EasyOptions(tiers=("adversarial",)))
+    assert len(items) > 0.95 * len(pulls)
+    assert process_time() - begun < 60
 
 
 def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
@@ -142,16 +268,6 @@ def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
         assert all(abs(order[sha] - order[item.pull.merge_sha]) <= bound for sha in item.wrong)
 
 
-def test_wrong_choices_are_fair(rivals: tuple[list[EasyItem], EasyOptions]) -> None:
-    items, options = rivals
-    order = sorted({item.pull.newest_first: item.pull for item in items}.items())
-    assert len(order) > 150
-    for item in items:
-        lines = [text.count("\n") for text in item.choices]
-        right = lines[item.correct]
-        assert all(options.smallest * right <= length <= options.largest * right for length in lines)
-
-
 @pytest.fixture(scope="module")
 def real(test_data: Path) -> list[PullRequest]:
     records = list(read_pull_requests(sorted((test_data / "pull_requests").glob("*.jsonl.gz"))))
@@ -160,23 +276,17 @@ def real(test_data: Path) -> list[PullRequest]:
 
 @pytest.mark.data
 def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullRequest]) -> None:
-    options = EasyOptions()
-    items, _ = easy_items(real, options)
-    by_key = {pull.key: Links.of(pull) for pull in real}
+    items, _ = easy_items(real, EasyOptions())
+    links = {pull.key: Links.of(pull) for pull in real}
     for tier in ("random", "matched", "adversarial"):
         of_tier = [item for item in items if item.tier == tier]
-        assert len(of_tier) > 120
-        sizes = Counter(
-            sum(len(text) > len(item.choices[item.correct]) for text in item.choices) for item in of_tier
-        )
-        assert max(sizes.values()) - min(sizes.values()) <= 2
-        assert all(
-            not linked(by_key[item.key], by_key[item.pull.repo, sha])
-            for item in of_tier
-            for sha in item.wrong
-        )
-        central = 0
+        assert len(of_tier) >= 90
         for item in of_tier:
-            sums = Corpus(item.choices).likeness(range(4)).sum(axis=1)  # type: ignore[arg-type]
-            central += int(sums.argmax() == item.correct)
+            assert not any(linked(links[item.key], links[item.pull.repo, sha]) for sha in item.wrong)
+            assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
+        assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
+        central = sum(
+            int(Corpus(item.choices).likeness(np.arange(4)).sum(axis=1).round(9).argmax() == item.correct)
+            for item in of_tier
+        )
         assert central / len(of_tier) < 0.25 + 3 * (0.25 * 0.75 / len(of_tier)) ** 0.5

@@ -1,47 +1,40 @@
-"""The changes of one repository as wrong choices for each other: which are fair, and which are looked at first."""
+"""Changes of one repository as choices for each other: pairs that are fair, and costs of sets by tier."""
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from caretbench.problem import Profile
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.balancing import Vector
-from caretbench.suites.efcb.candidate_sets import WrongChoices, sets_by_rank
+from caretbench.suites.efcb.describing import main_language
 from caretbench.suites.efcb.easy_options import EasyOptions, Tier
-from caretbench.suites.efcb.lexical import Corpus, Scores, path_overlap, word_distances
-from caretbench.suites.efcb.linking import Links, linked
+from caretbench.suites.efcb.lexical import Corpus, Scorer, Scores
+from caretbench.suites.efcb.linking import Links
+from caretbench.suites.efcb.pair_fairness import Fairness, Indices, Mask
 from caretbench.suites.efcb.positions import CHOICES
-from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.sets_of_four import Costs, Four, Relations, sets_of_four
 
-Indices = npt.NDArray[np.int64]
-
-# A rival has so much more of a score than the right choice that other statistics of words do not turn it round.
-_CLEARLY: Final = 1.05
 _WRONG: Final = CHOICES - 1
-_KEPT: Final = 32
-
-
-class Candidates(NamedTuple):
-    """Changes that sets of wrong choices are made of, what each costs, and what else to compare them with the gold by.
-
-    ``shortage`` says why there are none.
-    """
-
-    indices: Indices
-    costs: Scores
-    compared: tuple[Scores, ...] = ()
-    shortage: str | None = None
+_BLOCK: Final = 256
+_NEAREST: Final = 64
+# Of likeness from 0 to 1: what it costs that two changes share no folder, or are of other languages.
+_APART: Final = 0.25
+# A choice is ahead of another where other statistics of words do not turn it round.
+_CLEARLY: Final = 1.05
+_UNWANTED: Final = np.inf
+# More than any likeness costs.
+_BEHIND: Final = 10.0
 
 
 class CandidatePool:
@@ -50,15 +43,8 @@ class CandidatePool:
     def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
         self.pulls = tuple(sorted(pulls, key=lambda pull: pull.newest_first))
         self.repo = self.pulls[0].repo
-        shown = [render(pull, generated=profile == "paper") for pull in self.pulls]
-        self.texts = tuple(patch.text for patch in shown)
-        self._characters = np.array([patch.characters for patch in shown])
-        self._lines = np.array([patch.lines for patch in shown])
-        self._folders = [
-            frozenset(str(PurePosixPath(file.path).parent) for file in patch.files) for patch in shown
-        ]
-        self._titles = [[file.title for file in patch.files] for patch in shown]
-        self._links = [Links.of(pull) for pull in self.pulls]
+        self._shown = [render(pull, generated=profile == "paper") for pull in self.pulls]
+        self.texts = tuple(patch.text for patch in self._shown)
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -80,111 +66,182 @@ class CandidatePool:
         drawn = draw.sample(others, min(_WRONG, len(others)))
         return tuple(self._firsts[place + (place >= own)] for place in drawn)
 
-    def candidates(self, gold: int, text: str, tier: Tier, options: EasyOptions) -> Candidates:
-        """The changes that sets of wrong choices for ``gold`` are made of, asked for by ``text``."""
-        fair = self._fair(gold, tier, options)
-        if len(fair) < _WRONG:
-            return Candidates(fair, np.zeros(len(fair)), shortage="too_few_candidates")
-        return _SEARCHES[tier](self, gold, fair, text, options)
+    def sets(self, texts: Sequence[str], tier: Tier, options: EasyOptions) -> tuple[list[Four], list[str]]:
+        """Sets of four changes that are asked for next to each other, and why others are in none.
 
-    def sets(self, gold: int, found: Candidates) -> Mapping[Vector, WrongChoices]:
-        """Sets of three of the candidates, by the ranks that the right choice has in them; none where it lacks some."""
-        if found.shortage:
-            return {}
-        rows = np.array([gold, *found.indices])
-        compared = (self._characters, *found.compared)
-        sizes = self._characters[rows].astype(float)
-        alike = (
-            self.corpus.likeness(rows),
-            -word_distances([self.texts[row] for row in rows]),
-            -((sizes[:, None] - sizes) ** 2),  # the nearest to the mean length
-        )
-        return sets_by_rank(alike, [values[rows] for values in compared], found.costs)
-
-    def _fair(self, gold: int, tier: Tier, options: EasyOptions) -> Indices:
-        """Others near in time and in size that do not belong to the same piece of work.
-
-        Those that are longer in lines and shorter in characters are left out, so that both ways of measuring agree.
+        Args:
+            texts: The text that asks for each change; a change whose text is empty is in no set.
+            tier: What makes a set cheap.
+            options: Bounds of fairness.
         """
-        window = options.window if tier in ("random", "matched") else options.wide_window
-        near = np.arange(max(0, gold - window), min(len(self.pulls), gold + window + 1))
-        lines, characters = (
-            self._lines[near] - self._lines[gold],
-            self._characters[near] - self._characters[gold],
+        asked = np.array([bool(text.strip()) for text in texts], dtype=bool)
+        search = _Search(self, texts, asked, tier, options)
+        found = sets_of_four(search.relations())
+        held = {index for four in found for index in four}
+        reasons = [
+            ""
+            if index in held
+            else "no_query"
+            if not asked[index]
+            else "too_few_candidates"
+            if len(search.partners(index)) < _WRONG
+            else "few_rivals"
+            if tier == "resistant"
+            else "no_set"
+            for index in range(len(self.pulls))
+        ]
+        return found, reasons
+
+    @cached_property
+    def links(self) -> list[Links]:
+        """What each change refers to."""
+        return [Links.of(pull) for pull in self.pulls]
+
+    @property
+    def shown(self) -> Sequence[Rendered]:
+        """The changes as they are shown."""
+        return self._shown
+
+    @cached_property
+    def folders(self) -> csr_array:
+        """A row for each change, with a one for each folder that it touches."""
+        rows, columns = [], []
+        numbers: dict[str, int] = {}
+        for row, patch in enumerate(self._shown):
+            for folder in sorted({str(PurePosixPath(file.path).parent) for file in patch.files}):
+                rows.append(row)
+                columns.append(numbers.setdefault(folder, len(numbers)))
+        shape = (len(self._shown), max(len(numbers), 1))
+        return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+    @cached_property
+    def languages(self) -> npt.NDArray[np.int64]:
+        """A number for the language of each change."""
+        names = [main_language(patch) for patch in self._shown]
+        order = sorted(set(names))
+        return np.array([order.index(name) for name in names], dtype=np.int64)
+
+
+class _Search:
+    """Sets of one tier."""
+
+    def __init__(
+        self, pool: CandidatePool, texts: Sequence[str], asked: Mask, tier: Tier, options: EasyOptions
+    ) -> None:
+        self._pool, self._asked, self._tier = pool, asked, tier
+        self._window = options.window if tier in ("random", "matched") else options.wide_window
+        self._fairness = Fairness(pool.shown, pool.links, options.smallest, options.largest)
+        self._unrelated: dict[int, frozenset[int]] = {}
+        self._draws = [
+            rng(options.seed, f"gmcq-easy {tier}", f"{pool.repo} {pull.merge_sha}").random()
+            for pull in pool.pulls
+        ]
+        if tier in ("adversarial", "resistant"):
+            self._tfidf = pool.corpus.asked_by_tfidf(texts)
+            self._bm25 = pool.corpus.asked_by_bm25(texts)
+            self._own = np.maximum(pool.corpus.scores_of_own(self._tfidf, "tfidf"), 1e-9)
+        self._near = self._nearest()
+
+    def relations(self) -> Relations:
+        """What sets are made by."""
+        near = self._near.__getitem__
+        partners = near if self._tier == "resistant" else self.partners
+        return Relations(len(self._pool.pulls), near, partners, self._fair, self._costs, self._draws)
+
+    def partners(self, index: int) -> Indices:
+        """All changes that are fair to one."""
+        if not self._asked[index]:
+            return np.zeros(0, dtype=np.int64)
+        around = np.arange(
+            max(0, index - self._window), min(len(self._pool.pulls), index + self._window + 1), dtype=np.int64
         )
-        sized = (
-            (self._lines[near] >= options.smallest * self._lines[gold])
-            & (self._lines[near] <= options.largest * self._lines[gold])
-            & (characters != 0)
-            & (np.sign(lines) * np.sign(characters) >= 0)
-        )
-        return np.array(
-            [index for index in near[sized] if not linked(self._links[gold], self._links[index])],
-            dtype=np.int64,
-        )
+        fits = self._fairness.between(np.array(index), around) & self._asked[around]
+        return np.setdiff1d(around[fits], self._fairness.related(index), assume_unique=True)
 
-    def _best(self, gold: int, fair: Indices, order: Indices, options: EasyOptions) -> Candidates:
-        """The first of ``order`` (places in ``fair``), shorter and longer ones alike; each costs its place."""
-        ranked = fair[order]
-        costs = np.arange(len(ranked), dtype=float)
-        shorter = self._characters[ranked] < self._characters[gold]
-        half = options.candidates // 2
-        few, many = sorted((np.flatnonzero(shorter), np.flatnonzero(~shorter)), key=len)
-        kept = np.sort(np.concatenate((few[:half], many[: options.candidates - len(few[:half])])))
-        return Candidates(ranked[kept], costs[kept])
+    def _fair(self, rows: Indices) -> Mask:
+        found = self._fairness.between(rows[:, None], rows[None, :])
+        found &= np.abs(rows[:, None] - rows[None, :]) <= self._window
+        for place, row in enumerate(rows):
+            found[place] &= ~np.isin(rows, self._fairness.related(int(row)))
+        return found
 
-    def _random(self, gold: int, fair: Indices, _text: str, options: EasyOptions) -> Candidates:
-        draw = rng(options.seed, "gmcq-easy random", f"{self.repo} {self.pulls[gold].merge_sha}")
-        drawn = self._best(gold, fair, np.array(draw.sample(range(len(fair)), len(fair))), options)
-        return drawn._replace(costs=np.zeros(len(drawn.costs)))
+    def _nearest(self) -> list[Indices]:
+        """The fair partners of each change, the cheapest first."""
+        found = []
+        count = len(self._pool.pulls)
+        for start in range(0, count, _BLOCK):
+            block = np.arange(start, min(count, start + _BLOCK), dtype=np.int64)
+            low, high = max(0, start - self._window), min(count, start + _BLOCK + self._window)
+            around = np.arange(low, high, dtype=np.int64)
+            costs = self._pairs(block, around)
+            if self._tier == "resistant":
+                costs += self._rivalry(block, around)
+            for index, row in zip(block, costs, strict=True):
+                partners = self.partners(int(index))
+                partners = partners[np.isfinite(row[partners - low])]
+                order = np.argsort(np.round(row[partners - low], 9), kind="stable")
+                found.append(partners[order[:_NEAREST]])
+        return found
 
-    def _matched(self, gold: int, fair: Indices, _text: str, options: EasyOptions) -> Candidates:
-        """Those in the same folders first, and of these the most alike."""
-        together = np.array([not self._folders[gold] & self._folders[index] for index in fair])
-        return self._best(gold, fair, np.lexsort((fair, -self.corpus.alike(gold)[fair], together)), options)
+    def _pairs(self, left: Indices, right: Indices) -> Scores:
+        """The cost of each two changes; the same both ways."""
+        if self._tier == "random":
+            draws = np.array(self._draws)
+            apart: Scores = np.abs(draws[left][:, None] - draws[right][None, :])
+            return apart
+        if self._tier == "matched":
+            return self._unlike(left, right)
+        return self._unmistakable(left, right)
 
-    def _adversarial(self, gold: int, fair: Indices, text: str, options: EasyOptions) -> Candidates:
-        """Those most like the text."""
-        return self._best(gold, fair, np.lexsort((fair, -self.corpus.tfidf(text)[fair])), options)
+    def _unlike(self, left: Indices, right: Indices) -> Scores:
+        together = (self._pool.folders[left] @ self._pool.folders[right].T).toarray() > 0
+        languages = self._pool.languages
+        same = languages[left][:, None] == languages[right][None, :]
+        likeness = self._pool.corpus.likeness_between(left, right)
+        costs: Scores = 1 - likeness + _APART * ~together + _APART * ~same
+        return costs
 
-    def _resistant(self, gold: int, fair: Indices, text: str, _options: EasyOptions) -> Candidates:
-        """Rivals that are more like the text than the right choice, by TF-IDF and by BM25, and others that are less so.
+    def _unmistakable(self, left: Indices, right: Indices) -> Scores:
+        """How much less the text of each asks for the other's patch than for its own, both together."""
+        corpus = self._pool.corpus
+        forth = corpus.scores_between(self._tfidf, left, right, "tfidf") / self._own[left][:, None]
+        back = corpus.scores_between(self._tfidf, right, left, "tfidf").T / self._own[right][None, :]
+        costs: Scores = -np.minimum(forth, 2.0) - np.minimum(back, 2.0)
+        return costs
 
-        Whoever goes by the first line alone, by the rest, or by words among the paths, is to win nothing either: of
-        each way to be ahead by some of these and behind by others, the candidates most like the text are kept.
-        """
-        whole, bm25 = self.corpus.tfidf(text), self.corpus.bm25(text)
-        rivals = [np.count_nonzero(values[fair] > values[gold] * _CLEARLY) for values in (whole, bm25)]
-        if not whole[gold] or min(rivals) < _WRONG:
-            return Candidates(fair, np.zeros(len(fair)), shortage="few_rivals")
-        scores = (whole, bm25, *self._parts(text, whole))
-        ahead = np.stack([values[fair] > values[gold] for values in scores], axis=1)
-        clear = np.ones(len(fair), dtype=bool)
-        for values in (whole, bm25):
-            high, low = np.maximum(values[fair], values[gold]), np.minimum(values[fair], values[gold])
-            clear &= high > low * _CLEARLY
-        kept: list[int] = []
-        kinds: Counter[bytes] = Counter()
-        for place in np.lexsort((fair, -whole[fair])):
-            kind = ahead[place].tobytes()
-            kinds[kind] += bool(clear[place])
-            if clear[place] and kinds[kind] <= _WRONG and len(kept) < _KEPT:
-                kept.append(int(place))
-        # A part of the text that has no word of the right choice tells nothing of it.
-        telling = tuple(values for values in scores if values[gold] > 0)
-        return Candidates(fair[kept], np.arange(len(kept), dtype=float), compared=telling)
+    def _rivalry(self, left: Indices, right: Indices) -> Scores:
+        """Nothing where a change is clearly ahead in the other's question, infinite where neither is in the other's."""
+        ahead, behind = np.ones((2, len(left), len(right)), dtype=bool)
+        for asked, own, scorer in self._scorers():
+            forth = self._pool.corpus.scores_between(asked, left, right, scorer)
+            back = self._pool.corpus.scores_between(asked, right, left, scorer).T
+            behind &= forth > own[left][:, None] * _CLEARLY
+            ahead &= back > own[right][None, :] * _CLEARLY
+        costs: Scores = np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
+        return costs
 
-    def _parts(self, text: str, whole: Scores) -> tuple[Scores, ...]:
-        """How like a part of a text all changes are: its first line and the rest by TF-IDF, words among the paths."""
-        title, _, rest = text.partition("\n")
-        overlap = np.array([path_overlap(title, titles) for titles in self._titles])
-        paths: Scores = overlap + whole / 1e6  # equally many words: the more alike
-        return self.corpus.tfidf(title), self.corpus.tfidf(rest), paths
+    def _scorers(self) -> Iterator[tuple[csr_array, Scores, Scorer]]:
+        yield self._tfidf, self._own, "tfidf"
+        yield self._bm25, self._pool.corpus.scores_of_own(self._bm25, "bm25"), "bm25"
 
+    def _costs(self, rows: Indices, triples: Indices) -> Costs:
+        pairs = self._pairs(rows, rows)
+        one, two, three = triples.T
+        costs: Costs = (
+            pairs[0, one] + pairs[0, two] + pairs[0, three]
+            + pairs[one, two] + pairs[one, three] + pairs[two, three]
+        )  # fmt: skip
+        return costs + self._found(rows, triples) if self._tier == "resistant" else costs
 
-_SEARCHES: Final[Mapping[Tier, Callable[[CandidatePool, int, Indices, str, EasyOptions], Candidates]]] = {
-    "random": CandidatePool._random,
-    "matched": CandidatePool._matched,
-    "adversarial": CandidatePool._adversarial,
-    "resistant": CandidatePool._resistant,
-}
+    def _found(self, rows: Indices, triples: Indices) -> Costs:
+        """Infinite for sets in which words find more than one of the four, by TF-IDF or by BM25."""
+        members = np.concatenate((np.zeros((len(triples), 1), dtype=np.int64), triples), axis=1)
+        costs = np.zeros(len(triples))
+        for asked, _, scorer in self._scorers():
+            scores = self._pool.corpus.scores_between(asked, rows, rows, scorer)
+            square = scores[members[:, :, None], members[:, None, :]]
+            own = np.einsum("nii->ni", square)
+            best = np.where(np.eye(CHOICES, dtype=bool), -np.inf, square).max(axis=2)
+            hits = (best <= own * _CLEARLY).sum(axis=1)
+            costs[hits > 1] = _UNWANTED
+        return costs

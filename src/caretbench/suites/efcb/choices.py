@@ -18,6 +18,8 @@ from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import item_id
 
 ASKED: Final = "Which of these patches makes the change that the following text describes?\n\n"
+CHOICE_SET: Final = "choice_set"
+"""The label of questions that show the same four choices: they are one unit of a tier's intervals."""
 
 
 def query_text(problem: Problem) -> str:
@@ -75,6 +77,7 @@ def choice_problem(
         splice=NoSplice(),
         reference=LETTERS[correct],
         checks=(ChoiceCheck(correct=correct),),
+        overlap_group=None if CHOICE_SET not in labels else str(labels[CHOICE_SET]),
         labels={**shared, "query": query.variant, "rotation": float(rotation), **labels},
         cluster=cluster(pull),
         provenance=provenance(pull),

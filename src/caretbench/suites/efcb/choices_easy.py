@@ -1,8 +1,8 @@
 """GMCQ-Easy: which of four changes of one repository is the one that a text asks for.
 
-Four tiers: ``random`` draws the wrong choices, ``matched`` takes the changes most like the right one, ``adversarial``
-those most like the text, and ``resistant`` asks only about changes that have rivals with more words of the text than
-they have themselves, so that no rank by words is the right one more often than another.
+Changes are put into sets of four, and each member of a set is asked for once, next to the other three. Four tiers:
+``random`` draws the sets, ``matched`` puts changes together that are alike, ``adversarial`` those whose texts are like
+each other's patches, and ``resistant`` keeps sets in which words find one of the four at most.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem
 from caretbench.sources.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.balancing import Vector, balance
-from caretbench.suites.efcb.candidate_pool import CandidatePool, Candidates
-from caretbench.suites.efcb.candidate_sets import WrongChoices
-from caretbench.suites.efcb.choices import choice_problems
+from caretbench.suites.efcb.candidate_pool import CandidatePool
+from caretbench.suites.efcb.choices import CHOICE_SET, choice_problems
 from caretbench.suites.efcb.easy_options import EasyOptions, Tier
 from caretbench.suites.efcb.options import Query
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
+from caretbench.suites.efcb.resistant_sets import evened_sets, lexical_ranks
 from caretbench.suites.efcb.seeding import rng
 
 TASK: Final = "gmcq-easy"
+_GROUP_DIGITS: Final = 10
 
 
 class EasyItem(NamedTuple):
     """One question: ``choices`` in shown order, ``correct`` counted from 0.
 
     ``margin`` is how much more TF-IDF likeness to the text the right choice has than the best wrong one. The ranks
-    count the wrong choices that have more of it, or of BM25.
+    count the wrong choices that have more of it, or of BM25. ``group`` names the set, whose members are asked for in
+    four questions of the tier; empty where the wrong choices are any three others.
     """
 
     pull: PullRequest
@@ -44,6 +46,7 @@ class EasyItem(NamedTuple):
     margin: float
     tfidf_rank: int
     bm25_rank: int
+    group: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -56,6 +59,7 @@ class _Drawn(NamedTuple):
     gold: int
     queries: tuple[Query, ...]
     wrong: tuple[int, ...]
+    group: str = ""
 
 
 def easy_items(
@@ -88,7 +92,7 @@ def easy_items(
     drawn: dict[Tier, list[_Drawn]] = {}
     rejected: list[Rejected] = []
     for tier in options.all_tiers:
-        draw = _drawn_as_released if options.profile == "paper" else _drawn_in_balance
+        draw = _drawn_as_released if options.profile == "paper" else _drawn_in_sets
         drawn[tier], refused = draw(pools, asked, tier, options)
         rejected += refused
     places = balanced(
@@ -114,6 +118,8 @@ def problems(item: EasyItem, options: EasyOptions) -> Iterator[Problem]:
         "lexical_rank": float(item.tfidf_rank + 1),
         "bm25_rank": float(item.bm25_rank + 1),
     }
+    if item.group:
+        labels[CHOICE_SET] = item.group
     for asked in item.queries:
         yield from choice_problems(
             item.pull, TASK, item.tier, asked, item.choices, item.correct, labels, options
@@ -140,6 +146,7 @@ def _item(one: _Drawn, tier: Tier, place: int, options: EasyOptions) -> EasyItem
         margin=float(tfidf[one.gold] - max(tfidf[index] for index in wrong)),
         tfidf_rank=sum(bool(tfidf[index] > tfidf[one.gold]) for index in wrong),
         bm25_rank=sum(bool(bm25[index] > bm25[one.gold]) for index in wrong),
+        group=one.group,
     )
 
 
@@ -163,41 +170,41 @@ def _drawn_as_released(
     return drawn, rejected
 
 
-def _drawn_in_balance(
+def _drawn_in_sets(
     pools: Sequence[CandidatePool],
     asked: Mapping[tuple[str, str], tuple[Query, ...]],
     tier: Tier,
     options: EasyOptions,
 ) -> tuple[list[_Drawn], list[Rejected]]:
-    """Sets of wrong choices in which the right one is told neither by its length nor by its likeness to the others."""
+    """Sets of four that are fair to each other; each member is asked for next to the others."""
+    drawn: list[_Drawn] = []
     rejected: list[Rejected] = []
-    ways: dict[str, Mapping[Vector, WrongChoices]] = {}
-    found: dict[str, tuple[CandidatePool, int, Candidates]] = {}
     for pool in pools:
-        for gold, pull in enumerate(pool.pulls):
-            if not asked[pull.key]:
-                rejected.append(Rejected.of(pull, TASK, "no_query", tier))
-                continue
-            order = pool.candidates(gold, asked[pull.key][0].text, tier, options)
-            sets = pool.sets(gold, order)
-            if not sets:
-                rejected.append(Rejected.of(pull, TASK, order.shortage or "no_clear_set", tier))
-                continue
-            name = f"{pull.repo} {pull.merge_sha}"
-            ways[name], found[name] = sets, (pool, gold, order)
-    chosen = balance(
-        {name: {vector: one.cost for vector, one in sets.items()} for name, sets in ways.items()},
-        {name: found[name][0].repo for name in ways},
-        options.seed,
-        f"{TASK} {tier} balance",
-    )
-    drawn = []
-    for name in sorted(ways):
-        pool, gold, order = found[name]
-        members = ways[name][chosen[name]].members
-        drawn.append(
-            _Drawn(
-                pool, gold, asked[pool.pulls[gold].key], tuple(int(order.indices[index]) for index in members)
-            )
-        )
+        texts = [next((query.text for query in asked[pull.key]), "") for pull in pool.pulls]
+        found, reasons = pool.sets(texts, tier, options)
+        if tier == "resistant":
+            kept = evened_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
+            for index in {index for four in found for index in four} - {
+                index for four in kept for index in four
+            }:
+                reasons[index] = "uneven_ranks"
+            found = kept
+        for four in found:
+            name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
+            group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
+            drawn += [
+                _Drawn(
+                    pool,
+                    index,
+                    asked[pool.pulls[index].key],
+                    tuple(sorted(set(four) - {index})),
+                    group,
+                )
+                for index in sorted(four)
+            ]
+        rejected += [
+            Rejected.of(pull, TASK, reason, tier)
+            for pull, reason in zip(pool.pulls, reasons, strict=True)
+            if reason
+        ]
     return drawn, rejected

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from rapidfuzz.distance import Hamming, Levenshtein
 from scipy.sparse import csc_array, csr_array
 
 Scores = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Scorer = Literal["tfidf", "bm25"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _END_OF_FILE = "\n---\n"
@@ -110,9 +112,56 @@ class Corpus:
 
     def likeness(self, indices: npt.NDArray[np.int64]) -> Scores:
         """The cosines of some of the patches with each other, by TF-IDF, as a square."""
-        rows = self._vectors[indices]
-        square: Scores = (rows @ rows.T).toarray()
-        return square
+        return self.likeness_between(indices, indices)
+
+    def likeness_between(self, left: Places, right: Places) -> Scores:
+        """The cosines of some of the patches with others, by TF-IDF."""
+        return _products(self._vectors[left], self._vectors[right])
+
+    def asked_by_tfidf(self, queries: Sequence[str]) -> csr_array:
+        """Texts as TF-IDF vectors of length 1, a row for each."""
+        return self._table(queries, scaled=True)
+
+    def asked_by_bm25(self, queries: Sequence[str]) -> csr_array:
+        """Texts as counts of words, a row for each."""
+        return self._table(queries, scaled=False)
+
+    def scores_between(self, asked: csr_array, left: Places, right: Places, scorer: Scorer) -> Scores:
+        """Scores that some of the texts give some of the patches, as :meth:`tfidf` and :meth:`bm25` have them.
+
+        Args:
+            asked: All texts, from :meth:`asked_by_tfidf` or :meth:`asked_by_bm25`.
+            left: Rows of the texts.
+            right: Places of the patches.
+            scorer: The one that ``asked`` is for.
+        """
+        return _products(asked[left], self._by(scorer)[right])
+
+    def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
+        """The score that each text gives the patch of the same place."""
+        found: Scores = np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
+        return found
+
+    def _by(self, scorer: Scorer) -> csr_array:
+        return self._vectors if scorer == "tfidf" else self._weights
+
+    def _table(self, queries: Sequence[str], *, scaled: bool) -> csr_array:
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for row, query in enumerate(queries):
+            asked = {column: float(number) for column, number in self._asked(query).items()}
+            if scaled:
+                asked = {
+                    column: float(1 + np.log(number)) * float(self._rarity[column])
+                    for column, number in asked.items()
+                }
+                length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
+                asked = {column: weight / length for column, weight in asked.items()}
+            rows += [row] * len(asked)
+            columns += asked
+            values += asked.values()
+        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
     def _asked(self, query: str) -> dict[int, int]:
         """How often each word stands in the query, by its column."""
@@ -141,6 +190,12 @@ def word_distances(texts: Sequence[str]) -> Scores:
         distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
         square[row, column] = square[column, row] = distance
     return square
+
+
+def _products(left: csr_array, right: csr_array) -> Scores:
+    """The product of each row with each other row."""
+    found: Scores = (left @ right.T).toarray()
+    return found
 
 
 class _Letters(dict[str, str]):

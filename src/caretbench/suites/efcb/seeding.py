@@ -12,7 +12,7 @@ from typing import Final
 
 from caretbench.files import sha256_text
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the way problems are built. A change of what is shown or drawn is a new version, and gives new ids."""
 
 _DIGITS: Final = 10
