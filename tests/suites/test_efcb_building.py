@@ -77,10 +77,10 @@ def test_repositories_and_questions_are_counted_by_hand(tmp_path: Path) -> None:
     assert told["Reverse-QA"] == ("Reverse-QA", "8", "16", "24", "24")
     assert told["Total"][-1] == str(len(problems))
     _, often = data_tables(turned)
-    assert ("GMCQ-Easy random", "7", "7", "28") in often.rows
+    assert ("GMCQ-Easy random", "4", "4", "16") in often.rows
     facts = {"owner/name": RepositoryFacts(repo="owner/name", type="tunnel", primary_language="ruby")}
     known, _ = data_tables(turned, facts)
-    assert known.rows[0][:5] == ("owner", "name", "tunnel", "7", "Ruby")
+    assert known.rows[0][:5] == ("owner", "name", "tunnel", "6 to 7", "Ruby")
     assert (*data_tables([]),) == ()
 
 
