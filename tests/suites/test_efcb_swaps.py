@@ -7,10 +7,11 @@ from efcb_code import PROGRAMS, added, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.suites.efcb.edits import Edit, swap
 from caretbench.suites.efcb.fragments import Occurrence
+from caretbench.suites.efcb.patches import Patch, _pair
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.swaps import Patch, Swap, _pair
 from caretbench.suites.efcb.word_swaps import word_swaps
 
 ALL = 100_000
@@ -43,9 +44,17 @@ def patch_of(path: str, code: str) -> Patch:
 
 def found(patch: Patch) -> set[frozenset[tuple[int, str]]]:
     """All swaps, by the lines of the code (from 0) and the names."""
-    swaps = patch.swaps(rng(0, "test", ""), ALL)
+    swaps = patch.edits(rng(0, "test", ""), ALL)
     assert len(set(swaps)) == len(swaps)
-    return {frozenset((place.line - 1, place.name) for place in swap) for swap in swaps}
+    return {names_of(patch, one) for one in swaps}
+
+
+def names_of(patch: Patch, edit: Edit) -> frozenset[tuple[int, str]]:
+    """The lines of the code (from 0) with the names that the edit takes away there."""
+    lines = [file.hunks.split("\n") for file in patch.rendered.files]
+    return frozenset(
+        (one.line - 1, lines[one.file][one.line][one.start : one.end]) for one in edit.replacements
+    )
 
 
 @pytest.mark.parametrize("path", PROGRAMS)
@@ -69,23 +78,20 @@ def test_imports_comments_declarations_and_strings_stay(path: str) -> None:
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_a_swap_exchanges_two_names_and_twice_is_none(path: str) -> None:
     patch = patch_of(path, PROGRAMS[path])
-    for swap in patch.swaps(rng(1, "test", ""), 6):
-        changed = patch.apply([swap])
+    for made in patch.edits(rng(1, "test", ""), 6):
+        changed = patch.apply([made])
         assert changed != patch.rendered
         assert len(changed.text) == len(patch.rendered.text)
         lines = changed.files[0].hunks.split("\n")
-        for place, name in swap.exchanged:
-            assert (
-                patch.rendered.files[0].hunks.split("\n")[place.line][place.start : place.end] == place.name
-            )
-            assert name in lines[place.line]
-        assert not patch.raises_errors([swap])
-        before, after = patch.changed_lines(swap)
-        assert [f"+{line}" for line in after] == [lines[number] for _, number in sorted(swap.lines)]
+        assert {name for _, name in names_of(patch, made)} == {one.text for one in made.replacements}
+        assert all(one.text in lines[one.line] for one in made.replacements)
+        assert not patch.raises_errors([made])
+        before, after = patch.changed_lines(made)
+        assert [f"+{line}" for line in after] == [lines[number] for _, number in sorted(made.lines)]
         again = Patch(changed)
         back = next(
             other
-            for other in again.swaps(rng(2, "test", ""), ALL)
+            for other in again.edits(rng(2, "test", ""), ALL)
             if again.apply([other]).text == patch.rendered.text
         )
         assert again.changed_lines(back) == (after, before)
@@ -124,8 +130,8 @@ def test_two_swaps_may_be_one_renaming_together() -> None:
         start = lines[line].index(name)
         return Occurrence(0, line, start, start + len(name), name)
 
-    first = Swap(place(2, "one"), place(3, "two"))
-    second = Swap(place(4, "one"), place(5, "two"))
+    first = swap("swap-name", place(2, "one"), place(3, "two"))
+    second = swap("swap-name", place(4, "one"), place(5, "two"))
     assert not patch.is_renaming([], [first])
     assert patch.is_renaming([first], [second])
     assert patch.is_renaming([], [first, second])
@@ -211,9 +217,9 @@ def test_files_without_a_grammar_have_no_swaps() -> None:
 def test_columns_count_characters() -> None:
     code = 'def f(один, два):\n    s = "é😀"; g(один, два)\n    return h(два, один, 1)\n'
     patch = patch_of("a.py", code)
-    swap = next(swap for swap in patch.swaps(rng(0, "test", ""), ALL) if len(swap.lines) == 1)
-    line = next(iter(swap.lines))[1]
-    assert patch.apply([swap]).files[0].hunks.split("\n")[line] in {
+    made = next(made for made in patch.edits(rng(0, "test", ""), ALL) if len(made.lines) == 1)
+    line = next(iter(made.lines))[1]
+    assert patch.apply([made]).files[0].hunks.split("\n")[line] in {
         '+    s = "é😀"; g(два, один)', "+    return h(один, два, 1)",
     }  # fmt: skip
 
@@ -228,7 +234,7 @@ def test_pairs_are_numbered(number: int) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(PROGRAMS)), st.integers(), st.integers(min_value=1, max_value=50))
 def test_drawing_depends_on_the_generator_alone(path: str, seed: int, most: int) -> None:
-    first, second = (patch_of(path, PROGRAMS[path]).swaps(rng(seed, "test", ""), most) for _ in range(2))
+    first, second = (patch_of(path, PROGRAMS[path]).edits(rng(seed, "test", ""), most) for _ in range(2))
     assert first == second
     assert len(first) <= most
 

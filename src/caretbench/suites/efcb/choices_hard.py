@@ -19,6 +19,7 @@ from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.choices import choice_problems
 from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
+from caretbench.suites.efcb.patches import Patch
 from caretbench.suites.efcb.plausibility import SCORERS
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
@@ -26,7 +27,6 @@ from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 from caretbench.suites.efcb.swap_pairs import Pair, pairs
-from caretbench.suites.efcb.swaps import Patch
 from caretbench.suites.efcb.word_swaps import word_swaps
 
 TASK: Final = "gmcq-hard"
@@ -83,7 +83,7 @@ def hard_items(
 ) -> tuple[list[HardItem], list[Rejected]]:
     """The questions, and the changes that have none, with the reason; the same whatever the order of ``pulls``.
 
-    ``too_few_identifiers``: no two admissible swaps on different lines that tell. ``unbalanced_plausibility``: there
+    ``too_few_identifiers``: no two valid edits on different lines that tell. ``unbalanced_plausibility``: there
     are, but they give the right choice only ranks that too many others have, too.
 
     Args:
@@ -190,7 +190,7 @@ def _in_balance(
 def _made(possible: _Possible, ranks: Vector) -> _Made:
     pair = possible.pairs[ranks]
     patch = Patch(render(possible.pull))
-    wrong = [patch.apply(swaps).text for swaps in ([pair.first], [pair.second], [pair.first, pair.second])]
+    wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
     facts: dict[str, Label] = {
         f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(SCORERS, ranks, strict=True)
     }

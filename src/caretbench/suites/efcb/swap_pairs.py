@@ -1,6 +1,6 @@
-"""Two swaps for a question, so that the right choice has a given rank of plausibility among the four.
+"""Two edits for a question, so that the right choice has a given rank of plausibility among the four.
 
-The choices are the patch, with the one swap, with the other, with both: each differs from the other three alike, so
+The choices are the patch, with the one edit, with the other, with both: each differs from the other three alike, so
 that likeness says nothing. An n-gram model would still tell the right one, which is the most plausible of most sets; so
 the pairs found here give it every rank, by each of the scorers of :mod:`~caretbench.suites.efcb.plausibility`.
 """
@@ -16,35 +16,36 @@ from typing import Final, NamedTuple
 from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.suites.efcb.balancing import Vector
+from caretbench.suites.efcb.edits import Edit
+from caretbench.suites.efcb.patches import Patch
 from caretbench.suites.efcb.plausibility import ORDERS, SCORERS, InQuestion, Without, by_scorer, code_lines
-from caretbench.suites.efcb.swaps import Patch, Swap
 
-MOST_SWAPS: Final = 300
+MOST_EDITS: Final = 300
 """Looked at for each change."""
 LEAST_DELTA: Final = 0.5
-"""Natural logarithms by which each swap changes the combined score of the patch."""
+"""Natural logarithms by which each edit changes the combined score of the patch."""
 _LEAST_GAP: Final = 1e-6
-# Pairs that are proposed for each two kinds of swaps, by the signs of their deltas; and that are tried for one vector.
+# Pairs that are proposed for each two kinds of edits, by the signs of their deltas; and that are tried for one vector.
 _PROPOSALS: Final = 6
 _TRIES: Final = 3
 _MOST_VECTORS: Final = 32
 
 
 class Pair(NamedTuple):
-    """Two swaps on different lines. ``deltas``: by how much the patch is more plausible without each, combined."""
+    """Two edits on different lines. ``deltas``: by how much the patch is more plausible without each, combined."""
 
-    first: Swap
-    second: Swap
+    first: Edit
+    second: Edit
     deltas: tuple[float, float]
 
 
 class _Scored(NamedTuple):
-    """A swap with the lines it changes, and its deltas by scorer.
+    """An edit with the lines it changes, and its deltas by scorer.
 
     ``repository`` are the log-likelihoods of the lines before and after it, by order.
     """
 
-    swap: Swap
+    edit: Edit
     before: tuple[str, ...]
     after: tuple[str, ...]
     repository: Sequence[Sequence[float]]
@@ -54,10 +55,10 @@ class _Scored(NamedTuple):
 def pairs(patch: Patch, background: Without, generator: random.Random) -> dict[Vector, Pair]:
     """For each attainable vector of ranks one pair: how many choices go before the right one, by scorer.
 
-    Empty where the patch has no two admissible swaps on different lines.
+    Empty where the patch has no two valid edits on different lines.
     """
     question = InQuestion(code_lines(patch.rendered.text))
-    scored = _scored(patch, patch.swaps(generator, MOST_SWAPS), background, question)
+    scored = _scored(patch, patch.edits(generator, MOST_EDITS), background, question)
     found: dict[Vector, Pair] = {}
     tried: Counter[Vector] = Counter()
     for first, second in _proposed(scored, generator):
@@ -66,20 +67,20 @@ def pairs(patch: Patch, background: Without, generator: random.Random) -> dict[V
         if expected in found or tried[expected] > _TRIES:
             continue
         ranks = _ranks(first, second, question)
-        if ranks is not None and ranks not in found and _holds(patch, first.swap, second.swap):
-            found[ranks] = Pair(first.swap, second.swap, (first.deltas[-1], second.deltas[-1]))
+        if ranks is not None and ranks not in found and _holds(patch, first.edit, second.edit):
+            found[ranks] = Pair(first.edit, second.edit, (first.deltas[-1], second.deltas[-1]))
             if len(found) == _MOST_VECTORS:
                 break
     return found
 
 
-def _scored(patch: Patch, swaps: Sequence[Swap], background: Without, question: InQuestion) -> list[_Scored]:
-    """The swaps whose combined delta is large enough, each scored by itself."""
-    changed = [patch.changed_lines(swap) for swap in swaps]
+def _scored(patch: Patch, edits: Sequence[Edit], background: Without, question: InQuestion) -> list[_Scored]:
+    """The edits whose combined delta is large enough, each scored by itself."""
+    changed = [patch.changed_lines(edit) for edit in edits]
     likelihoods = background.log_likelihoods([line for sides in changed for side in sides for line in side])
     found = []
     position = 0
-    for swap, (before, after) in zip(swaps, changed, strict=True):
+    for edit, (before, after) in zip(edits, changed, strict=True):
         size = len(before)
         sides = likelihoods[:, position : position + 2 * size].reshape(len(ORDERS), 2, size).sum(axis=2)
         position += 2 * size
@@ -87,7 +88,7 @@ def _scored(patch: Patch, swaps: Sequence[Swap], background: Without, question: 
         lost = (sides[:, :1] - sides[:, 1:]).tolist()
         deltas = tuple(values[0] for values in by_scorer(lost, [old - new]))
         if abs(deltas[-1]) >= LEAST_DELTA:
-            found.append(_Scored(swap, tuple(before), tuple(after), sides.tolist(), deltas))
+            found.append(_Scored(edit, tuple(before), tuple(after), sides.tolist(), deltas))
     return found
 
 
@@ -101,12 +102,12 @@ def _proposed(scored: Sequence[_Scored], generator: random.Random) -> Iterator[t
     for left, right in both:
         for _ in range(_PROPOSALS):
             first, second = generator.choice(kinds[left]), generator.choice(kinds[right])
-            if first.swap.lines.isdisjoint(second.swap.lines):
+            if first.edit.lines.isdisjoint(second.edit.lines):
                 yield first, second
 
 
 def _expected(first: _Scored, second: _Scored) -> Vector:
-    """The ranks if each swap changed the scores as it does alone, which it does but for the question's own lines."""
+    """The ranks if each edit changed the scores as it does alone, which it does but for the question's own lines."""
     return tuple(
         (one < 0) + (other < 0) + (one + other < 0)
         for one, other in zip(first.deltas, second.deltas, strict=True)
@@ -127,12 +128,12 @@ def _ranks(first: _Scored, second: _Scored, question: InQuestion) -> Vector | No
     return tuple(found)
 
 
-def _holds(patch: Patch, first: Swap, second: Swap) -> bool:
+def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
     """Whether the four choices are four programs, as far from each other as they should be.
 
     None is a renaming of another, and none has more faults than the patch.
     """
-    choices: list[list[Swap]] = [[], [first], [second], [first, second]]
+    choices: list[list[Edit]] = [[], [first], [second], [first, second]]
     return (
         not any(patch.raises_errors(choice) for choice in choices[1:])
         and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
@@ -143,7 +144,7 @@ def _holds(patch: Patch, first: Swap, second: Swap) -> bool:
 def _alike(texts: Sequence[str]) -> bool:
     """Whether every text is as far from the other three as any other, by words and by characters.
 
-    The two swaps stand on different lines, and yet an alignment may find a cheaper way where they stand close together.
+    The two edits stand on different lines, and yet an alignment may find a cheaper way where they stand close together.
     """
     words = [text.split() for text in texts]
     return all(

@@ -10,10 +10,11 @@ import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
-from caretbench.suites.efcb.fragments import Fragment, Occurrence, even, fragments
+from caretbench.suites.efcb.edits import Edit, swap
+from caretbench.suites.efcb.fragments import Fragment, even, fragments
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.parser import encode, error_count, parse
 
@@ -35,46 +36,38 @@ _BESIDE_ITSELF: Final = re.compile(
 _TRIES: Final = 4
 
 
-class Swap(NamedTuple):
-    """Two occurrences that take each other's place."""
-
-    first: Occurrence
-    second: Occurrence
-
-    @property
-    def lines(self) -> frozenset[tuple[int, int]]:
-        """The lines it changes, by file and line."""
-        return frozenset((place.file, place.line) for place in self)
-
-    @property
-    def exchanged(self) -> tuple[tuple[Occurrence, str], tuple[Occurrence, str]]:
-        """Each occurrence with the name that comes there."""
-        return (self.first, self.second.name), (self.second, self.first.name)
+Sources = Callable[[str], str | None]
+"""Returns the text of a file, by its path, as it is after the change; None where it is not at hand."""
 
 
 class Patch:
     """A rendered patch with its identifiers; ``refused`` counts what the guards said.
 
+    Args:
+        rendered: The patch.
+        sources: Whole files of the source tree after the change, where they are at hand.
+
     Raises:
         DataError: what a file shows is no patch.
     """
 
-    def __init__(self, rendered: Rendered) -> None:
+    def __init__(self, rendered: Rendered, sources: Sources | None = None) -> None:
         self.rendered = rendered
+        self.sources = sources
         self.refused: Counter[str] = Counter()
         self._lines = [file.hunks.split("\n") for file in rendered.files]
         self._fragments = list(fragments(rendered))
         self._occurring = Counter(name.name for part in self._fragments for name in part.read.names)
 
-    def swaps(self, generator: random.Random, most: int) -> list[Swap]:
-        """At most ``most`` admissible swaps, drawn evenly, in the order of drawing.
+    def edits(self, generator: random.Random, most: int) -> list[Edit]:
+        """At most ``most`` valid edits, drawn evenly, in the order of drawing.
 
         Whether they parse as well as the patch itself is asked of chosen ones alone (:meth:`raises_errors`).
         """
         groups = self._groups()
         sizes = [math.comb(len(members), 2) for _, members in groups]
         total = sum(sizes)
-        found: list[Swap] = []
+        found: list[Edit] = []
         for drawn in generator.sample(range(total), min(total, _TRIES * most)):
             group, rest = 0, drawn
             while rest >= sizes[group]:
@@ -86,7 +79,9 @@ class Patch:
             if guard is not None:
                 self.refused[guard] += 1
                 continue
-            found.append(Swap(part.occurrences[members[earlier]], part.occurrences[members[later]]))
+            found.append(
+                swap("swap-name", part.occurrences[members[earlier]], part.occurrences[members[later]])
+            )
             if len(found) == most:
                 break
         return found
@@ -111,24 +106,24 @@ class Patch:
         here = Counter(name.name for name in part.read.names)
         if here[one.name] == here[other.name] == 1:
             return "one_occurrence_each"
-        swap = Swap(one, other)
-        before, after = self.changed_lines(swap)
+        edit = swap("swap-name", one, other)
+        before, after = self.changed_lines(edit)
         if sorted(map(even, before)) == sorted(map(even, after)) or _without_order(part, earlier, later):
             return "without_order"
         if _beside_itself(after) > _beside_itself(before):
             return "beside_itself"
-        if not part.removed.isdisjoint(map(even, after)) or self._new_side(part, [swap]) == part.old:
+        if not part.removed.isdisjoint(map(even, after)) or self._new_side(part, [edit]) == part.old:
             return "old_side"
         return None
 
-    def _new_side(self, part: Fragment, swaps: Sequence[Swap]) -> str:
-        lines = self.apply(swaps).files[part.file].hunks.split("\n")
+    def _new_side(self, part: Fragment, edits: Sequence[Edit]) -> str:
+        lines = self.apply(edits).files[part.file].hunks.split("\n")
         return even("\n".join(lines[number][1:] for number in part.lines))
 
-    def apply(self, swaps: Iterable[Swap]) -> Rendered:
-        """The patch with all these swaps made; they share no occurrence."""
+    def apply(self, edits: Iterable[Edit]) -> Rendered:
+        """The patch with all these edits made; they share no place."""
         rendered = self.rendered
-        edited = self._edited(swaps)
+        edited = self._edited(edits)
         for file in sorted({file for file, _ in edited}):
             lines = list(self._lines[file])
             for (where, number), line in edited.items():
@@ -137,16 +132,16 @@ class Patch:
             rendered = rendered.with_hunks(file, "\n".join(lines))
         return rendered
 
-    def changed_lines(self, swap: Swap) -> tuple[list[str], list[str]]:
-        """The lines that a swap changes, before and after, without their marks."""
-        edited = self._edited([swap])
+    def changed_lines(self, edit: Edit) -> tuple[list[str], list[str]]:
+        """The lines that an edit changes, before and after, without their marks."""
+        edited = self._edited([edit])
         places = sorted(edited)
         return [self._lines[file][line][1:] for file, line in places], [edited[place][1:] for place in places]
 
-    def around(self, made: Iterable[Swap], *swaps: Swap) -> str:
-        """The part of the patch in which ``swaps`` stand, from the first line to the last, with some of them made."""
+    def around(self, made: Iterable[Edit], *edits: Edit) -> str:
+        """The part of the patch in which ``edits`` are, from the first line to the last, with some of them made."""
         edited = self._edited(made)
-        places = sorted(place for swap in swaps for place in swap.lines)
+        places = sorted(place for edit in edits for place in edit.lines)
         (first, start), (last, end) = places[0], places[-1]
         return "\n".join(
             edited.get((file, number), self._lines[file][number])
@@ -156,18 +151,18 @@ class Patch:
             )
         )
 
-    def _edited(self, swaps: Iterable[Swap]) -> dict[tuple[int, int], str]:
-        """The lines that these swaps change, as they become."""
-        exchanged = sorted(entry for swap in swaps for entry in swap.exchanged)
+    def _edited(self, edits: Iterable[Edit]) -> dict[tuple[int, int], str]:
+        """The lines that these edits change, as they become."""
+        replaced = sorted(one for edit in edits for one in edit.replacements)
         found: dict[tuple[int, int], str] = {}
-        for place, name in reversed(exchanged):  # from the right, so that columns hold
-            line = found.get((place.file, place.line), self._lines[place.file][place.line])
-            found[place.file, place.line] = line[: place.start] + name + line[place.end :]
+        for one in reversed(replaced):  # from the right, so that columns hold
+            line = found.get((one.file, one.line), self._lines[one.file][one.line])
+            found[one.file, one.line] = line[: one.start] + one.text + line[one.end :]
         return found
 
-    def raises_errors(self, swaps: Sequence[Swap]) -> bool:
-        """Whether a hunk's new side has more faults with these swaps than without."""
-        edited = self._edited(swaps)
+    def raises_errors(self, edits: Sequence[Edit]) -> bool:
+        """Whether a hunk's new side has more faults with these edits than without."""
+        edited = self._edited(edits)
         for part in self._fragments:
             if any((part.file, number) in edited for number in part.lines):
                 text = "\n".join(
@@ -178,8 +173,8 @@ class Patch:
                     return True
         return False
 
-    def is_renaming(self, one: Sequence[Swap], other: Sequence[Swap]) -> bool:
-        """Whether the patch with some swaps is the patch with others, but for a consistent change of names.
+    def is_renaming(self, one: Sequence[Edit], other: Sequence[Edit]) -> bool:
+        """Whether the patch with some edits is the patch with others, but for a consistent change of names.
 
         What counts is the new sides of the hunks in which the two differ.
         """
@@ -188,7 +183,8 @@ class Patch:
         back: dict[str, str] = {}
         for part in self._fragments:
             pairs = [
-                (ours.get(place, place.name), theirs.get(place, place.name)) for place in part.occurrences
+                (ours.get(place[:4], place.name), theirs.get(place[:4], place.name))
+                for place in part.occurrences
             ]
             if all(left == right for left, right in pairs):
                 continue
@@ -198,8 +194,8 @@ class Patch:
         return True
 
 
-def _renamed(swaps: Iterable[Swap]) -> Mapping[Occurrence, str]:
-    return {place: name for swap in swaps for place, name in swap.exchanged}
+def _renamed(edits: Iterable[Edit]) -> Mapping[tuple[int, int, int, int], str]:
+    return {one[:4]: one.text for edit in edits for one in edit.replacements}
 
 
 def _beside_itself(lines: Iterable[str]) -> int:
