@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.own_exit import may_exit
 from caretbench.execution.swallowing import flags_in_place
 from caretbench.execution.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -44,7 +45,12 @@ def program_of(
     request = suite.request(problem, answer, profile)
     if not isinstance(request, ExecutionRequest):
         return request
-    return request.model_copy(update={"variant": request.variant or variants.get(request.language)})
+    update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
+    splice = problem.splice
+    if profile == "default" and isinstance(splice, InlineSplice):
+        reference = problem.reference
+        update["may_exit"] = may_exit(splice.before, answer or "", splice.after, reference, request.language)
+    return request.model_copy(update=update)
 
 
 def without_program(problem: Problem) -> ExecutionResult:

@@ -105,9 +105,10 @@ def _gate(house: Suite, executor: Callable[[], Dispatcher], steps: Steps) -> Pro
     from caretbench.extraction.policies import policy
     from caretbench.suites.base import HasQuestionGate, HasWorkspaceGate, policy_of
     from caretbench.validation.gate import Gate
+    from caretbench.verdicts import program_of
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
-        request = house.request(problem, text, "default")
+        request = program_of(house, problem, text, "default", {})
         return request if isinstance(request, ExecutionRequest) else None
 
     def progress(count: int) -> None:

@@ -74,7 +74,8 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
         bundle: The lock hash of the bundle, empty without one.
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
-    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat])
+    exits = ["may_exit"] if request.may_exit else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *exits])
 
 
 def _mark(key: str, data: bytes) -> bytes:

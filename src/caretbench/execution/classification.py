@@ -15,7 +15,7 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "1"
+CRITERION_VERSION = "2"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
 _LATE = "it ran for longer than "

@@ -18,17 +18,22 @@ from caretbench.execution.levels import Level
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox, display_server
+from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
     ExecutionResult,
     LanguageRuntime,
+    RunPlan,
     Status,
     Toolchain,
 )
 
 SANDBOX_ATTEMPTS = 3
 """How often a program is started when the sandbox, not the program, fails."""
+
+MAY_EXIT = "CARETBENCH_MAY_EXIT"
+"""Tells a harness that an explicit exit with status 0 is the program's own end."""
 
 _DEFAULT_CHUNK = 25
 
@@ -182,27 +187,15 @@ class Runner:
                     reason=f"as a program to run it takes more than {request.limits.tmp_mb} MB",
                     toolchain=self.toolchain(request.language).version,
                 )
-            ran = self.sandbox.run(
-                plan.argv,
-                files=plan.files,
-                read_only=plan.read_only,
-                environment=plan.environment,
-                address_space_limit=plan.address_space_limit,
-                limits=request.limits,
-                sentinel=request.profile == "default",
-                display="display" in request.needs,
-                warm=plan.warm,
-            )
+            ran, status, reason = self._start(request, plan)
+            if status is Status.OUT_OF_MEMORY and plan.bounded:
+                ran, status, reason = self._start(
+                    request, plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
+                )
         except OSError as error:
             return ExecutionResult(
                 id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=f"no process: {error}"
             )
-        status, reason = classify(
-            ran,
-            profile=request.profile,
-            limits=request.limits,
-            of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
-        )
         missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
         result = ExecutionResult(
             id=request.id,
@@ -225,6 +218,29 @@ class Runner:
             reason=reason or self._missing_bundle(request, status),
         )
         return language.judge(compiled.artefact or Path(), result)
+
+    def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
+        language = self.runtime(request.language)
+        default = request.profile == "default"
+        environment = {**plan.environment, **({MAY_EXIT: "1"} if default and request.may_exit else {})}
+        ran = self.sandbox.run(
+            plan.argv,
+            files=plan.files,
+            read_only=plan.read_only,
+            environment=environment,
+            address_space_limit=plan.address_space_limit,
+            limits=request.limits,
+            sentinel=default,
+            display="display" in request.needs,
+            warm=plan.warm,
+        )
+        status, reason = classify(
+            ran,
+            profile=request.profile,
+            limits=request.limits,
+            of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
+        )
+        return ran, status, reason
 
     def _missing_bundle(self, request: ExecutionRequest, status: Status) -> str:
         if status is not Status.UNRESOLVED_IMPORT or request.bundle is None or self.lock_hash(request.bundle):

@@ -67,6 +67,8 @@ class ExecutionRequest(Frozen):
     variant: str | None = None
     bundle: str | None = None
     needs: tuple[str, ...] = ()
+    may_exit: bool = False
+    """Whether an explicit exit with status 0 is the program's own end: where the problem's own code ends so."""
     repeat: int = 0
     """Part of the cache key: the same program with another number really runs again."""
     limits: Limits = Field(default_factory=Limits)
@@ -210,6 +212,8 @@ class RunPlan(Frozen):
     """How a compiled program is started inside the sandbox."""
 
     argv: tuple[str, ...]
+    bounded: tuple[str, ...] = ()
+    """The command of a second run where the first ran out of memory: with bounds that cost every program time."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text

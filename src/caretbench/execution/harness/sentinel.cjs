@@ -1,88 +1,169 @@
 // Loaded before a program: writes the completion word when the program came to its own end with exit status 0.
-// An explicit process.exit, whatever its status, is no such end; nor is one after an assertion that nobody caught.
+//
+// No such end: an explicit process.exit (but for programs whose problem ends so itself), an assertion that nobody but a
+// handler caught, a top-level return, and work of the top level that waits for ever.
+//
+// Nothing of this file is on the stack while the program runs, and no V8 flag is needed: with one, Node.js compiles its
+// own modules anew.
 'use strict';
 const ends = process.env.CARETBENCH_SENTINEL;
 if (ends) {
   delete process.env.CARETBENCH_SENTINEL;
+  const mayExit = process.env.CARETBENCH_MAY_EXIT === '1';
+  delete process.env.CARETBENCH_MAY_EXIT;
   const fs = require('fs');
   const [questions, answers] = ends.split(':').map(Number);
   const word = Buffer.alloc(64);
   const length = fs.readSync(questions, word, 0, 64, null);
   fs.closeSync(questions);
   const write = fs.writeSync;
-  // Programs that put a mock in the place of the file system take the binding below `fs` with it: then a socket writes.
-  const answer = () => {
+  const say = (bytes) => {
     try {
-      write(answers, word, 0, length);
+      write(answers, bytes, 0, bytes.length);
     } catch {
+      // Programs that put a mock in the place of the file system take the binding below `fs` with it: a socket writes.
       const { Socket } = require('net');
       const channel = new Socket({ fd: answers, readable: false, writable: true });
       channel._handle.setBlocking(true);
-      channel.write(word.subarray(0, length));
+      channel.write(bytes);
     }
   };
-  let explicit = false;
-  for (const name of ['exit', 'reallyExit', 'abort']) {
-    const original = process[name];
-    process[name] = function (...values) {
-      explicit = true;
-      return original.apply(this, values);
-    };
-  }
+  let said = false;
+  let refused = false;
+  const answer = () => {
+    said = true;
+    say(word.subarray(0, length));
+  };
+  // What follows the word makes it another one.
+  const refuse = () => {
+    refused = true;
+    if (said) say(word.subarray(0, 1));
+  };
+
   const { Error } = globalThis;
-  // Something of every caller of the function that asks, which stands first.
-  const stack = (something) => {
+  // Something of every caller of the function that asks, at most so many.
+  const stack = (something, most) => {
     const { prepareStackTrace, stackTraceLimit } = Error;
-    Error.stackTraceLimit = Infinity;
+    Error.stackTraceLimit = most + 2;
     Error.prepareStackTrace = (error, frames) => frames.map(something);
-    const found = new Error().stack.slice(1);
+    const found = new Error().stack.slice(2);
     Object.assign(Error, { prepareStackTrace, stackTraceLimit });
     return found;
   };
-  // Node.js itself announces the end with nothing below it; a program that says `exit` stands below its own word. A
-  // program that has put its own `emit` around this one does both.
-  const announced = () => {
-    const below = stack((frame) => String(frame.getFileName())).slice(2);
-    return process.emit === ours ? below.length === 0 : !below.some((name) => name.startsWith('node:'));
-  };
-  // A CommonJS program may return before its end; then what is written behind its text is not reached.
-  const Module = require('module');
-  const compile = Module.prototype._compile;
-  Module.prototype._compile = function (text, ...others) {
-    Module.prototype._compile = compile;
+
+  // --- the end of the top level ---------------------------------------------------------------------------------
+
+  // A CommonJS program may return before its end; then what stands behind its text is not reached.
+  const program = process.argv[1];
+  const { readFileSync } = fs;
+  let endsByCall = false;
+  let ended = false;
+  let endWatch = () => () => [];
+  let pending = () => [];
+  const withEnd = (text) => {
+    const { Script } = require('vm');
+    const plain = text.replace(/^#!.*/, '');
     try {
-      new (require('vm').Script)(Module.wrap(text.replace(/^#!.*/, '')));
+      new Script(`(function (exports, require, module, __filename, __dirname) { ${plain}\n})`);
     } catch {
-      return compile.call(this, text, ...others); // not JavaScript, or an ECMAScript module, which cannot return
+      return text; // not JavaScript, or an ECMAScript module, which cannot return
     }
+    endsByCall = true;
+    if (/\b(?:async|Promise|then)\b/.test(text)) endWatch = watchTopLevel();
     // The last line is ours alone: nobody else can have reached it who calls from there.
     const line = `${text}\n`.split(/\r\n|[\n\r\u2028\u2029]/).length;
-    const last = `end_${require('crypto').randomBytes(12).toString('hex')}`;
-    let ended = false;
+    const last = `end_${process.hrtime.bigint().toString(36)}`;
     const value = () => {
-      const [, caller] = stack((frame) => frame.getLineNumber());
-      ended = ended || caller === line;
+      ended = stack((frame) => frame.getLineNumber(), 1)[0] === line;
       delete globalThis[last];
+      pending = endWatch();
     };
     Object.defineProperty(globalThis, last, { value, configurable: true });
-    try {
-      return compile.call(this, `${text}\n;${last}();`, ...others);
-    } finally {
-      explicit = explicit || !ended;
-    }
+    return `${text}\n;${last}();`;
   };
-  const emit = process.emit;
-  const ours = function (event, ...values) {
-    // A handler that swallows a failed assertion does not make the program come to its own end.
-    const uncaught = event === 'uncaughtExceptionMonitor' || event === 'unhandledRejection';
-    if (uncaught && values[0] && values[0].name === 'AssertionError') {
-      explicit = true;
-    }
-    const heard = emit.call(this, event, ...values);
-    if (event === 'exit' && !explicit && values[0] === 0 && !process.exitCode && announced()) {
-      answer();
-    }
-    return heard;
+  fs.readFileSync = function (...values) {
+    const text = readFileSync.apply(this, values);
+    if (values[0] !== program || typeof text !== 'string') return text;
+    fs.readFileSync = readFileSync;
+    return withEnd(text);
   };
-  process.emit = ours;
+
+  // --- what the top level waits for -----------------------------------------------------------------------------
+
+  // The promises that the top level begins: calls of the program's asynchronous functions, by itself or by plain functions
+  // that it calls; its own `then` and `Promise.all`. Not: what asynchronous functions begin, since they wait for what they
+  // want; what methods of objects begin, which may be work that never ends; `new Promise`, `race` and `catch` alone. Gives
+  // the function that ends the watch, which gives the function that says which of them are pending.
+  const watchTopLevel = () => {
+    const { promiseHooks } = require('v8');
+    const { inspect } = require('util');
+    const begun = [];
+    const asynchronous = new Set();
+    const describe = (frame) => ({
+      file: frame.getFileName(),
+      name: frame.getFunctionName(),
+      plain: frame.isToplevel() && !frame.isConstructor(),
+      // Where the function begins; not every version of V8 says so.
+      origin: frame.getEnclosingLineNumber && `${frame.getEnclosingLineNumber()}:${frame.getEnclosingColumnNumber()}`,
+    });
+    const stop = promiseHooks.onInit((promise, parent) => {
+      if (begun.length >= 1000) return;
+      const frames = stack(describe, 12);
+      const [maker] = frames;
+      if (maker && maker.file) {
+        if (maker.file !== program || parent) return; // a library's, or what `await` makes for itself
+        asynchronous.add(maker.origin);
+      }
+      // The frame of the module itself lies above the loader's.
+      const top = frames.findIndex(({ file, name }) => name === 'Module._compile' && file.startsWith('node:')) - 1;
+      if (top < 1) return;
+      const between = frames.slice(1, top);
+      const plain = ({ file, plain, origin }) =>
+        !file || (file === program && plain && origin && !asynchronous.has(origin));
+      const direct = (maker.name === 'then' || maker.name === 'all' || maker.name === 'allSettled') && top === 1;
+      if (maker.file ? between.every(plain) : direct) begun.push(promise);
+    });
+    return () => {
+      stop();
+      const shown = { customInspect: false, depth: 0 };
+      return () => begun.filter((each) => /\{\s*<pending>/.test(inspect(each, shown)));
+    };
+  };
+
+  // --- the end of the process -----------------------------------------------------------------------------------
+
+  // Node.js itself asks for the function that announces the end, with nothing below it on the stack.
+  const atEnd = () => {
+    if (said || refused || !process._exiting || process.exitCode || stack(String, 2).length > 1) return false;
+    if (endsByCall && !ended) return false;
+    return pending().length === 0;
+  };
+  let { emit } = process;
+  Object.defineProperty(process, 'emit', {
+    configurable: true,
+    enumerable: false,
+    get() {
+      if (process._exiting && atEnd()) answer();
+      return emit;
+    },
+    set(value) {
+      emit = value;
+    },
+  });
+  const { reallyExit } = process;
+  process.reallyExit = function (...values) {
+    if (mayExit && !refused && !said && !values[0]) answer();
+    else refuse();
+    return reallyExit.apply(this, values);
+  };
+  // A handler that swallows a failed assertion does not make the program come to its own end.
+  const failed = (error) => {
+    if (error && error.name === 'AssertionError') refuse();
+  };
+  process.on('uncaughtExceptionMonitor', failed);
+  process.on('newListener', function watch(event) {
+    if (event !== 'unhandledRejection') return;
+    process.off('newListener', watch);
+    process.on(event, failed);
+  });
 }
