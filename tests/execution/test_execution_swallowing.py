@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from caretbench.execution.swallowing import flags_in_place
@@ -18,6 +20,16 @@ TAKEN = [
     ("python", *PYTHON, "    return\n", SWALLOWS),
     ("python", *PYTHON, "    return None\n", SWALLOWS),
     ("python", *PYTHON, "\ndef never(total=0):\n", SWALLOWS),
+    ("python", *PYTHON, "    total = total + 1\n    if not total:\n        return\n", SWALLOWS),
+    (
+        "python",
+        PYTHON[0],
+        "    three(total)\n\ndef three(x): assert x == 3\n",
+        "",
+        "    if total: return\n",
+        SWALLOWS,
+    ),
+    ("cpp", "void f() {\n", "check(1); }\n", "g();\n", "#define check(x) g()\n", WEAKENS),
     ("python", "total = 2\n", "    assert total == 3\n", "if total:\n", "if False:\n", SWALLOWS),
     ("python", "total = 2\n", 'assert total == 3\n"""\n', "total += 1\n", 'text = """\n', SWALLOWS),
     ("python", *CHECKED, "def add(left, right):\n    return 0\ndef check(*_):\n    return None\n", WEAKENS),
@@ -31,7 +43,7 @@ TAKEN = [
 ]
 
 LEFT = [
-    ("python", *PYTHON, "    total = total + 1\n    if not total:\n        return\n"),
+    ("python", PYTHON[0], "    print(total)\n\ntest()\n", PYTHON[2], "    if not total:\n        return\n"),
     ("python", "def f(x):\n", "    return x\n\nassert f(1)\n", "    x += 1\n", "    return x\n"),
     ("python", *CHECKED, "def add(left, right):\n    return sum((left, right))\n"),
     ("python", *CHECKED, CHECKED[0] + CHECKED[2]),  # what is shown, once more
@@ -53,3 +65,11 @@ def test_checks_that_are_taken_out_are_flagged(
 @pytest.mark.parametrize(("language", "before", "after", "reference", "answer"), LEFT)
 def test_other_answers_are_not(language: str, before: str, after: str, reference: str, answer: str) -> None:
     assert flags_in_place(before, answer, after, reference, language) == ()
+
+
+@pytest.mark.parametrize("language", ["python", "javascript", "cpp"])
+def test_no_answer_keeps_the_comparison_busy(language: str) -> None:
+    after = "assert(f(1));\n" * 200
+    begin = time.process_time()
+    flags_in_place("", "if (x) { y = 1; }\n" * 3_000, after, "", language)
+    assert time.process_time() - begin < 5

@@ -1,0 +1,78 @@
+"""Answers that hide the checks behind the caret really pass, and are flagged; honest ones pass without a flag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from compiled_programs import need_toolchain
+from forgery_table import Forgery, tables
+
+from caretbench.execution import walls
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.swallowing import flags_in_place
+from caretbench.execution.tamper import tamper_flags
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+
+TABLES = tables()
+FORGED = [(language, name) for language, table in TABLES.items() for name in table.forgeries]
+HONEST = [(language, name) for language, table in TABLES.items() for name in table.honest]
+
+
+def _flags(language: str, entry: Forgery) -> tuple[str, ...]:
+    frame = TABLES[language].frames[entry.frame]
+    return (
+        *tamper_flags(entry.answer, frame.reference, language),
+        *flags_in_place(frame.before, entry.answer, frame.after, frame.reference, language),
+    )
+
+
+@pytest.mark.parametrize(("language", "name"), FORGED)
+def test_a_hidden_check_is_flagged(language: str, name: str) -> None:
+    assert _flags(language, TABLES[language].forgeries[name])
+
+
+@pytest.mark.parametrize(("language", "name"), HONEST)
+def test_an_honest_answer_is_not_flagged(language: str, name: str) -> None:
+    assert _flags(language, TABLES[language].honest[name]) == ()
+
+
+def test_every_language_has_its_forgeries() -> None:
+    assert set(TABLES) == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go"}
+    assert all(len(table.forgeries) >= 10 for table in TABLES.values())
+
+
+_known: dict[str, Mapping[str, ExecutionResult]] = {}
+
+
+def _results(language: str) -> Mapping[str, ExecutionResult]:
+    need_toolchain(language)
+    if language not in _known:
+        table = TABLES[language]
+        answers = {
+            f"reference-{name}": frame.program(frame.reference) for name, frame in table.frames.items()
+        }
+        for kind, entries in (("forged", table.forgeries), ("honest", table.honest)):
+            answers |= {
+                f"{kind}-{name}": table.frames[one.frame].program(one.answer) for name, one in entries.items()
+            }
+        requests = (
+            ExecutionRequest(id=name, language=language, source=text) for name, text in answers.items()
+        )
+        found = LocalExecutor(use_cache=False).submit(requests)
+        _known[language] = {result.id: result for result in found}
+    return _known[language]
+
+
+@pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize("language", TABLES)
+def test_forgeries_pass_as_references_and_honest_answers_do(language: str) -> None:
+    expected = {f"forged-{name}": one.passes for name, one in TABLES[language].forgeries.items()}
+    found = {
+        name: (result.status, result.diagnostics, result.stderr.text)
+        for name, result in _results(language).items()
+    }
+    wrong = {
+        name: said for name, said in found.items() if (said[0] is Status.PASSED) != expected.get(name, True)
+    }
+    assert not wrong
