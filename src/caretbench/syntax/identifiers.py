@@ -68,18 +68,19 @@ def style(name: str) -> str:
     return "upper" if name[0].isupper() else "lower"
 
 
-def identifiers(text: str, grammar: str) -> Identifiers:
+def identifiers(text: str, grammar: str, tree: tree_sitter.Tree | None = None) -> Identifiers:
     """The identifiers of a text.
 
     Args:
         text: A program or a part of one.
         grammar: The name of its grammar (:func:`~caretbench.syntax.source.grammar_of`).
+        tree: The text's tree, where it is parsed already.
 
     Raises:
         KeyError: there is no such grammar.
     """
     data = encode(text)
-    tree = parse(data, grammar)
+    tree = parse(data, grammar) if tree is None else tree
     return _Reader(tree.root_node, grammar, data).result(error_count(tree))
 
 

@@ -1,47 +1,57 @@
-"""Exchanges of two identifiers in a patch that make another program of it, one that still parses.
+"""A rendered patch that can be edited: its valid edits, drawn evenly over their kinds, and the patch with some made.
 
-Both stand in added lines of one hunk, at uses, in the same syntactic place and in the same function. What a guard
-refuses is counted under the guard's name.
+Valid is what makes another program of the patch, one that still parses, and whose names can be used where they are.
+What a guard refuses is counted under the guard's name.
 """
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
-from caretbench.suites.efcb.edits import Edit, swap
-from caretbench.suites.efcb.fragments import Fragment, even, fragments
+from caretbench.suites.efcb.constant_edits import constant_edits
+from caretbench.suites.efcb.edits import Edit
+from caretbench.suites.efcb.fragments import Occurrence, even
+from caretbench.suites.efcb.name_edits import replacements, swaps
+from caretbench.suites.efcb.parts import Sources, parts_of
 from caretbench.suites.efcb.rendering import Rendered
-from caretbench.syntax.parser import encode, error_count, parse
+from caretbench.suites.efcb.token_edits import token_edits
+from caretbench.suites.efcb.units import Unit
+from caretbench.syntax.parser import encode, error_count
 
-FEWEST_OCCURRENCES: Final = 2
-"""Of each identifier in the new side of the patch, so that the rest of the patch says what belongs where."""
+GUARDS: Final = (
+    "broken_surroundings", "one_occurrence", "one_occurrence_each", "out_of_scope", "other_receiver", "other_kind",
+    "other_arguments", "captured", "same_value", "left_unused", "symmetric_call", "without_order", "beside_itself",
+    "old_side", "raises_errors",
+)  # fmt: skip
+"""Why a change of an added line is no valid edit.
 
-GUARDS: Final = ("same_name", "one_occurrence_each", "without_order", "beside_itself", "old_side")
-"""Why two uses in the same place are no swap, in the order of asking.
-
-``same_name``: the names are one, up to case and underscores. ``one_occurrence_each``: in the hunk, the exchange is a
-consistent renaming. ``without_order``: it only changes the order of statements, of operands, of entries.
-``beside_itself``: it brings a name to both sides of an operator or a comma (``depth = depth``), which tells a wrong
-choice without the text. ``old_side``: it brings a removed line back.
+``broken_surroundings``: the hunk, or with a source tree the function around it, does not parse. ``one_occurrence``: the
+name or literal occurs nowhere else in the patch, so that nothing says what belongs there; ``one_occurrence_each``: the
+exchange is a consistent renaming. ``out_of_scope``: the name is declared later, elsewhere, or has no value yet.
+``other_receiver``: members of different things. ``other_kind``: another type, or nothing says that it is the same.
+``other_arguments``: a function that takes others, or another number. ``captured``: Java's inner functions take no
+variable that is assigned again. ``same_value``: one begins as the other. ``left_unused``: a variable would not be used.
+``symmetric_call``: both are sides of a call that does not tell them apart. ``without_order``: it only changes the order
+of statements, of operands, of entries. ``beside_itself``: it brings a name to both sides of an operator or a comma
+(``depth = depth``), which tells a wrong choice without the text. ``old_side``: it brings a removed line back.
+``raises_errors``: it does not parse.
 """
 _BESIDE_ITSELF: Final = re.compile(
     r"(?<![\w.$])([A-Za-z_$][\w.$]*)\s*(?:[-+*/%<>=!&|^:,]{1,3}|\b(?:and|or|is|in)\b)\s*\1(?![\w$(\[]|\s*(?:\.|->|::))"
 )
-# Pairs that are looked at for each swap that is asked for.
-_TRIES: Final = 4
-
-
-Sources = Callable[[str], str | None]
-"""Returns the text of a file, by its path, as it is after the change; None where it is not at hand."""
+_COMPARED_WITH_ITSELF: Final = re.compile(
+    r"([A-Za-z_$][\w.$()\[\]]{2,})\s*,\s*\1\s*[,)]|\(([A-Za-z_$][\w.$\[\]]*)\)(?:\.\w+)*\(\2\)"
+    r"|\b([A-Za-z_$][\w.$\[\]]*)\.\w+\(\3\)"
+)
 
 
 class Patch:
-    """A rendered patch with its identifiers; ``refused`` counts what the guards said.
+    """A rendered patch with its edits; ``refused`` counts what the guards refused.
 
     Args:
         rendered: The patch.
@@ -53,72 +63,92 @@ class Patch:
 
     def __init__(self, rendered: Rendered, sources: Sources | None = None) -> None:
         self.rendered = rendered
-        self.sources = sources
         self.refused: Counter[str] = Counter()
         self._lines = [file.hunks.split("\n") for file in rendered.files]
-        self._fragments = list(fragments(rendered))
-        self._occurring = Counter(name.name for part in self._fragments for name in part.read.names)
+        self._units = [Unit(part) for part in parts_of(rendered, sources)]
 
     def edits(self, generator: random.Random, most: int) -> list[Edit]:
-        """At most ``most`` valid edits, drawn evenly, in the order of drawing.
-
-        Whether they parse as well as the patch itself is asked of chosen ones alone (:meth:`raises_errors`).
-        """
-        groups = self._groups()
-        sizes = [math.comb(len(members), 2) for _, members in groups]
-        total = sum(sizes)
+        """Return at most ``most`` valid edits, drawn evenly over their kinds, in the order of drawing."""
+        kinds: dict[str, list[Edit]] = defaultdict(list)
+        for edit in dict.fromkeys(self._possible(generator)):
+            kinds[edit.kind].append(edit)
+        for members in kinds.values():
+            generator.shuffle(members)
         found: list[Edit] = []
-        for drawn in generator.sample(range(total), min(total, _TRIES * most)):
-            group, rest = 0, drawn
-            while rest >= sizes[group]:
-                rest -= sizes[group]
-                group += 1
-            part, members = groups[group]
-            earlier, later = _pair(rest)
-            guard = self._refusal(part, members[earlier], members[later])
-            if guard is not None:
-                self.refused[guard] += 1
-                continue
-            found.append(
-                swap("swap-name", part.occurrences[members[earlier]], part.occurrences[members[later]])
-            )
-            if len(found) == most:
-                break
+        names = sorted(kinds)
+        while names and len(found) < most:
+            for name in tuple(names):
+                drawn = self._next(kinds[name])
+                if drawn is None:
+                    names.remove(name)
+                elif len(found) < most:
+                    found.append(drawn)
         return found
 
-    def _groups(self) -> list[tuple[Fragment, list[int]]]:
-        """By hunk, function and place: the numbers of the uses in added lines."""
-        found: dict[tuple[int, int, str], list[int]] = defaultdict(list)
-        for number, part in enumerate(self._fragments):
-            for index, name in enumerate(part.read.names):
-                if (
-                    name.place
-                    and part.lines[name.row] in part.added
-                    and self._occurring[name.name] >= FEWEST_OCCURRENCES
-                ):
-                    found[number, name.function, name.place].append(index)
-        return [(self._fragments[key[0]], found[key]) for key in sorted(found) if len(found[key]) > 1]
-
-    def _refusal(self, part: Fragment, earlier: int, later: int) -> str | None:
-        one, other = part.occurrences[earlier], part.occurrences[later]
-        if _folded(one.name) == _folded(other.name):
-            return "same_name"
-        here = Counter(name.name for name in part.read.names)
-        if here[one.name] == here[other.name] == 1:
-            return "one_occurrence_each"
-        edit = swap("swap-name", one, other)
-        before, after = self.changed_lines(edit)
-        if sorted(map(even, before)) == sorted(map(even, after)) or _without_order(part, earlier, later):
-            return "without_order"
-        if _beside_itself(after) > _beside_itself(before):
-            return "beside_itself"
-        if not part.removed.isdisjoint(map(even, after)) or self._new_side(part, [edit]) == part.old:
-            return "old_side"
+    def _next(self, members: list[Edit]) -> Edit | None:
+        """The next that no guard refuses."""
+        while members:
+            edit = members.pop()
+            guard = self._refusal(edit)
+            if guard is None:
+                return edit
+            self.refused[guard] += 1
         return None
 
-    def _new_side(self, part: Fragment, edits: Sequence[Edit]) -> str:
-        lines = self.apply(edits).files[part.file].hunks.split("\n")
-        return even("\n".join(lines[number][1:] for number in part.lines))
+    def _possible(self, generator: random.Random) -> Iterator[Edit]:
+        sound = []
+        for unit in self._units:
+            if unit.part.errors and not unit.part.whole:
+                self.refused["broken_surroundings"] += 1
+            else:
+                sound.append(unit)
+        for unit in sound:
+            yield from swaps(unit, self._occurring, self.refused, generator)
+            yield from replacements(unit, self._occurring, self.refused, generator)
+            yield from token_edits(unit)
+        yield from constant_edits(sound, self.refused, generator)
+
+    @cached_property
+    def _occurring(self) -> Counter[str]:
+        """How often each name occurs in the new side of the patch."""
+        return Counter(one.name for unit in self._units for one in unit.by_place.values())
+
+    def _refusal(self, edit: Edit) -> str | None:
+        unit = next(
+            unit
+            for unit in self._units
+            if unit.part.file == edit.replacements[0].file
+            and any(edit.replacements[0].line in hunk.lines for hunk in unit.part.hunks)
+        )
+        before, after = self.changed_lines(edit)
+        if edit.kind.startswith(("swap-", "arguments")):
+            if self._renames(unit, edit):
+                return "one_occurrence_each"
+            if sorted(map(even, before)) == sorted(map(even, after)) or _without_order(unit, edit):
+                return "without_order"
+        if _beside_itself(after) > _beside_itself(before):
+            return "beside_itself"
+        hunk = unit.part.hunks[unit.hunk(Occurrence(*edit.replacements[0]))]
+        if (
+            not hunk.removed.isdisjoint(map(even, after))
+            or self._new_side(unit, hunk.lines, edit) == hunk.old
+        ):
+            return "old_side"
+        return "raises_errors" if self.raises_errors([edit]) else None
+
+    def _renames(self, unit: Unit, edit: Edit) -> bool:
+        """Whether each of two exchanged names occurs in the hunk once."""
+        hunk = unit.part.hunks[unit.hunk(Occurrence(*edit.replacements[0]))]
+        lines = frozenset(hunk.lines)
+        here = Counter(one.name for place, one in unit.by_place.items() if place[1] in lines)
+        return all(here[one.text] == 1 for one in edit.replacements)
+
+    def _new_side(self, unit: Unit, numbers: Sequence[int], edit: Edit) -> str:
+        edited = self._edited([edit])
+        file = unit.part.file
+        return even(
+            "\n".join(edited.get((file, number), self._lines[file][number])[1:] for number in numbers)
+        )
 
     def apply(self, edits: Iterable[Edit]) -> Rendered:
         """The patch with all these edits made; they share no place."""
@@ -161,16 +191,19 @@ class Patch:
         return found
 
     def raises_errors(self, edits: Sequence[Edit]) -> bool:
-        """Whether a hunk's new side has more faults with these edits than without."""
+        """Whether a part of the new side, a whole file where it is at hand, has more faults with these edits."""
         edited = self._edited(edits)
-        for part in self._fragments:
-            if any((part.file, number) in edited for number in part.lines):
-                text = "\n".join(
-                    edited.get((part.file, number), self._lines[part.file][number])[1:]
-                    for number in part.lines
-                )
-                if error_count(parse(text, part.grammar)) > part.read.errors:
-                    return True
+        for unit in self._units:
+            part = unit.part
+            rows = {
+                row: (part.file, line) for row, line in enumerate(part.lines) if (part.file, line) in edited
+            }
+            if (
+                rows
+                and error_count(unit.parsed_with({row: edited[place][1:] for row, place in rows.items()}))
+                > part.errors
+            ):
+                return True
         return False
 
     def is_renaming(self, one: Sequence[Edit], other: Sequence[Edit]) -> bool:
@@ -179,18 +212,27 @@ class Patch:
         What counts is the new sides of the hunks in which the two differ.
         """
         ours, theirs = _renamed(one), _renamed(other)
+        if ours.keys() == theirs.keys() and all(ours[place] == theirs[place] for place in ours):
+            return True
+        if any(
+            all(place not in unit.by_place for unit in self._units) for place in ours.keys() ^ theirs.keys()
+        ):
+            return False  # not only names
         forth: dict[str, str] = {}
         back: dict[str, str] = {}
-        for part in self._fragments:
-            pairs = [
-                (ours.get(place[:4], place.name), theirs.get(place[:4], place.name))
-                for place in part.occurrences
-            ]
-            if all(left == right for left, right in pairs):
-                continue
-            for left, right in pairs:
-                if forth.setdefault(left, right) != right or back.setdefault(right, left) != left:
-                    return False
+        for unit in self._units:
+            for hunk in unit.part.hunks:
+                lines = frozenset(hunk.lines)
+                pairs = [
+                    (ours.get(place, name.name), theirs.get(place, name.name))
+                    for place, name in unit.by_place.items()
+                    if place[1] in lines
+                ]
+                if all(left == right for left, right in pairs):
+                    continue
+                for left, right in pairs:
+                    if forth.setdefault(left, right) != right or back.setdefault(right, left) != left:
+                        return False
         return True
 
 
@@ -200,29 +242,23 @@ def _renamed(edits: Iterable[Edit]) -> Mapping[tuple[int, int, int, int], str]:
 
 def _beside_itself(lines: Iterable[str]) -> int:
     """How often a name has itself for a neighbour."""
-    return sum(len(_BESIDE_ITSELF.findall(line)) for line in lines)
+    return sum(
+        len(pattern.findall(line)) for line in lines for pattern in (_BESIDE_ITSELF, _COMPARED_WITH_ITSELF)
+    )
 
 
-def _folded(name: str) -> str:
-    return name.replace("_", "").casefold()
-
-
-def _pair(number: int) -> tuple[int, int]:
-    """The pair ``earlier < later`` with this number, counted as (0, 1), (0, 2), (1, 2), (0, 3)."""
-    later = (1 + math.isqrt(1 + 8 * number)) // 2
-    return number - math.comb(later, 2), later
-
-
-def _without_order(part: Fragment, earlier: int, later: int) -> bool:
+def _without_order(unit: Unit, edit: Edit) -> bool:
     """Whether the exchange makes two parts of something without an order take each other's place."""
-    one, other = part.read.names[earlier], part.read.names[later]
-    data = encode(part.text)
+    found = [unit.by_place[one[:4]] for one in edit.replacements if one[:4] in unit.by_place]
+    if len(found) != 2:
+        return False
+    one, other = found
+    data = unit.data
     for number in set(one.around) & set(other.around):
-        holders = [
-            next((span for span in part.read.parts[number] if span.holds((name.start, name.end))), None)
+        first, second = (
+            next((span for span in unit.parts[number] if span.holds((name.start, name.end))), None)
             for name in (one, other)
-        ]
-        first, second = holders
+        )
         if first is None or second is None or first == second:
             continue
         changed = [

@@ -1,0 +1,216 @@
+"""Edits of names: two uses exchange their names, or one use gets the name of another entity of its role and kind.
+
+A name comes only where it can be used, and where its kind fits: it is of the same type, or it is seen in the same
+context. Where types are checked, nothing else will do; elsewhere, it is enough that both are used in one way.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final
+
+from caretbench.suites.efcb.edit_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
+from caretbench.suites.efcb.edit_names import is_frame, is_same_meaning
+from caretbench.suites.efcb.edits import Edit, Replacement, swap
+from caretbench.suites.efcb.units import Named, Unit
+from caretbench.syntax.identifiers import style
+from caretbench.syntax.scopes import Declaration
+
+FEWEST_OCCURRENCES: Final = 2
+"""Of a replaced name in the new side of the patch, so that the rest of the patch tells what belongs where."""
+_WORDS: Final = {"local": "variable", "constructor": "type"}
+_VARIABLES: Final = ("local", "parameter", "constant")
+_OTHERS: Final = 8
+_MOST_PAIRS: Final = 20_000
+
+
+def swaps(unit: Unit, occurring: Counter[str], refused: Counter[str], draw: random.Random) -> Iterator[Edit]:
+    """Exchanges of two names, in added lines of one hunk and one function."""
+    groups: dict[Hashable, list[Named]] = defaultdict(list)
+    for one in unit.editable:
+        if occurring[one.name] >= FEWEST_OCCURRENCES and not _fixed(one):
+            groups[one.hunk, one.function, one.role, style(one.name)].append(one)
+    for members in groups.values():
+        for one, other in _pairs(members, draw):
+            if one.name == other.name or one.entity == other.entity:
+                continue
+            guard = _refusal(unit, one, other) or _refusal(unit, other, one)
+            if guard is None and is_symmetric_pair(one.use.whole, other.use.whole, unit.part.grammar):
+                guard = "symmetric_call"
+            if guard is not None:
+                refused[guard] += 1
+            elif one.occurrence is not None and other.occurrence is not None:
+                arguments = is_argument_pair(one.use.whole, other.use.whole)
+                kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
+                yield swap(kind, one.occurrence, other.occurrence)
+
+
+def replacements(
+    unit: Unit, occurring: Counter[str], refused: Counter[str], draw: random.Random
+) -> Iterator[Edit]:
+    """Single uses that get another name that the patch knows."""
+    for one in unit.editable:
+        place = one.occurrence
+        if place is None or occurring[one.name] < FEWEST_OCCURRENCES or _fixed(one):
+            continue
+        if unit.uses[one.entity] < FEWEST_OCCURRENCES and one.role in ("local", "parameter", "key"):
+            refused["left_unused"] += 1
+            continue
+        others = sorted(_others(unit, one, occurring))
+        for name, kind, entity in draw.sample(others, min(_OTHERS, len(others))):
+            guard = _unfit(unit, one, kind, entity) or _same_value(unit, one, name)
+            if guard is not None:
+                refused[guard] += 1
+                continue
+            yield Edit(_WORDS.get(one.role, one.role), "", (Replacement(*place[:4], name),))
+
+
+def _others(unit: Unit, one: Named, occurring: Counter[str]) -> Iterator[tuple[str, str, Hashable]]:
+    """Name, kind and entity of what could come where ``one`` is."""
+    found: list[tuple[str, str, Hashable]] = []
+    if one.role in _VARIABLES:
+        for seen in unit.scopes.visible(one.start):
+            role = "local" if seen.role == "comprehended" else seen.role
+            if role == one.role and seen.kind != "function" and not _captured(unit, one, seen):
+                found.append((seen.name, seen.kind, (role, seen.begin, seen.name)))
+    else:
+        assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
+        for entity, other in unit.groups[one.entity[:2]].items():
+            if other.role == one.role:
+                found.append((other.name, unit.kinds.get(entity, ""), entity))
+    for name, kind, entity in found:
+        if name != one.name and occurring[name] and style(name) == style(one.name):
+            yield name, kind, entity
+
+
+def _refusal(unit: Unit, one: Named, other: Named) -> str | None:
+    """Why the name of ``other`` cannot come where ``one`` is."""
+    if one.role in _VARIABLES:
+        seen = next((found for found in unit.scopes.visible(one.start) if found.name == other.name), None)
+        if seen is None or (seen.begin, seen.name) != other.entity[1:]:  # type: ignore[index]
+            return "out_of_scope"
+        if _captured(unit, one, seen):
+            return "captured"
+    elif one.entity[:2] != other.entity[:2]:  # type: ignore[index]
+        return "other_receiver"
+    return _unfit(unit, one, other.kind, other.entity) or _same_value(unit, one, other.name)
+
+
+def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
+    """Why an entity does not fit where ``one`` is."""
+    if one.arguments is not None:
+        if is_frame(one.name) or is_frame(str(entity[-2])):  # type: ignore[index]
+            return "other_kind"
+        if is_same_meaning(one.name, str(entity[-2]), unit.part.grammar):  # type: ignore[index]
+            return "same_value"
+        if entity[-1] != len(one.arguments):  # type: ignore[index]
+            return "other_arguments"
+        if not _takes(unit, one, str(entity[-2])):  # type: ignore[index]
+            return "other_arguments"
+        if one.arguments and not _signature(unit, one, str(entity[-2])):  # type: ignore[index]
+            shapes = unit.shapes[entity]
+            if one.arguments not in shapes and (
+                unit.static or not any(_alike(one.arguments, shape) for shape in shapes)
+            ):
+                return "other_arguments"
+    if one.kind and kind:
+        if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
+            return None
+        if _sort(one.kind) == _sort(kind) == "type" or {_sort(one.kind), _sort(kind)} == {"type", "literal"}:
+            return "other_kind"
+        if _sort(one.kind) == _sort(kind) == "literal":
+            return "other_kind"
+    seen = unit.contexts.get(entity, set())
+    if one.use.strong and one.use.context in seen:
+        return None
+    if not unit.static:
+        shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _tells(where)}
+        # Where a member is asked for, both must be known to have members in common.
+        if one.use.context.startswith("object:"):
+            shared = {where for where in shared if where.startswith("object:")}
+        if shared:
+            return None
+    return "other_kind"
+
+
+def _tells(context: str) -> bool:
+    """Whether things that are seen in one context are of one kind, and not only true or false, or asked for."""
+    return not context.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
+
+
+def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether arguments are of one kind, one by one, as far as the text tells."""
+    return all(
+        left == right or ({_sort(left), _sort(right)} <= {"name", "text", "call", ""})
+        for left, right in zip(one, other, strict=True)
+    )
+
+
+def _sort(kind: str) -> str:
+    return kind.partition(":")[0]
+
+
+def _takes(unit: Unit, one: Named, name: str) -> bool:
+    """Whether a function takes as many arguments as ``one`` gives, as far as the text declares it."""
+    assert one.arguments is not None  # noqa: S101 - for the type
+    declared = [found for found in unit.scopes.named(name) if found.parameters is not None]
+    return not declared or any(
+        found.required <= len(one.arguments)
+        and (
+            len(one.arguments) <= len(found.parameters or ())
+            or any(part.startswith("...") for part in found.parameters or ())
+        )
+        for found in declared
+    )
+
+
+def _signature(unit: Unit, one: Named, name: str) -> bool:
+    """Whether the text declares both functions with the same types."""
+    ours, theirs = (
+        {(found.parameters, found.kind) for found in unit.scopes.named(word) if found.role == "function"}
+        for word in (one.name, name)
+    )
+    return len(ours) == 1 and ours == theirs
+
+
+def _same_value(unit: Unit, one: Named, name: str) -> str | None:
+    """Variables that begin as each other are one value."""
+    aliases = {
+        frozenset((found.name, found.alias))
+        for word in (one.name, name)
+        for found in unit.scopes.named(word)
+        if found.alias
+    }
+    return "same_value" if frozenset((one.name, name)) in aliases else None
+
+
+def _captured(unit: Unit, one: Named, seen: Declaration) -> bool:
+    """Whether a variable that is assigned again comes into a function inside of its own, which Java forbids."""
+    if unit.part.grammar != "java" or (seen.role, seen.begin, seen.name) not in unit.assigned:
+        return False
+    return any(
+        around.type in ("lambda_expression", "class_body") and around.start_byte > seen.start
+        for around in ancestors(one.use.whole)
+    )
+
+
+def _fixed(one: Named) -> bool:
+    """Whether nothing depends on a use, or it is assigned."""
+    return one.use.context == "target" or is_text_only(one.use.whole)
+
+
+def _pairs(members: Sequence[Named], draw: random.Random) -> Iterator[tuple[Named, Named]]:
+    """All pairs, or so many of them, in any order."""
+    total = math.comb(len(members), 2)
+    for number in draw.sample(range(total), min(total, _MOST_PAIRS)):
+        earlier, later = pair(number)
+        yield members[earlier], members[later]
+
+
+def pair(number: int) -> tuple[int, int]:
+    """The pair ``earlier < later`` with this number, counted as (0, 1), (0, 2), (1, 2), (0, 3)."""
+    later = (1 + math.isqrt(1 + 8 * number)) // 2
+    return number - math.comb(later, 2), later

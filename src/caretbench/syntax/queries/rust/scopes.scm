@@ -1,0 +1,15 @@
+; See syntax/scopes.py for the words.
+[(function_item) (closure_expression) (block) (impl_item) (trait_item) (for_expression) (match_arm) (if_expression)
+ (while_expression)] @scope
+(parameter pattern: (identifier) @parameter type: (_) @type)
+(closure_parameters (identifier) @parameter)
+(let_declaration pattern: (identifier) @local)
+(let_declaration pattern: (identifier) @local type: (_) @type)
+(let_declaration pattern: (identifier) @local value: (_) @value)
+(for_expression pattern: (identifier) @local value: (_) @until)
+(const_item name: (identifier) @constant type: (_) @type)
+(field_declaration name: (field_identifier) @field type: (_) @type)
+(function_item name: (identifier) @function parameters: (_) @parameters)
+(function_item name: (identifier) @function parameters: (_) @parameters return_type: (_) @type)
+(struct_item name: (type_identifier) @typename)
+(enum_item name: (type_identifier) @typename)

@@ -1,0 +1,132 @@
+"""Kinds of values as far as a text shows them: of literals, of what a variable begins with, of written types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import tree_sitter
+
+_LITERALS: Final[Mapping[str, str]] = {
+    "integer": "int", "int_literal": "int", "decimal_integer_literal": "int", "hex_integer_literal": "int",
+    "octal_integer_literal": "int", "binary_integer_literal": "int", "integer_literal": "int",
+    "number": "number", "number_literal": "number",
+    "float": "float", "float_literal": "float", "decimal_floating_point_literal": "float", "real_literal": "float",
+    "string": "string", "string_literal": "string", "interpreted_string_literal": "string",
+    "raw_string_literal": "string", "raw_string": "string", "template_string": "string",
+    "concatenated_string": "string", "verbatim_string_literal": "string", "interpolated_string_expression": "string",
+    "character_literal": "char", "char_literal": "char", "rune_literal": "char",
+    "true": "bool", "false": "bool", "boolean_literal": "bool",
+    "none": "null", "null": "null", "nil": "null", "null_literal": "null", "undefined": "null", "nullptr": "null",
+    "list": "list", "list_comprehension": "list", "array": "list", "dictionary": "map",
+    "dictionary_comprehension": "map", "object": "map", "hash": "map", "set": "set", "regex": "regex",
+    "simple_symbol": "symbol",
+}  # fmt: skip
+_NAMES: Final = frozenset({"identifier", "constant"})
+_CALLS: Final = frozenset(
+    {"call", "call_expression", "method_invocation", "invocation_expression", "macro_invocation"}
+)
+_NEW: Final = frozenset(
+    {"object_creation_expression", "new_expression", "composite_literal", "struct_expression"}
+)
+_FUNCTIONS: Final = frozenset(
+    {
+        "arrow_function",
+        "function_expression",
+        "lambda",
+        "lambda_expression",
+        "func_literal",
+        "closure_expression",
+    }
+)
+_COMPARISONS: Final = frozenset(
+    {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
+)
+_WRAPPERS: Final = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "await"})
+# The type that a literal gives a variable without a written one; where literals fit several types, it stays a literal.
+_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
+    "go": {"int": "int", "float": "float64", "string": "string", "bool": "bool", "char": "rune"},
+    "java": {"int": "int", "float": "double", "string": "String", "bool": "boolean", "char": "char"},
+    "csharp": {"int": "int", "float": "double", "string": "string", "bool": "bool", "char": "char"},
+    "typescript": {"number": "number", "string": "string", "bool": "boolean"},
+    "python": {"int": "int", "float": "float", "string": "str", "bool": "bool"},
+    "cpp": {"bool": "bool", "char": "char"},
+    "rust": {"bool": "bool", "string": "&str", "char": "char"},
+}
+_UNTOLD: Final = re.compile(
+    r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*"
+)
+
+
+def kind_of_value(node: tree_sitter.Node) -> str:
+    """Return ``int``, ``string``, ``null``, ``list`` … for a literal, ``name`` for a name, and nothing for the rest."""
+    kind = _LITERALS.get(node.type)
+    if kind is not None:
+        return kind
+    if node.type in _NAMES:
+        return "name"
+    if (
+        node.type in ("unary_expression", "unary_operator", "unary", "prefix_unary_expression")
+        and node.named_children
+    ):
+        sign = (node.text or b"")[:1]
+        inner = kind_of_value(node.named_children[-1])
+        return inner if sign in b"-+" and inner in ("int", "float", "number") else ""
+    return ""
+
+
+def is_function(node: tree_sitter.Node) -> bool:
+    """Whether a value is a function without a name."""
+    return node.type in _FUNCTIONS
+
+
+def plain_type(text: str) -> str:
+    """Return a written type without what does not change it; nothing where the writer lets the compiler find it."""
+    bare = re.sub(r"\s+", " ", text.strip().removeprefix(":").removeprefix("->").strip())
+    if _UNTOLD.fullmatch(bare):
+        return ""
+    return f"type:{bare}" if bare else ""
+
+
+def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
+    """Return what tells the kind of a variable that begins with this value: a type, a literal, a call."""
+    while node.type in _WRAPPERS and len(node.named_children) == 1 and not _operator(node):
+        node = node.named_children[0]
+    literal = kind_of_value(node)
+    if literal and literal not in ("name", "null"):
+        known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get(literal)
+        return f"type:{known}" if known else f"literal:{literal}"
+    if node.type in _NEW:
+        made = (
+            node.child_by_field_name("type")
+            or node.child_by_field_name("constructor")
+            or node.child_by_field_name("name")
+        )
+        return f"type:{_text(made)}" if made is not None else ""
+    if node.type in _CALLS:
+        callee = (
+            node.child_by_field_name("function")
+            or node.child_by_field_name("name")
+            or node.child_by_field_name("method")
+        )
+        receiver = node.child_by_field_name("object") or node.child_by_field_name("receiver")
+        if callee is None:
+            return ""
+        before = f"{_text(receiver)}." if receiver is not None else ""
+        return "call:" + re.sub(r"\s+", "", before + _text(callee))[-120:]
+    if _operator(node) in _COMPARISONS:
+        known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get("bool")
+        return f"type:{known}" if known else "literal:bool"
+    return ""
+
+
+def _operator(node: tree_sitter.Node) -> str:
+    operator = node.child_by_field_name("operator") or node.child_by_field_name("operators")
+    if operator is not None:
+        return operator.type
+    return "not" if node.type == "not_operator" else ""
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "surrogatepass")
