@@ -68,6 +68,7 @@ def efcb(
     Nothing is run, and no network is used but with --github. What would give answers away is measured; where position,
     length or likeness does, the build fails. The same command goes on after a stop.
     """
+    from caretbench.sources.source_tree import SourceTrees
     from caretbench.suites.efcb.building import build
     from caretbench.suites.efcb.folder import EfcbFolder
     from caretbench.suites.efcb.options import BuildOptions
@@ -81,11 +82,15 @@ def efcb(
     started = time.monotonic()
     with Steps(quiet=as_json) as steps:
         folder.begin()
-        mined, skipped = _mine(folder, git or (), github or (), since, until, limit, max_requests, steps)
+        clones: dict[str, Path] = {}
+        mined, skipped = _mine(
+            folder, git or (), github or (), since, until, limit, max_requests, steps, clones
+        )
         pulls = _read(folder, records or (), since, until, limit)
         if not pulls:
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
-        built = build(pulls, options, tasks, steps)
+        with SourceTrees(clones) as trees:
+            built = build(pulls, options, tasks, steps, sources=trees.of)
         chosen = {
             "tasks": list(tasks),
             "rotations": rotations,
@@ -145,10 +150,11 @@ def _mine(
     limit: int | None,
     max_requests: int | None,
     steps: Steps,
+    clones_by_name: dict[str, Path],
 ) -> tuple[list[RepositoryFacts], Counter[str]]:
     """Append what is missing of the repositories; gives what is known of each, and how many commits gave nothing.
 
-    One of several that cannot be read is passed over, and said.
+    One of several that cannot be read is passed over, and said. ``clones_by_name`` gets the folder of each clone.
     """
     found: list[RepositoryFacts] = []
     skipped: Counter[str] = Counter()
@@ -173,6 +179,7 @@ def _mine(
             note(f"{mined.repository.repo}: the clone is shallow: what is older is not there")
         skipped.update(mined.skipped_by_reason)
         found.append(mined.repository)
+        clones_by_name[mined.repository.repo] = path
 
     def hosted(name: str) -> None:
         from caretbench.sources.github import mine_github

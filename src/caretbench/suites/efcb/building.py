@@ -19,6 +19,7 @@ from caretbench.suites.efcb.filtering import Filtered, accepted
 from caretbench.suites.efcb.folder import EfcbManifest
 from caretbench.suites.efcb.leaks import Leak, leak_report
 from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
 
@@ -88,6 +89,7 @@ def build(
     report: Report = lambda _step, _done, _total: None,
     *,
     attacked: bool = True,
+    sources: SourcesOf = no_sources,
 ) -> Built:
     """Everything that the changes give; the same for the same seed, whatever their order.
 
@@ -97,6 +99,7 @@ def build(
         tasks: Which of the five.
         report: Told of progress.
         attacked: False leaves the leak report out, a third of the time: of changes whose report is known.
+        sources: The files of each change's source tree, where they are at hand.
 
     Raises:
         DataError: one change stands there twice, and differs.
@@ -108,7 +111,7 @@ def build(
     rejected = list(filtered.rejected)
     for task in tasks:
         report("tasks built", 0, len(tasks))
-        made, refused = _task(task, filtered.pulls, pulls, options)
+        made, refused = _task(task, filtered.pulls, pulls, options, sources)
         problems += made
         rejected += refused
         report("tasks built", 1, None)
@@ -119,7 +122,11 @@ def build(
 
 
 def _task(
-    task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: BuildOptions
+    task: str,
+    pulls: Sequence[PullRequest],
+    records: Sequence[PullRequest],
+    options: BuildOptions,
+    sources: SourcesOf,
 ) -> tuple[list[Problem], list[Rejected]]:
     common = options.model_dump()
     form = forms(records)
@@ -129,7 +136,9 @@ def _task(
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
         hard = choices_hard.HardOptions.model_validate(common)
-        swapped, refused = choices_hard.hard_items(pulls, hard, form, backgrounds=Backgrounds(records))
+        swapped, refused = choices_hard.hard_items(
+            pulls, hard, form, backgrounds=Backgrounds(records), sources=sources
+        )
         return [problem for item in swapped for problem in choices_hard.problems(item, hard)], refused
     if task == MASKED:
         masked, refused = masking.masked_items(pulls, masking.MaskOptions.model_validate(common), form)

@@ -19,6 +19,7 @@ from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.choices import choice_problems
 from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
+from caretbench.suites.efcb.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.patches import Patch
 from caretbench.suites.efcb.plausibility import SCORERS
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
@@ -80,6 +81,7 @@ def hard_items(
     form: Mapping[str, frozenset[str]] | None = None,
     *,
     backgrounds: Backgrounds | None = None,
+    sources: SourcesOf = no_sources,
 ) -> tuple[list[HardItem], list[Rejected]]:
     """The questions, and the changes that have none, with the reason; the same whatever the order of ``pulls``.
 
@@ -92,6 +94,7 @@ def hard_items(
         form: The lines of each repository's form; told from ``pulls`` where it is not given.
         backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
             should be given the same.
+        sources: The files of each change's source tree, where they are at hand.
     """
     form = forms(pulls) if form is None else form
     asked: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -108,7 +111,7 @@ def hard_items(
     if options.profile == "paper":
         made, refused = _as_the_paper_says(by_repository, options)
     else:
-        made, refused = _in_balance(by_repository, options, backgrounds or Backgrounds(pulls))
+        made, refused = _in_balance(by_repository, options, backgrounds or Backgrounds(pulls), sources)
     places = balanced({_name(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions")
     items = [_item(one, places[_name(one.pull)], asked[one.pull.key], options) for one in made]
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
@@ -161,14 +164,17 @@ class _Possible(NamedTuple):
 
 
 def _in_balance(
-    by_repository: Mapping[str, Sequence[PullRequest]], options: HardOptions, backgrounds: Backgrounds
+    by_repository: Mapping[str, Sequence[PullRequest]],
+    options: HardOptions,
+    backgrounds: Backgrounds,
+    sources: SourcesOf,
 ) -> tuple[list[_Made], list[Rejected]]:
     possible: dict[str, _Possible] = {}
     rejected: list[Rejected] = []
     for members in by_repository.values():
         for pull in members:
             draw = rng(options.seed, f"{TASK} swaps", _name(pull))
-            found = pairs(Patch(render(pull)), backgrounds.without(pull.repo, pull), draw)
+            found = pairs(Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull), draw)
             if found:
                 possible[_name(pull)] = _Possible(pull, found)
             else:

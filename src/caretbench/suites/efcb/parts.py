@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.unified_diff import Hunk, parse_hunks
 from caretbench.suites.efcb.fragments import even
 from caretbench.suites.efcb.rendering import Rendered
@@ -25,6 +26,14 @@ OUTSIDE: Final = -1
 
 Sources = Callable[[str], str | None]
 """Returns the text of a file, by its path, as it is after the change; None where it is not at hand."""
+
+SourcesOf = Callable[[PullRequest], Sources | None]
+"""Returns the reader of a change's files; None where there is no source tree."""
+
+
+def no_sources(_pull: PullRequest) -> None:
+    """Return None: no source tree is at hand."""
+
 
 # What a cut hunk may have had around it, by grammar: the beginning of a type, and of a function.
 _AROUND: Final = {
