@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections.abc import Callable
 
 _MARKS = {
     "claims": "Keep names of code",
@@ -67,3 +69,66 @@ def _judged(text: str, *, contrary: bool) -> str:
     names = ("equivalence",) if about == "masked" else ("intent", "scope", "key_facts", "title")
     low = dict(zip(names, (1,) if about == "masked" else (2, 4, 0, 5), strict=True))
     return json.dumps({"reasoning": "letter by letter"} | (dict.fromkeys(names, 10) if same else low))
+
+
+def rating(
+    rule: Callable[[str, str, bool], float], verdict: Callable[[str, str], str]
+) -> Callable[[str], str]:
+    """A grader of every criterion from two rules.
+
+    Args:
+        rule: From reference, answer, and whether the answer is shown first, to a score from 0 to 10.
+        verdict: From a statement and the sources to the verdict on it.
+    """
+
+    def grader(text: str) -> str:
+        about = kind_of(text)
+        if about == "claims":
+            return _judged(text, contrary=False)
+        if about == "support":
+            sources = between(text, "AUTHOR'S TEXT") + between(text, "TASK WITH THE PATCH")
+            return json.dumps({"reasoning": "so", "verdict": verdict(between(text, "STATEMENT"), sources)})
+        heads = _PAIRS[about]
+        reference, answer = (between(text, head) for head in heads)
+        value = rule(reference, answer, text.index(f"\n{heads[1]} ") < text.index(f"\n{heads[0]} "))
+        if about == "similarity":
+            return f"{value:g}"
+        if about == "flag":
+            return str(int(value < 5))
+        names = ("equivalence",) if about == "masked" else ("intent", "scope", "key_facts", "title")
+        return json.dumps({"reasoning": "so"} | dict.fromkeys(names, value))
+
+    return grader
+
+
+def constant(value: float, word: str = "supported_by_text") -> Callable[[str], str]:
+    """Always the same score, and the same verdict."""
+    return rating(lambda *_: value, lambda *_: word)
+
+
+def truth(reference: str, answer: str) -> float:
+    """10 for the reference itself, 1 for what is another text."""
+    return 10.0 if _words(reference) == _words(answer) else 1.0
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def drawn(text: str, among: int) -> int:
+    """A number below ``among`` that looks random, and is the same for the same text."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % among
+
+
+def noisy(reference: str, answer: str, answer_first: bool) -> float:
+    """The truth, up to two points off, and in one case of twenty anything."""
+    key = f"{reference}|{answer}|{answer_first}"
+    if drawn(f"odd {key}", 20) == 0:
+        return float(drawn(key, 11))
+    return min(10.0, max(0.0, round(truth(reference, answer)) + drawn(key, 5) - 2.0))
+
+
+def noisy_verdict(statement: str, sources: str) -> str:
+    """Whether a statement is in the sources word by word; in one case of fifty the opposite."""
+    there = _words(statement) in _words(sources)
+    return "supported_by_text" if there != (drawn(statement + sources, 50) == 0) else "unsupported"

@@ -154,7 +154,7 @@ def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
     assert [kind(request) for request in client.asked] == ["claims"] * 2 + ["support"] * 3 + ["support"]
     rows = rows_of(folder)
     values = [rows[problem.id, "m", sample] for sample in range(5)]
-    assert [row.value for row in values] == [0.0, 1.0, 0.0, 0.0, 0.0]
+    assert [row.value for row in values] == [0.0, 1.0, 1.0, 1.0, 1.0]  # silence is not truthful
     assert [row.says_nothing for row in values] == [False, False, True, True, True]
     assert [row.claim_rate for row in values[:3]] == [0.0, pytest.approx(1 / 4), None]
     assert values[1].parts["unsupported"] == 1.0

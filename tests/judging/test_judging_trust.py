@@ -150,13 +150,13 @@ def test_what_was_not_judged_does_not_count() -> None:
 
 def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
     values = controls_judged(
-        "efcb-description", {"golden": 9.5, "other-golden": 4.9, "empty": 0}, "reverse-qa"
+        "efcb-description", {"golden": 7.0, "other-golden": 4.9, "empty": 0}, "reverse-qa"
     )
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert (found.precision, found.recall, found.in_order) == (None, None, True)
     assert [control.right for control in found.controls.values()] == [1.0, 1.0, 1.0]
     values = controls_judged(
-        "efcb-description", {"golden": 9.4, "other-golden": 5.0, "empty": 9.4}, "reverse-qa"
+        "efcb-description", {"golden": 6.9, "other-golden": 5.0, "empty": 9.4}, "reverse-qa"
     )
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert [control.right for control in found.controls.values()] == [0.0, 0.0, 0.0]

@@ -176,3 +176,104 @@ def test_hostile_text_takes_no_time(text: str) -> None:
     prose_characters(text)
     without_emails(text)
     assert time.process_time() - begin < 5
+
+
+# --- the review, and the title again ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "* Address review feedback",
+        "- fix cr",
+        "address comments",
+        "Addressed all of Ann's review comments",
+        "PTAL",
+        "PTAL again",
+        "* rebase",
+        "Rebase onto main",
+        "fixup! Read the header",
+        "* Apply suggestions from code review",
+        "nit",
+        "* more nits",
+        "* fix lint",
+        "* Fix tests",
+        "- fix CI",
+        "* fix the failing tests again",
+        "wip",
+        "WIP: half of it",
+        "* Update snapshots",
+        "* Merge branch 'main' into topic",
+        "* resolve merge conflicts",
+        "LGTM",
+        "* PR feedback",
+        "* updated per review",
+        "* trigger ci",
+        "* typo",
+    ],
+)
+def test_lines_about_the_review_go(line: str) -> None:
+    said = "The reader asks for the header first, so that nothing is lost."
+    assert cleaned(f"{said}\n\n{line}\n") == said
+    assert cleaned(f"{line}\n\n{said}") == said
+    assert cleaned(f"```\n{line}\n```").startswith("```\n")  # code is not read
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Address space is now 64 bits wide",
+        "Review apps are now deployed by hand",
+        "* Comments are kept in the output",
+        "* Fix tests for leap years in the calendar",
+        "* Update the lint rule for imports",
+        "Rebase the cursor on scroll",
+        "* Merge two lists of names",
+        "format numbers with commas",
+        "* Fix typo in the name of the option",
+        "The feedback form asks for less",
+        "Tests:",
+        "nitrogen",
+        "* Draft orders can be sent",
+    ],
+)
+def test_what_only_begins_like_one_stays(line: str) -> None:
+    text = f"It is faster now.\n\n{line}\n\nAnd smaller."
+    assert cleaned(text) == text
+
+
+def test_the_end_of_a_wrapped_sentence_stays() -> None:
+    text = (
+        "The printer has its own rules for tables, and for\nformatting.\nIt leaves alone what is\nwhitespace."
+    )
+    assert cleaned(text) == text
+
+
+@pytest.mark.parametrize(
+    ("title", "first"),
+    [
+        ("Read the header first", "* Read the header first"),
+        ("Read the header first (#12)", "Read the header first."),
+        ("reader: read the header first", "- read the header first (#12)"),
+        ("Read the header first", "feat(reader): Read the header first"),
+        ("fix(reader): read `header` first", "1. Read header first!"),
+        ("Read the header first", "## Read the Header First"),
+        ("[reader] Read the header first", "Read the header first"),
+    ],
+)
+def test_the_title_again_goes(title: str, first: str) -> None:
+    said = "Nothing is lost when it comes late."
+    assert cleaned(f"{first}\n\n{said}", title=title) == said
+    assert cleaned(f"{first}\n\n{said}") == f"{first}\n\n{said}"
+    assert prose_characters(f"{first}\n\n{said}", title=title) == len(said)
+
+
+def test_the_title_goes_as_first_sentence_and_as_entry_and_nowhere_else() -> None:
+    title = "Read the header first"
+    assert cleaned("Read the header first. It tells the length.", title=title) == "It tells the length."
+    assert cleaned("* Skip blanks\n* Read the header first", title=title) == "* Skip blanks"
+    longer = "Read the header first and the body then.\n\nWe read the header first."
+    assert cleaned(longer, title=title) == longer
+    assert (
+        cleaned("Fix it\n\nFix it, at last.", title="Fix it") == "Fix it\n\nFix it, at last."
+    )  # too short to tell

@@ -56,3 +56,49 @@ def test_authors_of_the_history_are_known_by_their_whole_names() -> None:
 )
 def test_long_texts_are_no_trap(text: str) -> None:
     without_people(text)
+
+
+# --- annotations and logins -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Add @Foo to the classes",
+        "Support @JsonAdapter on fields, @Lazy too",
+        "use @types/node and @angular/core",
+        "@media rules of @import",
+        "@param x the value",
+        "the `@ann` span",
+        "Implement @Lazy",
+        "Deprecate @Foo.Bar",
+        "sorted (by name)",
+        "on (by default)",
+    ],
+)
+def test_annotations_are_no_people(text: str) -> None:
+    assert without_people(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("Ready release gin 1.9.1 (by: someone)", "Ready release gin 1.9.1 (by: <name>)"),
+        ("Fix it (@ann-lee)", "Fix it (<name>)"),
+        ("Fix it (by ann7)", "Fix it (by <name>)"),
+        ("Reviewed by: annlee", "Reviewed by: <name>"),
+        ("Fixed by: bob, @carol", "Fixed by: <name>, <name>"),
+        ("Thanks to @AnnLee for the report", "Thanks to <name> for the report"),
+        ("Suggested by @Bob", "Suggested by <name>"),
+        ("@Alice could you look", "<name> could you look"),
+        ("as @Bob noted", "as <name> noted"),
+        ("cc @bob and @Carol", "cc <name> and <name>"),
+    ],
+)
+def test_logins_are_people(text: str, bare: str) -> None:
+    assert without_people(text) == bare
+
+
+def test_where_a_language_has_no_annotations_capitals_are_people() -> None:
+    assert without_people("Ask @Foo first", annotated=False) == "Ask <name> first"
+    assert without_people("Use @Foo first", annotated=True) == "Use @Foo first"

@@ -7,7 +7,8 @@ import pytest
 from caretbench.sources.git_access import opened
 from caretbench.sources.licences import identify, is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
-from caretbench.sources.repository import RepositoryFacts, parse_remote, repository_facts
+from caretbench.sources.repository import RepositoryFacts, repository_facts
+from caretbench.sources.repository_names import UNKNOWN, parse_remote, repository_name
 from tests.git_repository import History, git, take_away
 
 MIT = (
@@ -126,7 +127,46 @@ def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
         take_away(history.folder, git(history.folder, "rev-parse", f"main:{path}"))
     with opened(history.folder) as repository:
         facts = repository_facts(repository)
-    assert (facts.repo, facts.organization, facts.url, facts.license) == ("plain", "", None, None)
+    assert (facts.repo, facts.organization, facts.url, facts.license) == ("plain", UNKNOWN, None, None)
     assert facts.language_stats == {"python": 1.0}
     assert facts.change_url(1, "ab") is None
     assert RepositoryFacts(repo="x").table_row(5)["Number of Questions"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("folder", "remote", "repo", "host"),
+    [
+        ("/mirror/owner+name/repo", None, "owner/name", None),
+        ("/mirror/owner+name.git", None, "owner/name", None),
+        ("/mirror/some-owner__deep.name", None, "some-owner/deep.name", None),
+        ("/mirror/owner%2Fname", None, "owner/name", None),
+        ("/home/ann/go/src/github.com/owner/name", None, "owner/name", "github.com"),
+        ("/home/ann/code/project", None, "project", None),
+        ("/srv/git/project.git", None, "project", None),
+        ("/code/c++", None, "c++", None),
+        ("/code/__init__", None, "__init__", None),
+        ("/code/-x+name", None, "-x+name", None),
+        ("/code/repo/.git", None, "code", None),
+        ("/code/own+er", "https://gitlab.com/a/b/c.git", "a/b/c", "gitlab.com"),
+        ("/code/copy", "/srv/mirror/owner+name.git", "owner/name", None),
+        ("/code/copy", "file:///srv/plain.git", "copy", None),
+        ("/", None, "repository", None),
+    ],
+)
+def test_the_name_of_a_clone(folder: str, remote: str | None, repo: str, host: str | None) -> None:
+    assert repository_name(Path(folder), remote) == (repo, host)
+
+
+def test_a_clone_whose_only_remote_has_another_name(tmp_path: Path) -> None:
+    history = History(tmp_path / "copy")
+    history.commit("Begin", {"a.go": "x"})
+    history.write()
+    git(history.folder, "remote", "add", "mine", "https://github.com/owner/name.git")
+    with opened(history.folder) as repository:
+        assert repository_facts(repository).repo == "owner/name"
+    git(history.folder, "remote", "add", "theirs", "https://github.com/other/name.git")
+    with opened(history.folder) as repository:
+        assert repository_facts(repository).organization == UNKNOWN  # nothing says which
+    git(history.folder, "remote", "add", "upstream", "https://github.com/third/name.git")
+    with opened(history.folder) as repository:
+        assert repository_facts(repository).organization == "third"

@@ -7,6 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from caretbench.judging.rated import SILENT, hallucination
 from caretbench.problem import Problem
 from caretbench.suites.base import Table
 from caretbench.suites.efcb.folder import EfcbFolder
@@ -130,3 +131,33 @@ def test_who_is_not_asked_some_is_told_apart(problems: dict[str, Problem]) -> No
     assert (accuracy, low < 0.5 < high) == ("0.500", True)
     assert told["m", "GMCQ-Hard"]["Coverage"] == "0.0%"
     assert told["m", "GMCQ-Hard"]["Accuracy"] == "-"
+
+
+def test_no_score_contains_what_a_refused_judge_gave(problems: dict[str, Problem]) -> None:
+    rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=0.25)
+    task_of = {identity: problem.label("task") for identity, problem in problems.items()}
+    rows = [
+        row
+        | {
+            "withheld": "g by c@1: fails its controls"
+            if task_of[str(row["problem_id"])] == "reverse-qa"
+            else None
+        }
+        for row in rows
+    ]
+    found = tables(rows, problems)
+    score = dict(zip(found["efcb-score"].columns, found["efcb-score"].rows[0], strict=True))
+    assert score["EFCB score"] == score["Chance-corrected"] == "withheld\ng by c@1: fails its controls"
+    assert score["Reverse-QA"].startswith("6.00 (!)")
+    assert score["MPR-Gen"].startswith("4.00\n") or score["MPR-Gen"] == "4.00"
+    assert found["efcb-score"].withheld == ("the EFCB score is withheld: g by c@1: fails its controls",)
+    assert all("(!)" in cell for cell in found["efcb-reverse-qa"].rows[0][1:])
+    assert not any("(!)" in cell for cell in found["efcb-mpr-gen"].rows[0])
+
+
+def test_an_empty_answer_has_one_hallucination_rate(problems: dict[str, Problem]) -> None:
+    # Table 9 shows what judges gave, as the judged table does: it has no rule of its own.
+    rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=SILENT.value)
+    found = tables([row | {"says_nothing": True} for row in rows], problems)
+    assert found["efcb-reverse-qa-hallu"].rows[0][-1].startswith("1.000")
+    assert SILENT.value == hallucination(SILENT.parts) == 1.0

@@ -175,15 +175,15 @@ def test_the_suite_measures_each_task_by_its_own() -> None:
     text = "Title: stop\n\nBody: It adds `retryBudget`."
     (likeness,) = SUITE.measure(made(), text, "default")
     (naming,) = SUITE.measure(made("reverse-qa-hallu"), text, "default")
-    assert (likeness.scorer, naming.scorer) == ("description@1", "mentions@1")
+    assert (likeness.scorer, naming.scorer) == ("description@1", "mentions@2")
     assert "rouge_l" in likeness.values
     assert naming.values["names_unsupported"] == 1.0
     assert naming.details == {"unsupported": "retryBudget"}
 
 
-def test_an_empty_answer_names_nothing() -> None:
+def test_an_empty_answer_is_no_truthful_one() -> None:
     values = hallucination_scores(made("reverse-qa-hallu"), None)
-    assert values["names_unsupported"] == values["answered"] == 0.0
+    assert (values["names_unsupported"], values["answered"], values["mentions"]) == (1.0, 0.0, 0.0)
     assert "unsupported_share" not in values
 
 

@@ -161,6 +161,7 @@ def _mine(
 
     def clone(path: Path) -> None:
         from caretbench.sources.mining import MiningProgress, mine_git
+        from caretbench.sources.repository_names import UNKNOWN
 
         last = 0
 
@@ -175,6 +176,12 @@ def _mine(
         )
         for reason, count in mined.skipped_by_reason.items():
             note(f"{mined.repository.repo}: {count} commits give no change: {reason.replace('_', ' ')}")
+        if mined.repository.organization == UNKNOWN:
+            note(
+                f"{path}: no remote, and the folder's name tells no owner: the organisation of "
+                f"{mined.repository.repo} is unknown. To name it: git -C {path} remote add origin URL, or a folder "
+                "called owner+name"
+            )
         if mined.repository.shallow:
             note(f"{mined.repository.repo}: the clone is shallow: what is older is not there")
         skipped.update(mined.skipped_by_reason)

@@ -208,7 +208,7 @@ def _finish(
 ) -> None:
     from caretbench.cli.report import load, summarised, write_html
     from caretbench.report import terminal
-    from caretbench.report.answers_judged import folder_answers
+    from caretbench.report.answers_judged import control_failures, control_warnings, folder_answers
     from caretbench.report.answers_judged_tables import answers_tables
     from caretbench.report.judgement_tables import judged_tables
     from caretbench.report.judgements import folder_sections
@@ -243,5 +243,7 @@ def _finish(
     for title, result in told:
         if not result.complete:
             note(f"{title}: {result.complaint(work.folder)}")
-    if not all(result.sufficient for _, result in told):
+    for line in control_warnings(answers):
+        note(line)
+    if not all(result.sufficient for _, result in told) or any(control_failures(answers)):
         raise typer.Exit(1)

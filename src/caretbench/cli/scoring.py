@@ -353,11 +353,15 @@ def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -
 
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
-    """Why the run counts as failed: too few verdicts, or a model below the wanted rate."""
-    from caretbench.report.answers_judged import coverage_warnings
+    """Why the run counts as failed: too few verdicts, a score that is withheld, or a model below the wanted rate."""
+    from caretbench.report.answers_judged import control_failures, coverage_warnings
     from caretbench.report.summary import COVERAGE_WANTED
 
     yield from coverage_warnings(summary.answers)
+    yield from control_failures(summary.answers)
+    yield from dict.fromkeys(
+        f"{reason}; this run has failed" for table in summary.own for reason in table.withheld
+    )
     for column in summary.columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             absent = column.samples * summary.problems - column.completions

@@ -3,7 +3,8 @@
 A value is the mean over the repeats, and over several graders where all of them judged the answer. Of a criterion in
 two steps it is the share of the repeats in which the answer held a hallucination: a statement that neither the patch
 nor the author bears out, or that one of them contradicts. A repeat in which one was not judged has no verdict.
-An answer that says nothing makes no statement: it holds no hallucination, and ``says_nothing`` tells it apart.
+An answer that makes no statement counts as one that holds a hallucination (:func:`hallucination`): the value asks
+whether the answer is a truthful description, which silence is not. ``says_nothing`` tells such answers apart.
 """
 
 from __future__ import annotations
@@ -22,6 +23,21 @@ from caretbench.runs import ModelInfo
 
 FALSE_LABELS: Final = ("unsupported", "contradicted")
 """The verdicts on a statement that make it a hallucination."""
+
+RULE: Final = "judged-answers@2"
+"""Version of the way from judgements to values. 2: an answer without a statement has the value 1, not 0."""
+
+
+def hallucination(counts: Mapping[str, float]) -> float:
+    """Return the value of one answer in one repeat: 1 where it holds a hallucination, 0 where all it says is borne out.
+
+    An answer without a statement gets 1. With 0, a model that is silent would be the most truthful one; without a
+    value, a model would be measured on the patches that it chose to describe.
+
+    Args:
+        counts: The number of statements (``claims``) and of those with each verdict.
+    """
+    return float(not counts["claims"] or any(counts.get(label, 0.0) > 0 for label in FALSE_LABELS))
 
 
 class TextValue(NamedTuple):
@@ -51,7 +67,8 @@ class TextValue(NamedTuple):
         return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
 
 
-SILENT: Final = TextValue({0: 0.0}, {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0))
+_NO_CLAIMS: Final = {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0)
+SILENT: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
 """The value of the empty answer where statements are judged: nobody is asked about it."""
 
 
@@ -165,10 +182,7 @@ def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[
         verdicts[row.problem_id, row.answer][row.repeat] = {"claims": float(len(claims))} | counts
     return {
         text: TextValue(
-            {
-                repeat: float(any(counts[label] > 0 for label in FALSE_LABELS))
-                for repeat, counts in sorted(repeats.items())
-            },
+            {repeat: hallucination(counts) for repeat, counts in sorted(repeats.items())},
             _means(list(repeats.values())),
         )
         for text, repeats in verdicts.items()

@@ -24,7 +24,7 @@ class RatedAnswer(NamedTuple):
     """One completion under one criterion. ``value`` runs from 0 to the criterion's ``maximum``.
 
     It is None where it is missing: such a row stands in no mean, and lowers coverage. For criteria about
-    hallucinations 1 is bad; ``says_nothing`` marks answers that make no statement, which have the value 0;
+    hallucinations 1 is bad; ``says_nothing`` marks answers that make no statement, which have the value 1;
     ``claim_rate`` is the share of an answer's statements that are hallucinations. ``repeats``: the values one by one.
     """
 

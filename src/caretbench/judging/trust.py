@@ -23,8 +23,8 @@ from caretbench.judging.rated import JudgedTexts, TextValue
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
 
-TOP = 0.95
-"""From this share of the maximum on, a score counts as the best one."""
+TOP = 0.7
+"""From this share of the maximum on, a score says that a text is the reference, or as good: a grader is noisy."""
 
 
 class Consistency(NamedTuple):
@@ -86,15 +86,18 @@ def _gain(values: Mapping[int, float], orders: int) -> float | None:
 class ControlRating(NamedTuple):
     """What a grader gave one control. ``right`` is the share of it that is judged as it must be, where that is known.
 
-    A golden answer must get the best score and hold no hallucination; the other controls of hallucinations must be
-    found out; a wrong answer must get less than half. ``separation`` is the probability that a golden answer gets a
-    better value than this control.
+    The reference must get :data:`TOP` of the best score and hold no hallucination; the other controls of
+    hallucinations must be found out; a wrong answer must get less than half. ``separation`` is the probability that a
+    reference gets a better value than this control. ``order_effect``: what the control gains by being shown first, as a
+    share of the scale, and ``order_error`` its standard error; None where it was shown in one order.
     """
 
     mean: float
     problems: int
     right: float
     separation: float | None = None
+    order_effect: float | None = None
+    order_error: float | None = None
 
 
 class Calibration(NamedTuple):
@@ -122,6 +125,7 @@ def calibration(
         problems: All problems of the run that are judged by it: the controls are made of them again.
     """
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
+    gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
     for problem, texts in asked_controls(problems, criterion).items():
         found = {
@@ -133,6 +137,8 @@ def calibration(
             unjudged += len(found) - len(there)
             for name, value in there.items():
                 values[name].append(value.value)
+                if (gain := _gain(value.by_repeat, criterion.orders)) is not None:
+                    gains[name].append(gain / judged.maximum)
     values = {name: numbers for name, numbers in values.items() if numbers}
     bad = judged.form in HALLUCINATIONS
     golden = [-value if bad else value for value in values.get(GOLDEN, ())]
@@ -140,10 +146,12 @@ def calibration(
         name: ControlRating(
             mean=math.fsum(numbers) / len(numbers),
             problems=len(numbers),
-            right=sum(_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
+            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
             separation=None
             if name == GOLDEN
             else separation(golden, [-value if bad else value for value in numbers]),
+            order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
+            order_error=_standard_error(gains[name]),
         )
         for name, numbers in values.items()
     }
@@ -151,7 +159,20 @@ def calibration(
     return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
 
 
-def _right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
+def _standard_error(values: Sequence[float]) -> float | None:
+    """The standard error of the mean; None of fewer than two values."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
+def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
+    """Return whether a control got what it must get.
+
+    Args:
+        name: The control's.
+        value: What it got.
+        maximum: The criterion's.
+        bad: The value is a share of hallucinations, of which less is better.
+    """
     if bad:
         return value < 0.5 if name == GOLDEN else value > 0.5
     return value >= TOP * maximum if name == GOLDEN else value < maximum / 2

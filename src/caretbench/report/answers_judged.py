@@ -10,15 +10,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from caretbench.judging.acceptance import MARK, Acceptance, accepted, known_criterion, refusal
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf
 from caretbench.judging.asked_controls import HALLUCINATIONS
-from caretbench.judging.criteria import Criterion
-from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.missing import missing_judgements
 from caretbench.judging.rated import JudgedTexts
-from caretbench.judging.rated_answers import JudgedAnswers, RatedAnswer, grader_title
+from caretbench.judging.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
 from caretbench.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
 from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.judging.trust import calibration, consistency
@@ -76,6 +75,12 @@ def _judged(
     people: Sequence[HumanRating],
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
+    verdicts = {key: accepted(answers, judged, key) for key in judged.graders}
+    refused = {
+        grader_title(key, judged): refusal(grader_title(key, judged), judged.criterion, verdict)
+        for key, verdict in verdicts.items()
+        if not verdict.accepted
+    }
     together = [row for row in answers.rows() if row.criterion == judged.criterion]
     apart = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
     return AnswersJudged(
@@ -83,9 +88,9 @@ def _judged(
         maximum=judged.maximum,
         hallucinations=judged.form in HALLUCINATIONS,
         profile=answers.profile,
-        columns=tuple(_columns(together, answers)),
-        by_grader=tuple(_columns(apart, answers)) if several else (),
-        graders=tuple(_trust(answers, judged, key, missing) for key in judged.graders),
+        columns=tuple(_columns(together, answers, refused)),
+        by_grader=tuple(_columns(apart, answers, refused)) if several else (),
+        graders=tuple(_trust(answers, judged, key, missing, verdicts[key]) for key in judged.graders),
         alpha=_alpha(judged) if several else None,
         people=tuple(_people(judged, people)),
     )
@@ -102,10 +107,30 @@ def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
                 )
 
 
+def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """Return what is to be said of graders that did not pass their controls."""
+    for judged in found:
+        for grader in judged.graders:
+            if grader.state != "accepted" and grader.judgements:
+                said = refusal(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                yield f"{said}; its scores are marked {MARK}, and no EFCB score contains them"
+
+
+def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """Return why a run has failed whose graders failed their controls. Where nothing is known, it has not."""
+    for judged in found:
+        for grader in judged.graders:
+            if grader.state == "failed" and grader.judgements:
+                said = refusal(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                yield f"{said}; this run has failed"
+
+
 # --- models -----------------------------------------------------------------------------------------------------
 
 
-def _columns(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Iterator[AnswersColumn]:
+def _columns(
+    rows: Sequence[RatedAnswer], answers: JudgedAnswers, refused: Mapping[str, str]
+) -> Iterator[AnswersColumn]:
     gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
     for row in rows:
         gathered[row.grader, row.model, row.parameters].append(row)
@@ -125,6 +150,7 @@ def _columns(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Iterator[An
             strata={name: _stratum(name, rated, answers) for name in STRATA},
             says_nothing=sum(row.says_nothing for row in rated),
             claim_rate=false / claims if claims else None,
+            refused="; ".join(reason for title, reason in refused.items() if grader in (title, ALL_GRADERS)),
         )
 
 
@@ -174,11 +200,12 @@ def _trust(
     judged: JudgedTexts,
     key: GraderKey,
     missing: Mapping[tuple[str, str, str], int],
+    verdict: Acceptance,
 ) -> GraderTrust:
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
     costs = [row.cost for row in rows if row.cost is not None]
-    asked = _criterion(judged)
+    asked = known_criterion(judged.criterion)
     agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
     rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
     return GraderTrust(
@@ -197,15 +224,9 @@ def _trust(
         precision=rated.precision if rated else None,
         recall=rated.recall if rated else None,
         in_order=rated.in_order if rated else None,
+        state=verdict.state,
+        reason=verdict.reason,
     )
-
-
-def _criterion(judged: JudgedTexts) -> Criterion | None:
-    """The criterion, where it is the house's and of the version that was asked."""
-    try:
-        return find_criterion(judged.criterion)
-    except KeyError:
-        return None
 
 
 def _alpha(judged: JudgedTexts) -> float | None:
@@ -217,7 +238,7 @@ def _alpha(judged: JudgedTexts) -> float | None:
 
 
 def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[HumanNumbers]:
-    asked = _criterion(judged)
+    asked = known_criterion(judged.criterion)
     if asked is None:
         return
     names = set(rated_scores(asked))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from caretbench.judging.acceptance import FALSE_REFUSAL, GOOD, MARK
 from caretbench.report.answers_judged import STRATA
-from caretbench.report.answers_values import AnswersColumn, AnswersJudged
+from caretbench.report.answers_values import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.report.judgement_tables import people_table, score_field
 from caretbench.report.tables import Field, Table, number_field, percent, text_field
 
@@ -51,7 +52,7 @@ def _scores_table(judged: AnswersJudged) -> Table:
         (
             text_field(column.model),
             text_field(column.grader),
-            score_field(column.value),
+            _marked(score_field(column.value), column),
             *(_two(column.parts.get(name)) for name in parts),
             *((_share(column.claim_rate), number_field(column.says_nothing)) if counted else ()),
             number_field(column.value.problems if column.value else 0),
@@ -72,9 +73,17 @@ def _scores_table(judged: AnswersJudged) -> Table:
         rows=rows,
         caption=(
             "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
-            "stands in no mean; below 98% judged the run has failed."
+            "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
+            f"a hallucination. {MARK}: the grader did not pass its controls."
         ),
     )
+
+
+def _marked(field: Field, column: AnswersColumn) -> Field:
+    """The field with a mark where the graders did not pass their controls."""
+    if not column.refused or field.sort is None:
+        return field
+    return field.model_copy(update={"text": f"{field.text} {MARK}", "tone": "warning"})
 
 
 def _share(value: float | None) -> Field:
@@ -91,8 +100,8 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
     rows = tuple(
         (
             text_field(column.model),
-            score_field(column.value),
-            *(score_field(column.strata[stratum].get(label)) for label in labels),
+            _marked(score_field(column.value), column),
+            *(_marked(score_field(column.strata[stratum].get(label)), column) for label in labels),
         )
         for column in judged.columns
     )
@@ -152,6 +161,13 @@ def _consistency_table(judged: AnswersJudged) -> Table:
     )
 
 
+def _verdict(grader: GraderTrust) -> tuple[str, str]:
+    """The verdict on a grader, and its tone."""
+    if grader.state == "accepted":
+        return "passed", "good"
+    return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
+
+
 def _controls_table(judged: AnswersJudged) -> Table:
     rows = []
     for grader in judged.graders:
@@ -169,18 +185,22 @@ def _controls_table(judged: AnswersJudged) -> Table:
                     _share(grader.precision if first else None),
                     _share(grader.recall if first else None),
                     text_field(order, "warning" if order == "wrong" else ""),
+                    text_field(*_verdict(grader) if first else ("",)),
                 )
             )
     return Table(
         title=_title(judged, "Calibration by controls"),
         heads=(
             "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",
+            "Verdict",
         ),
-        numeric=(False, False, *[True] * 6, False),
+        numeric=(False, False, *[True] * 6, False, False),
         rows=tuple(rows),
         caption=(
             "golden: the reference; false-claim: with one false statement more; other-golden: of another pull "
             "request; empty: nothing. Separation: the probability that a golden answer is judged better (0.5 is "
-            "chance). Precision and recall: of the controls that are hallucinations, whether they are found out."
+            "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "
+            "Verdict: a grader that is right about every control in "
+            f"{GOOD:.0%} of the cases fails in at most {FALSE_REFUSAL:.0%} of the runs ({judged.acceptance})."
         ),
     )  # fmt: skip

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from caretbench.judging.acceptance import VERSION, State
+from caretbench.judging.rated import RULE
 from caretbench.judging.result import COVERAGE_WANTED
 from caretbench.report.estimates import Estimate, Reported
 from caretbench.report.judged import BesidePeople
@@ -27,6 +29,8 @@ class AnswersColumn(Reported):
     """Answers that make no statement, where statements are judged."""
     claim_rate: float | None = None
     """The share of all statements that are hallucinations."""
+    refused: str = ""
+    """The reason why no score may contain the values; empty where the graders passed their controls."""
 
     @property
     def coverage(self) -> float:
@@ -57,12 +61,20 @@ class GraderTrust(Reported):
     precision: float | None
     recall: float | None
     in_order: bool | None
+    state: State = "unknown"
+    """Whether it passed its controls."""
+    reason: str = ""
+    """Why it is not accepted."""
 
 
 class AnswersJudged(BesidePeople):
     """Everything under one criterion."""
 
     criterion: str
+    rule: str = RULE
+    """Version of the way from judgements to values."""
+    acceptance: str = VERSION
+    """Version of the rule by which graders are accepted."""
     maximum: float
     hallucinations: bool
     """Whether the value is the share of answers that hold one, of which less is better."""

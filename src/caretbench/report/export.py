@@ -125,7 +125,7 @@ def _answers_rows(answers: AnswersJudged) -> Iterator[dict[str, object]]:
     for column in (*answers.columns, *answers.by_grader):
         common = {
             "model": column.model, "parameters": column.parameters, "profile": answers.profile,
-            "grader": column.grader, "note": answers.validity,
+            "grader": column.grader, "note": "; ".join(filter(None, (answers.validity, column.refused))),
         }  # fmt: skip
         cells = [
             (stratum, label, found)
@@ -139,7 +139,7 @@ def _answers_rows(answers: AnswersJudged) -> Iterator[dict[str, object]]:
                 yield common | {"scope": where, "metric": answers.criterion} | numbers
         yield common | {"scope": "all", "metric": f"{answers.criterion}:coverage", "value": column.coverage}
     for grader in answers.graders:
-        common = {"grader": grader.title, "note": answers.validity}
+        common = {"grader": grader.title, "note": "; ".join(filter(None, (answers.validity, grader.reason)))}
         for metric in ("precision", "recall"):
             if (value := getattr(grader, metric)) is not None:
                 yield common | {

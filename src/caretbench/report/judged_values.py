@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from caretbench.judging.acceptance import refusals
 from caretbench.judging.choosing import criteria_for
 from caretbench.judging.rated_answers import JudgedAnswers
 
@@ -20,6 +21,7 @@ _SCHEMA = {
     "judged": pl.Float64,
     "says_nothing": pl.Boolean,
     "claim_rate": pl.Float64,
+    "withheld": pl.String,
 }
 
 
@@ -27,7 +29,8 @@ def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
     """One line for every completion that its problem's own criterion is about: the key, and what the judges gave it.
 
     ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), null where it
-    is missing. Answers that say nothing hold no hallucination; ``says_nothing`` tells them apart.
+    is missing. Answers that say nothing have the value 1 for hallucinations; ``says_nothing`` tells them apart.
+    ``withheld``: why no score may contain ``judged``, null where the graders passed their controls.
     """
     return pl.DataFrame(list(_lines(answers)), schema=_SCHEMA)
 
@@ -37,10 +40,11 @@ def _lines(answers: JudgedAnswers) -> Iterator[dict[str, Any]]:
         identity: {entry.key for entry in criteria_for(problem, answers.profile)}
         for identity, problem in answers.problems.items()
     }
+    refused = refusals(answers)
     for row in answers.rows():
         if row.criterion in own[row.problem_id]:
             yield {
                 "problem_id": row.problem_id, "model": row.model, "parameters": row.parameters,
                 "sample": row.sample, "judged": row.value, "says_nothing": row.says_nothing,
-                "claim_rate": row.claim_rate,
+                "claim_rate": row.claim_rate, "withheld": refused.get(row.criterion),
             }  # fmt: skip

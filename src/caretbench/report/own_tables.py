@@ -12,13 +12,17 @@ from caretbench.suites.base import GivesResultTables
 
 
 class OwnTable(Reported):
-    """A suite's table. The first line of a cell is its text, what follows stands below it, smaller."""
+    """A suite's table. The first line of a cell is its text, what follows is shown below it, smaller.
+
+    ``withheld``: the reasons why numbers that were asked for are not in it.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 def own_tables(

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
-from caretbench.report.answers_judged import coverage_warnings
+from caretbench.report.answers_judged import control_warnings, coverage_warnings
 from caretbench.report.answers_values import AnswersJudged
 from caretbench.report.asked import context_titles, differences, settings_of
 from caretbench.report.best_of import BestOf, best_of_steps
@@ -221,7 +221,7 @@ def summarise(
         main=main,
         heat_maps=tuple(map(stratum_name, stratification.heat_maps)),
         forms=forms,
-        warnings=(*_warnings(columns), *coverage_warnings(answers)),
+        warnings=(*_warnings(columns), *coverage_warnings(answers), *control_warnings(answers)),
         notes=(*_asked_twice(columns, manifest), *_notes(columns), *_judge_notes((*judged, *answers))),
         manifest=dict(manifest),
     )
@@ -438,7 +438,7 @@ def _judge_notes(judged: Sequence[Judged | AnswersJudged]) -> Iterator[str]:
                 f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
                 f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
             )
-        for grader in section.graders:
+        for grader in section.graders if isinstance(section, Judged) else ():
             if grader.in_order is False:
                 yield (
                     f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "

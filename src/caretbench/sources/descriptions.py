@@ -1,4 +1,4 @@
-"""What a change's description says, without what describes nothing: forms, trailers, references, check-lists.
+"""What a change's description says, without forms, trailers, references, check-lists, lines about the review.
 
 The data stand in ``descriptions.toml``. All of it is line by line and linear in the text.
 """
@@ -11,8 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache
 from importlib import resources
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+
+from caretbench.sources.repeated_titles import Repeated
+
+VERSION: Final = "cleaning@2"
+"""Of what descriptions lose. 2: lines about the review, and the title again."""
 
 NO_FORM: frozenset[str] = frozenset()
 
@@ -28,6 +34,7 @@ _REFERENCE = re.compile(
 )
 _LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,2000}\)")
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s.{0,300}|\*\*[^*]{1,80}\*\*:?\s{0,8})")
+_ENTRY = re.compile(r"\s*(?:[-*+\u2022]|\d{1,3}[.)])\s")
 _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
@@ -45,6 +52,7 @@ class Table(BaseModel):
     program_lines: tuple[str, ...]
     reference_words: tuple[str, ...]
     form_lines: tuple[str, ...]
+    review_lines: tuple[str, ...]
 
     def pattern(self, *names: str) -> str:
         """Any entry of the named lists."""
@@ -68,6 +76,11 @@ def _trailer() -> re.Pattern[str]:
 @cache
 def _form_line() -> re.Pattern[str]:
     return re.compile(table().pattern("form_lines"), re.IGNORECASE)
+
+
+@cache
+def _review_line() -> re.Pattern[str]:
+    return re.compile(table().pattern("review_lines"), re.IGNORECASE)
 
 
 @cache
@@ -112,15 +125,20 @@ def form_lines(descriptions: Iterable[str], *, least: int = 10, share: float = 0
     return frozenset(line for line, times in found.items() if times >= max(least, share * number))
 
 
-def cleaned(text: str, form: Collection[str] = NO_FORM) -> str:
-    """The description as it is shown: without forms, HTML comments, trailers, references alone, check-lists.
+def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
+    """Return the description as it is shown.
 
-    Code blocks stay as they are. Headings above nothing go too.
+    Forms, HTML comments, trailers, check-lists, lines that only refer or are about the review are not in it, nor is the
+    title again (as its first line or sentence, or as an entry of a list). Code blocks stay as they are. Headings above
+    nothing go too.
 
     Args:
         text: A description.
         form: The repository's own lines of form, from :func:`form_lines`.
+        title: The change's title.
     """
+    repeated = Repeated(title)
+    begun, alone = False, True
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, _ = without_trailers(_COMMENT.sub("", text) if "<!--" in text else text)
     kept: list[str] = []
@@ -133,20 +151,29 @@ def cleaned(text: str, form: Collection[str] = NO_FORM) -> str:
             checking = bool(_CHECK.match(line.lstrip())) or (
                 checking and line[:1] in (" ", "\t") and bool(line.strip())
             )
-            if checking or line.strip() in form or _says_nothing(line):
+            if checking or line.strip() in form or _says_nothing(line) or repeated.entry(line):
                 continue
+            if (alone or _ENTRY.match(line)) and _is_about_review(line):
+                continue
+            # What follows a line of text may be the end of its sentence, unless it is an entry of a list.
+            alone = not line.strip()
+            if not begun and repeated and line.strip():
+                if repeated.whole(line):
+                    continue
+                line = repeated.without(line)
+        begun = begun or bool(line.strip())
         kept.append(line.rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(_filled(kept))).strip("\n")
 
 
-def prose_characters(text: str, form: Collection[str] = NO_FORM) -> int:
+def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:
     """How much a description says: characters of prose in the cleaned text.
 
     Code blocks, URLs, references, headings and marks of Markdown count nothing, a run of white space counts one.
     """
     lines: list[str] = []
     fenced = False
-    for line in cleaned(text, form).split("\n"):
+    for line in cleaned(text, form, title).split("\n"):
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced and not _HEADING.fullmatch(line):
@@ -155,8 +182,15 @@ def prose_characters(text: str, form: Collection[str] = NO_FORM) -> int:
     return len(_MARKUP.sub(" ", prose).strip())
 
 
+def _is_about_review(line: str) -> bool:
+    """Whether a line of its own is about the review or the work on a branch, and nothing else."""
+    bare = line.strip()
+    # "Tests:" is above what is said of them.
+    return not bare.endswith(":") and _review_line().fullmatch(bare.strip(_EDGES)[:200]) is not None
+
+
 def _says_nothing(line: str) -> bool:
-    """Whether a line refers and does nothing else, or stands there because a form has it."""
+    """Whether a line refers and does nothing else, or is there because a form has it."""
     bare = line.strip()
     if not bare or _HEADING.fullmatch(line):
         return False

@@ -121,13 +121,24 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
             why = "" if "not a git repository" in str(error) else f" that can be read ({error})"
             raise DataError(f"{path}: not a git repository{why}") from None
         head = _commit(ask, path, revision)
-        try:
-            remote: str | None = ask("config", "--no-includes", "--get", "remote.origin.url")
-        except GitError:
-            remote = None
+        remote = _remote(ask)
         _borrow(folder, Path(shallow), form)
         ends = Path(shallow).read_text("ascii").split() if Path(shallow).is_file() else []
         yield GitRepository(path, head, frozenset(ends), remote, folder, Path(objects))
+
+
+def _remote(ask: _Asking) -> str | None:
+    """The address of ``origin``; without one that of ``upstream``, or of the clone's only remote."""
+    try:
+        lines = ask("config", "--no-includes", "--get-regexp", r"^remote\..*\.url$").split("\n")
+    except GitError:
+        return None
+    found: dict[str, str] = {}
+    for line in lines:
+        key, _, address = line.partition(" ")
+        found.setdefault(key.removeprefix("remote.").removesuffix(".url"), address)
+    known = next((found[name] for name in ("origin", "upstream") if name in found), None)
+    return known or (next(iter(found.values())) if len(found) == 1 else None)
 
 
 def _commit(ask: _Asking, path: Path, revision: str) -> str:

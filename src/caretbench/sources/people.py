@@ -16,6 +16,10 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 NAME = "<name>"
+VERSION = "people@2"
+"""Of what is taken for a name. 2: a word in capitals behind @ is an annotation where the languages of the change have
+some; logins behind "by:" are people.
+"""
 
 _CODE = r"(?P<code>```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{1,300}`)"
 # Not behind what makes it a path, an address, a tag or a quotation; not before what makes it a package or a variable.
@@ -25,16 +29,23 @@ _MENTION = re.compile(
     r"(?:\ \([A-Z][^()\n\d]{1,60}\))?",
     re.DOTALL,
 )
+# Written like the name of a type: annotations are, and few logins.
+_LIKE_A_TYPE = re.compile(r"[A-Z][a-z]\w*|[A-Z]{1,3}")
 _WORD = r"[^\W\d_a-z](?:[\w'\u2019-]*\w|(?:\.[A-Z])*\.)?"
 _PERSON = rf"{_WORD}(?:\s(?:(?:van|von|de|der|den|del|da|di|la|le|bin)\s)?{_WORD}){{1,3}}"
 _ALIAS = r"(?:\s\([\w.-]{2,40}\))?"
 _LOGIN = r"\w(?:[\w.-]{0,38}\w)?(?=\s+(?:for|from|on|who)\b|\s*(?:[!,;).]|and\b|\Z)|\s*\n)"
 _PAGE = r"https?://(?:www\.)?github\.com/[\w-]+/?(?![\w/-])"
+_HANDLE = r"(?:<name>|\w(?:[\w.-]{0,38}\w)?)"
+_HANDLES = rf"{_HANDLE}(?:(?:,|\s*&|\s+and)\s+@?{_HANDLE}){{0,5}}"
 _ONE = rf"(?:{_PERSON}{_ALIAS}|{_PAGE}|{_LOGIN})"
 _SEVERAL = rf"{_ONE}(?:(?:,|,?\s+and)\s+{_ONE}){{0,5}}"
-_BETWEEN = re.compile(r"(,?\s+and\s+|,\s+)")
+_BETWEEN = re.compile(r"(,?\s+and\s+|,\s+|\s*&\s+)")
 _FIRST_WORD = re.compile(r"(?<![\w@/.-])[^\W\d_]\w*")
 _SHORTEST = 6
+
+
+_GROUPS = ("several", "person", "credited", "named", "stated")
 
 
 class Table(BaseModel):
@@ -47,6 +58,8 @@ class Table(BaseModel):
     no_names: frozenset[str]
     products: frozenset[str]
     annotations: frozenset[str]
+    before_people: tuple[str, ...]
+    after_people: tuple[str, ...]
 
 
 @cache
@@ -62,37 +75,68 @@ def _quoted() -> re.Pattern[str]:
     thanks, deeds = "|".join(known.thanks), "|".join(known.deeds)
     return re.compile(
         rf"{_CODE}|\b(?:{thanks})(?:\s+(?:goes\s+)?(?:to|of))?\s+(?P<several>{_SEVERAL})"
-        rf"|\b(?i:{deeds})\s+(?P<person>{_PERSON}{_ALIAS})",
-        re.DOTALL,
+        rf"|\b(?i:{deeds})\s+(?P<person>{_PERSON}{_ALIAS})"
+        # "(by: somebody)", "(by somebody)", "Reviewed by: somebody" in a line
+        rf"|\((?i:by|author|authors|credits?|thanks|from|via|patch by|reported by):\s*@?(?P<credited>{_HANDLES})\)"
+        rf"|\((?i:by)\s+@?(?P<named>{_HANDLE})\)"
+        rf"|\b(?i:{deeds}):\s*@?(?P<stated>{_HANDLES})(?=\s*(?:[.)\]]|$))",
+        re.DOTALL | re.MULTILINE,
     )
 
 
-def without_people(text: str, in_code: Callable[[str], bool] = lambda _: False) -> str:
-    """The text with ``<name>`` for who is called by ``@login``, thanked or quoted by name.
+@cache
+def _about_people() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What is said before people and after them."""
+    known = table()
+    return (
+        re.compile(rf"(?:{'|'.join(known.before_people)})\Z", re.IGNORECASE),
+        re.compile(rf"(?:{'|'.join(known.after_people)})", re.IGNORECASE),
+    )
+
+
+def without_people(
+    text: str, in_code: Callable[[str], bool] = lambda _: False, *, annotated: bool = True
+) -> str:
+    """Return the text with ``<name>`` for who is called by ``@login``, thanked or quoted by name.
 
     Args:
         text: A title or a description.
-        in_code: Whether an ``@word`` stands in the change's own code: an annotation, a decorator, a variable.
+        in_code: Whether an ``@word`` is in the change's own code: an annotation, a decorator, a variable.
+        annotated: The change's languages have annotations or decorators: then ``@Word`` is one, unless it is spoken of
+            as of a person.
     """
     if "@" in text:
-        text = _MENTION.sub(lambda found: _called(found, in_code), text)
+        text = _MENTION.sub(lambda found: _called(found, in_code, annotated), text)
     return _quoted().sub(_unnamed, text)
 
 
-def _called(found: re.Match[str], in_code: Callable[[str], bool]) -> str:
+def _called(found: re.Match[str], in_code: Callable[[str], bool], annotated: bool) -> str:
     login = found["login"]
     kept = found["code"] or login in table().annotations or login.isdigit() or in_code(f"@{login}")
+    if not kept and annotated and _LIKE_A_TYPE.fullmatch(login):
+        kept = not _is_spoken_of(found.string, found.start(), found.end("login"))
     return found.group() if kept else NAME
 
 
+def _is_spoken_of(text: str, start: int, end: int) -> bool:
+    """Whether the words around an ``@Word`` are those that are said of people."""
+    before, after = _about_people()
+    return before.search(text[max(0, start - 60) : start]) is not None or (
+        after.match(text[end : end + 60]) is not None
+    )
+
+
 def _unnamed(found: re.Match[str]) -> str:
-    group = "several" if found["several"] else "person"
-    if found["code"] or not found[group]:
+    group = next((name for name in _GROUPS if found[name]), "")
+    if found["code"] or not group:
         return found.group()
     before = found.group()[: found.start(group) - found.start()]
+    after = found.group()[found.end(group) - found.start() :]
     parts = _BETWEEN.split(found[group])
-    parts[::2] = [part if _is_none(part) else NAME for part in parts[::2]]
-    return before + "".join(parts)
+    # Behind "(by:" nothing but people is written.
+    kept = [group != "credited" and _is_none(part.lstrip("@")) for part in parts[::2]]
+    parts[::2] = [part if none else NAME for part, none in zip(parts[::2], kept, strict=True)]
+    return before.removesuffix("@") + "".join(parts) + after
 
 
 def _is_none(name: str) -> bool:

@@ -46,6 +46,15 @@ Moment = Annotated[str, AfterValidator(in_utc)]
 _PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
 
 
+_ANNOTATED = frozenset(
+    (
+        ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".py",
+        ".pyi", ".swift", ".php", ".dart", ".css", ".scss", ".less", ".m", ".ex", ".exs", ".jl",
+    )
+)  # fmt: skip
+"""Suffixes of languages in which ``@Word`` is code."""
+
+
 class FileChange(Row):
     """What happened to one file.
 
@@ -120,10 +129,17 @@ class PullRequest(Row):
     def _without_people(self) -> PullRequest:
         for name in ("title", "description"):
             text: str = getattr(self, name)
-            bare = without_people(without_emails(text), self._in_code)
+            bare = without_people(without_emails(text), self._in_code, annotated=self._annotated)
             if bare != text:
                 object.__setattr__(self, name, bare)  # the row is frozen for everybody else
         return self
+
+    @property
+    def _annotated(self) -> bool:
+        """Whether a language of the change has annotations or decorators; of a change without files nobody knows."""
+        return not self.files or any(
+            PurePosixPath(file.path).suffix.lower() in _ANNOTATED for file in self.files
+        )
 
     def _in_code(self, word: str) -> bool:
         """Whether an ``@word`` stands there, or what it is written for is made there."""

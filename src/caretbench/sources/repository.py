@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
@@ -15,14 +14,9 @@ from caretbench.sources.git_access import GitError, GitRepository
 from caretbench.sources.licences import is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.pull_request import Moment
+from caretbench.sources.repository_names import organization_of, repository_name
 
-# Names of folders that say nothing about what is in them: the folder above names the repository.
-_ANY_CLONE = ("repo", "repository", "clone", "checkout", "git", "source", "src", ".git")
 _LICENCE_BYTES = 256 * 1024
-# A remote as git takes it, without who logs in and with what: scheme://user:secret@host:port/path or user@host:path.
-_REMOTE = re.compile(
-    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]+):(?!/))(?P<path>[^?#]+?)(?:\.git)?/*"
-)
 _PAGES = {
     "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),
     "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
@@ -58,8 +52,8 @@ class RepositoryFacts(Row):
 
     @property
     def organization(self) -> str:
-        """What stands before the last part of the name; empty for a clone without a remote."""
-        return self.repo.rpartition("/")[0]
+        """What precedes the last part of the name; ``unknown`` where nothing tells it."""
+        return organization_of(self.repo)
 
     @property
     def name(self) -> str:
@@ -94,29 +88,18 @@ class RepositoryFacts(Row):
         }
 
 
-def parse_remote(url: str) -> tuple[str | None, str] | None:
-    """Host and ``owner/name`` of a remote, without user and password; none for a folder's path."""
-    found = _REMOTE.fullmatch(url.strip())
-    if found is None:
-        return None
-    path = found["path"].strip("/")
-    return (found["host"] or found["short"] or "").lower() or None, path
-
-
 def repository_facts(
     repository: GitRepository, name: str | None = None, *, type_: str | None = None
 ) -> RepositoryFacts:
     """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong.
 
-    A clone without a remote is named by its folder.
+    A clone without a remote is named by its folder (:mod:`caretbench.sources.repository_names`).
     """
-    remote = parse_remote(repository.remote) if repository.remote else None
-    folder = repository.path.resolve()
-    named = folder.parent.name if folder.name in _ANY_CLONE else folder.name
+    named = repository_name(repository.path.resolve(), repository.remote)
     stats, licence = _contents(repository)
     return RepositoryFacts(
-        repo=name or (remote[1] if remote else named.removesuffix(".git")) or "repository",
-        host=remote[0] if remote else None,
+        repo=name or named.repo,
+        host=named.host,
         type=type_,
         primary_language=max(stats, key=lambda language: (stats[language], language), default=None),
         language_stats=stats,

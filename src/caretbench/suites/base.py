@@ -56,6 +56,7 @@ class Table(NamedTuple):
     """One table, of a paper in form or a suite's own: lines of texts under their heads.
 
     A second line of a text is a note to the first (an interval); ``notes`` say how the table is to be read.
+    ``withheld``: the reasons why numbers that were asked for are not in it; the run has failed then.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 class PaperTable(NamedTuple):
@@ -155,7 +157,8 @@ class GivesResultTables(Protocol):
 
         Args:
             results: One line per completion, policy and profile: the columns of the report's table, every measured
-                value, and ``judged:CRITERION:SCORE`` for what graders said, null where they said nothing.
+                value, and what graders said (:func:`caretbench.report.judged_values.judged_values`), null where they
+                said nothing.
             problems: The run's problems by id.
             seed: Of intervals that are drawn.
         """

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from caretbench.problem import Problem
 from caretbench.runs import versions
+from caretbench.sources import descriptions, people, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb import choices_easy, choices_hard, masking, reverse
@@ -25,6 +26,12 @@ from caretbench.suites.efcb.rejecting import Rejected
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of a step, how much was done, and how much there is."""
+
+
+_RULES: Final = {
+    "descriptions": descriptions.VERSION, "people": people.VERSION, "releases": releases.VERSION,
+}  # fmt: skip
+"""Versions of what is taken from texts and from the changes, by room."""
 
 
 class Built(NamedTuple):
@@ -72,7 +79,7 @@ class Built(NamedTuple):
                 "yields": self.filtered.yields,
                 "problems": _counted(map(kind_of, self.problems)),
                 "skipped": dict(skipped),
-                "versions": versions(),
+                "versions": versions() | _RULES,
             }
         )
 

@@ -24,6 +24,9 @@ REVERSE: Final = "reverse-qa"
 HALLUCINATION: Final = "reverse-qa-hallu"
 TASKS: Final = (EASY, HARD, MASKED, REVERSE, HALLUCINATION)
 
+VERSION: Final = "efcb-score@2"
+"""Of the score. 2: withheld where a judge did not pass its controls; silence is a hallucination in every table."""
+
 SHARES: Final = frozenset({EASY, HARD, HALLUCINATION})
 """The tasks whose values are 0 or 1."""
 

@@ -16,6 +16,7 @@ from caretbench.sources.bots import is_backport, is_bot_title, is_release, is_re
 from caretbench.sources.descriptions import NO_FORM, prose_characters
 from caretbench.sources.near_duplicates import line_shingles, near_duplicates
 from caretbench.sources.pull_request import PullRequest
+from caretbench.sources.releases import changes_versions
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
@@ -51,13 +52,15 @@ _DESCRIBED: Final[_Filters] = {"no_description": lambda facts: not facts.pull.de
 _OWN: Final[_Filters] = {
     "bot": lambda facts: facts.pull.is_bot or is_bot_title(facts.pull.title),
     "revert": lambda facts: is_revert(facts.pull.title),
-    "release": lambda facts: is_release(facts.pull.title),
+    "release": lambda facts: (
+        is_release(facts.pull.title) or changes_versions(facts.pull.title, facts.pull.files)
+    ),
     "backport": lambda facts: is_backport(facts.pull.title),
     "truncated_patch": lambda facts: facts.truncated,
     "few_added_lines": lambda facts: sum(file.additions for file in facts.shown.files) < MINIMUM_ADDED,
     "little_prose": lambda facts: (
         bool(facts.pull.description.strip())
-        and prose_characters(facts.pull.description, facts.form) < MINIMUM_PROSE
+        and prose_characters(facts.pull.description, facts.form, facts.pull.title) < MINIMUM_PROSE
     ),
 }
 FILTERS: Final[Mapping[Profile, _Filters]] = {

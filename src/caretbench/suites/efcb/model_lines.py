@@ -60,10 +60,10 @@ def models_of(results: pl.DataFrame, problems: Mapping[str, Problem], profile: s
         yield ModelLines(title, tuple(by_model[name, parameters]))
 
 
-def mean_text(values: Iterable[float], digits: int, *, counted: bool = False) -> str:
-    """The mean, below it how many there are where that is ``counted``; nothing of nothing."""
+def mean_text(values: Iterable[float], digits: int, *, counted: bool = False, mark: str = "") -> str:
+    """The mean with its ``mark``, below it how many there are where that is ``counted``; nothing of nothing."""
     known = list(values)
     if not known:
         return NOTHING
     note = f"\nn = {len(known)}" if counted else ""
-    return f"{sum(known) / len(known):.{digits}f}{note}"
+    return f"{sum(known) / len(known):.{digits}f}{f' {mark}' if mark else ''}{note}"

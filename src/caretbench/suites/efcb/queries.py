@@ -40,11 +40,13 @@ def query(
     Args:
         pull: The change.
         variant: How much of its title and description is shown.
-        profile: ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers and lines
-            that only refer.
+        profile: ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers, lines
+            that only refer or are about the review, and of what repeats the title.
         form: The lines of its repository's form, from :func:`forms`.
     """
-    description = pull.description.strip() if profile == "paper" else cleaned(pull.description, form)
+    description = (
+        pull.description.strip() if profile == "paper" else cleaned(pull.description, form, pull.title)
+    )
     return Query(variant, _VARIANTS[variant](pull, description))
 
 

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from caretbench.judging.acceptance import MARK
+from caretbench.judging.acceptance import VERSION as CONTROLS
 from caretbench.problem import Problem, Profile
 from caretbench.suites.base import Table
 from caretbench.suites.efcb.choice_tables import choice_tables
@@ -18,6 +20,7 @@ from caretbench.suites.efcb.efcb_score import (
     MASKED,
     REVERSE,
     TASKS,
+    VERSION,
     EfcbScore,
     Estimate,
     Outcome,
@@ -36,6 +39,7 @@ from caretbench.suites.efcb.model_lines import (
 if TYPE_CHECKING:
     import polars as pl
 
+_JUDGED: Final = (MASKED, REVERSE, HALLUCINATION)
 _NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
 _RESAMPLES: Final = 2000
 _COVERAGE_WANTED: Final = 0.98  # as of every run; reports and judges have it in rooms of their own
@@ -51,8 +55,8 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
         "answered": "Answered",
     },
     HALLUCINATION: {
-        "names_unsupported": "Names something that stands nowhere", "unsupported_share": "Share of what is named",
-        "mentions": "Things named", "answered": "Answered",
+        "names_unsupported": "Names what is in neither source, or says nothing",
+        "unsupported_share": "Share of what is named", "mentions": "Things named", "answered": "Answered",
     },
 }  # fmt: skip
 
@@ -88,9 +92,10 @@ def _tables(
     }
     if scores:
         covered = {model.name: _coverage(model, profile, problems) for model in models}
-        yield _score_table(scores, covered, profile)
+        refused = {model.name: _refused(model, profile) for model in models}
+        yield _score_table(scores, covered, refused, profile)
     for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
-        table = _by_repository(task, outcomes, scores, profile)
+        table = _by_repository(task, models, outcomes, scores, profile)
         if table is not None:
             yield table
     yield from choice_tables(models, profile, problems.values(), seed)
@@ -109,8 +114,6 @@ def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) 
                 if line["passed"] is not None:
                     yield Outcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
-                if task == HALLUCINATION and profile == "default" and line.get("says_nothing"):
-                    value = 1.0  # whoever says nothing is not truthful
                 copying = copied.get(line["problem_id"], JUDGED_MAXIMUM * float(line.get("floor") or 0.0))
                 yield Outcome(*where, float(value), copying if task == MASKED else 0.0)
 
@@ -131,10 +134,30 @@ def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Proble
     return min(shares, default=0.0)
 
 
+def _refused(model: ModelLines, profile: Profile) -> dict[str, str]:
+    """By judged task that the score counts, the reason why it may not: a grader that did not pass its controls."""
+    return {
+        task: "; ".join(reasons)
+        for task in _JUDGED
+        if (
+            reasons := dict.fromkeys(
+                line["withheld"]
+                for line in model.of(task, **COUNTED[profile].get(task, {}))
+                if line.get("judged") is not None and line.get("withheld")
+            )
+        )
+    }
+
+
 def _score_table(
-    scores: Mapping[str, Sequence[EfcbScore]], covered: Mapping[str, float], profile: Profile
+    scores: Mapping[str, Sequence[EfcbScore]],
+    covered: Mapping[str, float],
+    refused: Mapping[str, Mapping[str, str]],
+    profile: Profile,
 ) -> Table:
     def whole(estimate: Estimate | None, name: str) -> str:
+        if estimate is not None and refused[name]:
+            return f"withheld\n{'; '.join(dict.fromkeys(refused[name].values()))}"
         if estimate is None or covered[name] >= _COVERAGE_WANTED:
             return _estimate(estimate, "")
         return f"{NOTHING}\n{100 * covered[name]:.1f}% covered"
@@ -143,7 +166,7 @@ def _score_table(
         (
             name,
             f"{score.weighting}",
-            *(_estimate(score.tasks.get(task), task) for task in TASKS),
+            *(_estimate(score.tasks.get(task), task, marked=task in refused[name]) for task in TASKS),
             whole(score.published, name),
             whole(score.corrected, name),
         )
@@ -167,17 +190,25 @@ def _score_table(
             "against people unless the section on judges says so. Without a grader the score is not known, nor where "
             f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
-            "answer that says nothing is no truthful one.",
+            "answer that makes no statement counts as one with a hallucination.",
+            f"{MARK}: a judge did not pass its controls ({CONTROLS}); the score is withheld then. Rule {VERSION}.",
+        ),
+        tuple(
+            dict.fromkeys(
+                f"the EFCB score is withheld: {'; '.join(dict.fromkeys(refused[name].values()))}"
+                for name, both in scores.items()
+                if refused[name] and both[0].published is not None
+            )
         ),
     )
 
 
-def _estimate(estimate: Estimate | None, task: str) -> str:
+def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
     if estimate is None:
         return NOTHING
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
-    value = f"{estimate.value:.{digits}f}"
+    value = f"{estimate.value:.{digits}f}" + (f" {MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # no width is not no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
@@ -185,6 +216,7 @@ def _estimate(estimate: Estimate | None, task: str) -> str:
 
 def _by_repository(
     task: str,
+    models: Sequence[ModelLines],
     outcomes: Mapping[str, Sequence[Outcome]],
     scores: Mapping[str, Sequence[EfcbScore]],
     profile: Profile,
@@ -198,11 +230,17 @@ def _by_repository(
         return None
     repositories = sorted({repository for by_one in values.values() for repository in by_one})
     digits = 2 if task in (MASKED, REVERSE) else 3
+    marked = {model.name for model in models if task in _refused(model, profile)}
     rows = tuple(
         (
             name,
-            *(mean_text(by_one.get(repository, ()), digits, counted=True) for repository in repositories),
-            _estimate(scores[name][0].tasks.get(task), task),
+            *(
+                mean_text(
+                    by_one.get(repository, ()), digits, counted=True, mark=MARK if name in marked else ""
+                )
+                for repository in repositories
+            ),
+            _estimate(scores[name][0].tasks.get(task), task, marked=name in marked),
         )
         for name, by_one in values.items()
     )
@@ -214,7 +252,7 @@ def _by_repository(
         rows,
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *(() if task in (EASY, HARD) else (_OPINION,)),
+            *(() if task in (EASY, HARD) else (_OPINION, f"{MARK}: a judge did not pass its controls.")),
         ),
     )
 

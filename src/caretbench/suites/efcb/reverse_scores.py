@@ -90,10 +90,10 @@ def _sources(*texts: str) -> Sources:
 def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     """The part of Reverse-QA-Hallu that needs no judge; 1 is bad.
 
-    ``names_unsupported`` is 1 where the answer names something that stands nowhere, ``unsupported_share`` the share of
-    what it names, and ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them;
-    ``mentions`` counts all. The share is left out where nothing is named. An empty answer names nothing: ``answered``
-    tells it from a careful one.
+    ``names_unsupported`` is 1 where the answer names something that is in neither source, or says nothing (as in what
+    judges say: :func:`caretbench.judging.rated.hallucination`), ``unsupported_share`` the share of what it names, and
+    ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them; ``mentions`` counts all. The
+    share is absent where nothing is named. ``answered`` is 1 unless nothing was written.
 
     Raises:
         ValueError: the problem is no problem of Reverse-QA.
@@ -102,7 +102,7 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
     made_up, total = unsupported(problem, answer)
     counts = Counter(mention.kind for mention in made_up)
     values = {
-        "names_unsupported": float(bool(made_up)),
+        "names_unsupported": float(bool(made_up) or not answer.text),
         "mentions": float(total),
         "answered": float(bool(answer.text)),
     }

@@ -91,7 +91,7 @@ class Efcb:
         if problem.labels["task"] == HALLUCINATION:
             made_up, _ = unsupported(problem, described(text))
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
-            return [Measurement("mentions@1", hallucination_scores(problem, text), said)]
+            return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
 
     def question_gate(self, progress: Callable[[int], None] = lambda _count: None) -> QuestionGate:

@@ -1,0 +1,224 @@
+"""Graders that fail their controls, through the command line: no EFCB score contains what they give."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench import cli
+from caretbench.problem import ChoiceCheck, Completion, Question
+from caretbench.runs import DataInfo, Manifest, RunFolder
+from caretbench.suites.efcb.building import build
+from caretbench.suites.efcb.folder import EfcbFolder
+from caretbench.suites.efcb.options import BuildOptions
+from tests.asked_graders import constant, drawn, noisy, noisy_verdict, rating
+from tests.efcb_tasks import records
+from tests.model_server import ModelServer, Recorded
+
+JUDGED = {"mpr-gen": "efcb-masked@1", "reverse-qa": "efcb-description@1", "reverse-qa-hallu": "efcb-claims@1"}
+LONG = 60.0
+
+Grader = Callable[[str], str]
+
+TRUE = rating(noisy, noisy_verdict)
+BAD: dict[str, Grader] = {
+    "always 0": constant(0, "unsupported"),
+    "always 4": constant(4),
+    "always 5": constant(5, "contradicted"),
+    "always 10": constant(10, "supported_by_patch"),
+    "random": rating(
+        lambda one, other, first: drawn(f"{one}{other}{first}", 11),
+        lambda said, _: ("supported_by_text", "unsupported")[drawn(said, 2)],
+    ),
+    "what is shown first": rating(
+        lambda _one, _other, first: 10 if first else 0, lambda *_: "supported_by_text"
+    ),
+    "the longer the better": rating(
+        lambda _one, other, _first: min(10, len(other) / LONG),
+        lambda said, _: "supported_by_text" if len(said) > LONG else "unsupported",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five tasks of 36 changes of two repositories; the choices are made up, since no judge sees them."""
+    pulls = records(24)
+    built = build(pulls, BuildOptions(), tuple(JUDGED), attacked=False)
+    choices = [
+        problem.model_copy(
+            update={
+                "id": f"{task}/{problem.id}",
+                "shown": Question(
+                    text=f"{task}: which is {problem.id}?", choices=("one", "two", "three", "four")
+                ),
+                "checks": (ChoiceCheck(correct=place % 4),),
+                "reference": "ABCD"[place % 4],
+                "labels": {**problem.labels, "task": task, "tier": "matched"},
+            }
+        )
+        for task in ("gmcq-easy", "gmcq-hard")
+        for place, problem in enumerate(
+            entry for entry in built.problems if entry.label("task") == "reverse-qa"
+        )
+    ]
+    made = EfcbFolder(tmp_path_factory.mktemp("tasks"))
+    made.begin()
+    problems = [*built.problems, *choices]
+    made.write(built.manifest(pulls, (), {}), problems, built.rejected, (), fit=True)
+    return made.path
+
+
+def prompt_of(request: Recorded) -> str:
+    return str(request.body["messages"][-1]["content"])
+
+
+def called(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(cli.app, [*map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tuple[int, dict[str, Any], str]:
+    """Judge one task's answers; gives status, section, and what was said."""
+    folder, problems = RunFolder(path), EfcbFolder(tasks).problems()
+    path.mkdir()
+    folder.write_manifest(
+        Manifest(
+            suite="efcb", policy="raw@1", profile="default",
+            data=DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems)),
+        )
+    )  # fmt: skip
+    folder.write_problems(problems)
+    rows = [
+        Completion(problem_id=problem.id, model="m", sample=0, text="Title: x\n\nBody: It sells shoes.")
+        for problem in problems
+        if problem.label("task") == task
+    ]
+    folder.completions_path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows))
+    with ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server:
+        code, out, err = called(
+            "judge", path, "-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--json",
+            "--select", f"task={task}", *more,
+        )  # fmt: skip
+    [section] = [entry for entry in json.loads(out) if entry["criterion"] == JUDGED[task]]
+    return code, section, err
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        *((name, "reverse-qa") for name in BAD),
+        *((name, "reverse-qa-hallu") for name in ("always 0", "always 4", "random", "the longer the better")),
+        *((name, "mpr-gen") for name in ("random", "the longer the better")),
+    ],
+)
+def test_a_bad_grader_fails_its_controls(name: str, task: str, tasks: Path, tmp_path: Path) -> None:
+    code, section, err = judged(tasks, tmp_path / "run", BAD[name], task)
+    [grader] = section["graders"]
+    assert (code, grader["state"]) == (1, "failed"), (name, grader)
+    assert f"by {JUDGED[task]}: fails its controls: " in err
+    assert section["columns"][0]["refused"]
+
+
+@pytest.mark.parametrize("task", JUDGED)
+def test_a_noisy_and_truthful_grader_passes(task: str, tasks: Path, tmp_path: Path) -> None:
+    code, section, err = judged(tasks, tmp_path / "run", TRUE, task)
+    [grader] = section["graders"]
+    assert (code, grader["state"], grader["reason"]) == (0, "accepted", ""), grader
+    assert section["columns"][0]["refused"] == ""
+    assert "fails" not in err
+    # It is noisy: by no control is it always right or always the same.
+    assert task == "reverse-qa-hallu" or grader["consistency"]["same"] < 0.9
+
+
+def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
+    code, section, err = judged(tasks, tmp_path / "run", TRUE, "reverse-qa", "--control-problems", "9")
+    assert (code, section["graders"][0]["state"]) == (0, "too_few")
+    assert "too few controls (9; 33 are needed)" in err
+    code, section, err = judged(tasks, tmp_path / "none", TRUE, "reverse-qa", "--no-controls")
+    assert (code, section["graders"][0]["state"]) == (0, "unknown")
+    assert "no controls were judged" in err
+
+
+# --- the score --------------------------------------------------------------------------------------------------
+
+
+def run(tasks: Path, path: Path, grader: Grader) -> tuple[int, str, str]:
+    with (
+        ModelServer(answer="B") as model,
+        ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server,
+    ):
+        return called(
+            "run", "efcb", "--data", tasks, "-m", "m=openai/gpt-4o-mini", "--base-url", f"{model.url}/v1",
+            "-m", "grader=openai/gpt-4.1-mini", "--grader-base-url", f"{server.url}/v1", "-o", path,
+            "--connections", "8",
+        )  # fmt: skip
+
+
+def own(path: Path, name: str) -> dict[str, Any]:
+    _, out, _ = called("report", path, "--json", "--no-html")
+    return next(table for table in json.loads(out)["own"] if table["name"] == name)
+
+
+def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    code, out, err = run(tasks, path, constant(4))
+    assert code == 1
+    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: golden judged right in 0 of"
+    assert "the EFCB score is withheld" in err
+    assert reason in err
+    score = own(path, "efcb-score")
+    places = {name: place for place, name in enumerate(score["columns"])}
+    rows = {row[0]: row for row in score["rows"] if row[1] == "macro"}
+    for name in ("m", "golden", "empty"):
+        if any(rows[name][places[task]] == "-" for task in ("MPR-Gen", "Reverse-QA", "Reverse-QA-Hallu")):
+            continue
+        for column in ("EFCB score", "Chance-corrected"):
+            assert rows[name][places[column]].startswith("withheld\n")
+        assert "(!)" in rows[name][places["Reverse-QA"]]
+        assert "(!)" not in rows[name][places["GMCQ-Easy"]]
+    assert rows["m"][places["EFCB score"]].startswith("withheld")
+    assert score["withheld"]
+    assert reason in score["withheld"][0]
+    assert all("(!)" in row[-1] for row in own(path, "efcb-reverse-qa")["rows"])
+    # Every other form of the report, and a second look at the run.
+    assert "withheld" in out
+    for form in ("terminal", "markdown"):
+        status, shown, _ = called("report", path, "--format", form, "--no-html")
+        assert status == 0
+        assert "withheld" in shown
+        assert reason in shown
+        assert "4.00 (!)" in shown
+    _, shown, _ = called("report", path, "--format", "csv", "--no-html")
+    notes = {
+        row["note"] for row in csv.DictReader(io.StringIO(shown)) if row["metric"] == "efcb-description@1"
+    }
+    assert notes
+    assert all("fails its controls" in note for note in notes)
+    page = (path / "report.html").read_text()
+    assert "withheld" in page
+    assert reason in page
+
+
+def test_a_score_with_a_good_grader_is_given(tasks: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    code, _, err = run(tasks, path, TRUE)
+    assert code == 0, err
+    score = own(path, "efcb-score")
+    row = next(row for row in score["rows"] if row[:2] == ["m", "macro"])
+    assert float(row[score["columns"].index("EFCB score")].split("\n")[0]) < 0.6
+    assert score["withheld"] == []
+    assert "(!)" not in "".join(row)

@@ -1,0 +1,105 @@
+"""Whether a grader may enter a score: what it must get right, how often a good one is refused, and a bad one not."""
+
+from __future__ import annotations
+
+import random
+from math import comb
+
+import pytest
+
+from caretbench.judging.acceptance import (
+    BAD,
+    FALSE_ACCEPTANCE,
+    FALSE_REFUSAL,
+    GOOD,
+    acceptance,
+    fewest_problems,
+    fewest_right,
+)
+from caretbench.judging.criteria import criterion
+from caretbench.judging.trust import Calibration, ControlRating
+
+DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
+SCORED, SAID = ("golden", "other-golden", "empty"), ("golden", "false-claim", "other-golden")
+ENOUGH = fewest_problems(3)
+
+
+def rated(
+    problems: int, *right: float, names: tuple[str, ...] = SCORED, effect: float | None = None
+) -> Calibration:
+    """A calibration with these shares of controls that were judged right."""
+    return Calibration(
+        {
+            name: ControlRating(5.0, problems, share, order_effect=effect, order_error=0.01)
+            for name, share in zip(names, right, strict=True)
+        },
+        0,
+    )
+
+
+def at_least(problems: int, count: int, share: float) -> float:
+    return sum(
+        comb(problems, k) * share**k * (1 - share) ** (problems - k) for k in range(count, problems + 1)
+    )
+
+
+@pytest.mark.parametrize("problems", [1, 3, 10, 32, 33, 60, 120, 500])
+def test_a_good_grader_is_refused_as_seldom_as_is_said(problems: int) -> None:
+    refused = 1 - at_least(problems, fewest_right(problems, 3), GOOD)
+    assert refused <= FALSE_REFUSAL / 3
+    # And the bound is the tightest one that keeps this.
+    assert 1 - at_least(problems, fewest_right(problems, 3) + 1, GOOD) > FALSE_REFUSAL / 3
+
+
+def test_from_how_many_controls_on_a_bad_grader_is_told_from_a_good_one() -> None:
+    assert ENOUGH == 33
+    for problems in range(ENOUGH, 200):
+        assert at_least(problems, fewest_right(problems, 3), BAD) <= FALSE_ACCEPTANCE
+    assert at_least(ENOUGH - 1, fewest_right(ENOUGH - 1, 3), BAD) > FALSE_ACCEPTANCE
+
+
+@pytest.mark.parametrize("problems", [ENOUGH, 120])
+def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems: int) -> None:
+    draw = random.Random(7)  # noqa: S311 - a simulation
+
+    def share(probability: float) -> float:
+        return sum(draw.random() < probability for _ in range(problems)) / problems
+
+    times = 2000
+    good = sum(
+        acceptance(rated(problems, *(share(GOOD) for _ in SCORED)), DESCRIPTION).accepted
+        for _ in range(times)
+    )
+    assert good >= times * (1 - FALSE_REFUSAL) - 3 * (times * FALSE_REFUSAL) ** 0.5
+    for place in range(3):
+        chances = [0.99 if place != other else BAD for other in range(3)]
+        bad = sum(
+            acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted for _ in range(times)
+        )
+        assert bad <= times * FALSE_ACCEPTANCE + 3 * (times * FALSE_ACCEPTANCE) ** 0.5
+
+
+def test_the_reason_says_what_was_wrong() -> None:
+    verdict = acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
+    assert verdict.state == "failed"
+    assert verdict.reason == "other-golden judged right in 30 of 120; empty judged right in 0 of 120"
+    assert acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
+    assert acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
+    missing = acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
+    assert (missing.state, missing.reason) == ("too_few", "too few controls (0; 33 are needed)")
+
+
+def test_a_few_controls_prove_a_fault_and_no_virtue() -> None:
+    assert acceptance(rated(4, 0.0, 1.0, 1.0), DESCRIPTION).state == "failed"
+    few = acceptance(rated(ENOUGH - 1, 1.0, 1.0, 1.0), DESCRIPTION)
+    assert (few.state, few.reason) == ("too_few", "too few controls (32; 33 are needed)")
+    assert acceptance(rated(ENOUGH, 1.0, 1.0, 1.0), DESCRIPTION).accepted
+    none = acceptance(Calibration({}, 0), DESCRIPTION)
+    assert (none.state, none.reason) == ("unknown", "no controls were judged")
+
+
+def test_who_likes_what_is_shown_first_is_refused() -> None:
+    verdict = acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
+    assert verdict.state == "failed"
+    assert "golden gains +40% of the scale by being shown first" in verdict.reason
+    assert acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted
