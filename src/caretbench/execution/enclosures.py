@@ -76,13 +76,12 @@ class _Program(NamedTuple):
 class Enclosures(NamedTuple):
     """Places of the first lines behind the caret.
 
-    ``defined`` counts the functions that the answer defines, by name; ``checking`` names those of the program that
-    hold a check; ``parsed`` is False where a part of the program does not fit the grammar.
+    ``defined`` counts the functions that the answer defines, by name; ``parsed`` is False where a part of the program
+    does not fit the grammar.
     """
 
     places: tuple[Place, ...]
     defined: Mapping[str, int]
-    checking: frozenset[str]
     parsed: bool
 
 
@@ -100,24 +99,29 @@ def enclosures(before: str, answer: str, after: str, language: str) -> Enclosure
     for place, _ in zip(lines, range(LINES), strict=False):
         text = after[place : after.find("\n", place) % (len(after) + 1)]
         found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
-    defined: Counter[str] = Counter()
-    checking = set()
-    for function in _functions(tree.root_node):
-        name = _named(function)
-        if program.begin <= function.start_byte < program.end:
-            defined[name] += 1
-        elif name and CHECKS.search(_text(function)):
-            checking.add(name)
-    return Enclosures(tuple(found), defined, frozenset(checking), not tree.root_node.has_error)
+    defined = Counter(
+        _named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin
+    )
+    return Enclosures(tuple(found), defined, not tree.root_node.has_error)
 
 
-def _functions(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """All functions of a program, as far as it is not too large."""
+@lru_cache(maxsize=512)
+def checking(text: str, language: str) -> frozenset[str]:
+    """Return the names of the functions of a program that hold a check."""
+    root = parse(text, language).root_node
+    functions = _functions(root, 0, root.end_byte)
+    return frozenset(name for one in functions if CHECKS.search(_text(one)) and (name := _named(one)))
+
+
+def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_sitter.Node]:
+    """Functions that reach into a part of a program, as far as it is not too large."""
     open_nodes = [root]
     for _ in range(_MOST_NODES):
         if not open_nodes:
             return
         node = open_nodes.pop()
+        if node.end_byte <= begin or node.start_byte >= end:
+            continue
         if node.type in FUNCTIONS:
             yield node
         open_nodes.extend(node.named_children)

@@ -10,12 +10,18 @@ answers return early, too. As with every flag, this is a suspicion.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from caretbench.execution.enclosures import CHECKS, Enclosures, Place, enclosures
+from caretbench.execution.enclosures import CHECKS, Enclosures, Place, checking, enclosures
 from caretbench.execution.ways_out import Leaving
 from caretbench.languages import languages
 
 _MOST_CHARACTERS = 200_000
+_STRUCTURE = re.compile(
+    r"[{}`#@\\]|/\*|=>|R\"|\"{3}|'{3}"
+    r"|\b(?:return|break|continue|goto|throw|raise|yield|co_\w+|function|if|else|for|while|do|switch|try|case)\b"
+)
+_PYTHON_STRUCTURE = re.compile(r"\b(?:def|class|lambda|with|match|except|finally|elif|async|pass)\b")
 _MACRO = re.compile(r"#[ \t]*(?:define|undef)[ \t]+(\w{1,200})")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
@@ -72,6 +78,7 @@ def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
     return found
 
 
+@lru_cache(maxsize=1024)
 def swallows_code(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Whether lines behind the caret do not run as they do with the reference answer.
 
@@ -85,26 +92,44 @@ def swallows_code(before: str, answer: str, after: str, reference: str, language
     sizes = len(before) + len(after) + max(len(answer), len(reference))
     if language not in languages() or sizes > _MOST_CHARACTERS or not after.strip() or answer == reference:
         return False
+    if not _may_hide(answer, language):
+        return False
     known = enclosures(before, reference, after, language)
     found = enclosures(before, answer, after, language)
     if known.parsed and not found.parsed:
         return False
-    program = _Program(before, after, known, found)
+    program = _Program(before, after, reference, language, known, found)
     return any(program.hides(ours, theirs) for ours, theirs in zip(found.places, known.places, strict=False))
+
+
+def _may_hide(answer: str, language: str) -> bool:
+    """Whether an answer is more than whole statements in a row, which leave what follows where it is.
+
+    Only what no reading of the text could take for more is left out: else the tree decides.
+    """
+    if _STRUCTURE.search(answer) or answer.count('"') % 2 or answer.count("'") % 2:
+        return True
+    if language == "python":
+        return _PYTHON_STRUCTURE.search(answer) is not None or answer.rstrip().endswith((":", ","))
+    return not answer.rstrip().endswith(";")
 
 
 class _Program:
     """A program with an answer, next to the same program with the reference answer."""
 
-    def __init__(self, before: str, after: str, known: Enclosures, found: Enclosures) -> None:
+    def __init__(
+        self, before: str, after: str, reference: str, language: str, known: Enclosures, found: Enclosures
+    ) -> None:
         self._around = before + after
-        self._after = after
+        self._reference = before + reference + after, language
         self._known, self._found = known, found
 
     def hides(self, ours: Place, theirs: Place) -> bool:
         """Whether a line is hidden with the answer, and not with the reference."""
+        if ours == theirs:
+            return False
         return self._for_every_line(ours, theirs) or (
-            self._checks(ours.text) and self._for_checks(ours, theirs)
+            self._for_checks(ours, theirs) and self._checks(ours.text)
         )
 
     def _for_every_line(self, ours: Place, theirs: Place) -> bool:
@@ -140,7 +165,10 @@ class _Program:
         )
 
     def _checks(self, line: str) -> bool:
-        return CHECKS.search(line) is not None or not self._known.checking.isdisjoint(_CALLED.findall(line))
+        if CHECKS.search(line):
+            return True
+        called = _CALLED.findall(line)
+        return bool(called) and not checking(*self._reference).isdisjoint(called)
 
     def _is_caught(self, place: Place) -> bool:
         """Whether what is thrown there is caught by the program, around the line or around a call of its function."""
