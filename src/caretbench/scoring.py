@@ -306,4 +306,10 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     known = {(model.model, model.parameters) for model in stored.models}
     added = [model for model in manifest.models if (model.model, model.parameters) not in known]
     policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
-    return manifest.model_copy(update={"models": stored.models + added, "further_policies": [*policies]})
+    return manifest.model_copy(
+        update={
+            "models": stored.models + added,
+            "graders": [*stored.graders, *manifest.graders],
+            "further_policies": [*policies],
+        }
+    )
