@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution import walls
+from caretbench.execution import host_mounts, walls
 from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import IGNORED, Snapshot, SnapshotStore
 from caretbench.execution.types import Limits, Status
@@ -512,13 +512,23 @@ def test_a_project_that_is_too_large_to_copy_is_ours(
     assert "where no overlay can be laid" in result.reason
 
 
-def test_a_folder_of_somebody_else_is_copied(sandbox: Sandbox, place: Path, project: Snapshot) -> None:
+def test_a_folder_of_somebody_else_is_given_to_the_program_or_copied(
+    sandbox: Sandbox, place: Path, project: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     other = SnapshotStore(place / "other")
     taken = other.add(project.tree)
     for path in (taken.tree, *taken.tree.rglob("*")):
         os.lchown(path, 12, 12)
+    told = "cat data/words.txt > before; echo x >> data/words.txt; chmod 600 data/words.txt; rm -r data"
+    assert script(Workspaces(sandbox, other), taken, told).placed == "overlay"
+    assert taken.tree.stat().st_uid == 12
+
+    def none(*_: object) -> int:
+        raise OSError("no such mounts")
+
+    monkeypatch.setattr(host_mounts, "_id_map", none)  # a file system on which files have one owner alone
     assert script(Workspaces(sandbox, other), taken, "echo x >> data/words.txt").placed == "copy"
 
 

@@ -90,8 +90,7 @@ def _workspaces() -> Check:
 def _walls(isolation: Isolation) -> str:
     seccomp = "system call filter" if isolation.seccomp else "no system call filter"
     user = {
-        "unprivileged": "unprivileged user",
-        "mapped-root": "root mapped to a user inside",
+        "unprivileged": "an unprivileged user for each program",
         "unprivileged-reader": "unprivileged user who may read what is bound whatever its mode",
         "caller": "the user who starts CaretBench",
     }[isolation.user]

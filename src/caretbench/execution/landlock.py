@@ -26,11 +26,12 @@ from typing import IO
 from caretbench.errors import MachineError
 from caretbench.execution.cgroups import MemoryGroup
 from caretbench.execution.confined_calls import confined_filter
+from caretbench.execution.host_users import own_user, unprivileged_user, users
+from caretbench.execution.kernel_facts import FACTS, SETTINGS
 from caretbench.execution.places import Places
 from caretbench.execution.supervisor import Dialogue, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
 from caretbench.execution.walls import (
-    UNPRIVILEGED_USER,
     launcher_interpreter,
     public_settings,
     reachable_by_others,
@@ -40,8 +41,6 @@ from caretbench.execution.walls import (
 OLDEST_ABI = 3
 """Landlock's first version that keeps files from being truncated (Linux 6.2)."""
 NETWORK_ABI, SCOPES_ABI = 4, 6
-USERS = range(UNPRIVILEGED_USER + 1, UNPRIVILEGED_USER + 513)
-"""Started by root, every program that runs has one of these users for itself."""
 
 _CREATE_RULESET = 444
 _EXECUTE, _WRITE, _READ_FILE, _READ_FOLDER = 0x1, 0x2, 0x4, 0x8
@@ -50,7 +49,7 @@ _RIGHTS_OF_ABI = {3: 0x7FFF, 5: 0xFFFF}
 _NETWORK, _SCOPES = 0x3, 0x3
 _READ_SEARCH = 1 << 2
 _PUBLIC_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_PUBLIC_FACTS = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems", "sys")
+_PUBLIC_FACTS = (*FACTS, *(f"sys/{name}" for name in SETTINGS))
 _MOST_ENTRIES = 65_536
 _PREFIX = "caretbench-box-"
 _THREADS_KNOWN_S = 5.0
@@ -128,7 +127,7 @@ class LandlockWalls:
             )
         if confined_filter(own_files=True, scoped=False) is None:
             raise LandlockUnavailable("the system call numbers of this processor are not known")
-        self._root = os.geteuid() == 0 and _are_users()
+        self._root = users() is not None
         self._threads = (0.0, 0)
         remove_leftovers()
 
@@ -149,7 +148,7 @@ class LandlockWalls:
     ) -> SandboxResult:
         """Run one program; the arguments are those of :meth:`caretbench.execution.sandbox.Sandbox.run`, looked up."""
         with ExitStack() as stack:
-            user, name = stack.enter_context(_own_user()) if self._root else (None, None)
+            user, name = stack.enter_context(own_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
             held = [
                 folder_held,
@@ -303,20 +302,6 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _own_user() -> Iterator[tuple[int, int]]:
-    """A user that no other program of this machine has now, and the descriptor that keeps its name taken."""
-    with socket.socket(socket.AF_UNIX) as name:
-        for user in USERS:
-            try:
-                name.bind(f"\0caretbench-user-{user}")
-            except OSError:
-                continue
-            yield user, name.fileno()
-            return
-    raise OSError("all users for programs are taken")
-
-
-@contextlib.contextmanager
 def _private_folder() -> Iterator[tuple[str, int]]:
     """A fresh folder, with a descriptor whose lock says that it is in use."""
     root = tempfile.mkdtemp(prefix=_PREFIX)
@@ -372,13 +357,7 @@ def _give_away(folder: str) -> None:
     """What a compiler left belongs to a user that no program has."""
     for place, folders, files in os.walk(folder):
         for name in (".", *folders, *files):
-            os.lchown(Path(place, name), UNPRIVILEGED_USER, UNPRIVILEGED_USER)
-
-
-def _are_users() -> bool:
-    """Whether this user namespace, a container's for instance, has the users that programs are given."""
-    ranges = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
-    return any(first <= USERS[0] and USERS[-1] < first + count for first, _, count in ranges)
+            os.lchown(Path(place, name), unprivileged_user(), unprivileged_user())
 
 
 def _may_read_all() -> bool:

@@ -18,11 +18,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
 from caretbench.execution.bounds import resource_limits
-from caretbench.execution.sandbox import SandboxUnavailable
+from caretbench.execution.host_users import own_user, users
+from caretbench.execution.levels import SandboxUnavailable
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
@@ -31,7 +33,6 @@ from caretbench.execution.walls import (
     WORK,
     find_bubblewrap,
     launcher_interpreter,
-    reachable_by_others,
     script,
 )
 from caretbench.execution.warm import Worker, WorkerKey
@@ -80,25 +81,24 @@ class LastingSandbox:
             inside: str(Path(path).resolve())
             for inside, path in {**launcher_interpreter()[1], **(read_only or {})}.items()
         }
-        # Walls that root builds itself cannot be built inside again (bubblewrap covers parts of /proc then).
-        dropped = os.geteuid() == 0
-        unreadable = [place for place in [binary, *binds.values()] if not reachable_by_others(place)]
-        if dropped and unreadable:
-            raise SandboxUnavailable(
-                f"{unreadable[0]}: commands run as a user who owns nothing, and that user cannot read it"
-            )
+        self._stack = ExitStack()
+        user = self._stack.enter_context(own_user())[0] if users() is not None else None
         self.isolation = Isolation(
             backend="bubblewrap",
             level="namespaces",
             memory="watchdog",
             network="none",
             seccomp=True,
-            user="unprivileged",
+            user="caller" if user is None else "unprivileged",
         )
-        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", dropped, limits.tmp_mb << 20)
+        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", user, limits.tmp_mb << 20)
         try:
             self._worker = _keeper().submit(Worker, key, binary, program).result()
+        except SandboxUnavailable:
+            self._stack.close()
+            raise
         except OSError as error:
+            self._stack.close()
             raise SandboxUnavailable(f"no sandbox whose files last can be built here: {error}") from None
 
     def run(
@@ -163,6 +163,7 @@ class LastingSandbox:
     def close(self) -> None:
         """End it, with whatever still runs in it and all its files."""
         self._worker.close()
+        self._stack.close()
 
     def __enter__(self) -> LastingSandbox:
         return self

@@ -13,6 +13,7 @@ import marshal
 import os
 import resource
 import signal
+import struct
 import sys
 import time
 
@@ -21,9 +22,59 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PR_SET_DUMPABLE = 4
+PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 22, 24
+FILTER = 2
+CAPABILITY_VERSION = 0x20080522
+NEW_MOUNTS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 DISPLAY_SOCKET = "/tmp/.X11-unix/X99"  # noqa: S108 - inside the sandbox
 DISPLAY_WAIT_S = 20.0
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raise where a call of the C library failed."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, "%s: %s" % (what, os.strerror(number)))
+
+
+def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
+    """Mount in this process's own namespace."""
+    check(libc.mount(source, target, kind, ctypes.c_ulong(flags), options), "mount %s" % target.decode())
+
+
+def cover_kernel(covers: str, kept: list[str]) -> None:
+    """Cover what /proc shows of the kernel and the machine, whatever its permissions, but for what is kept.
+
+    Files and folders are covered by empty ones, settings by copies of a few; all these lie on a read-only mount.
+    """
+    for name in os.listdir("/proc"):
+        if name.isdigit() or name in kept:
+            continue
+        place = "/proc/" + name
+        cover = "/sys" if name == "sys" else "/folder" if os.path.isdir(place) else "/file"
+        try:
+            mount((covers + cover).encode(), place.encode(), None, BIND)
+        except FileNotFoundError:  # a kernel module went in this moment
+            continue
+
+
+def give_up() -> None:
+    """Keep no capability, and no way to a new one."""
+    header = struct.pack("Ii", CAPABILITY_VERSION, 0)
+    for capability in range(64):
+        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # beyond the last one that this kernel knows, or no right to drop: then there is none to keep
+    check(libc.capset(header, bytes(24)), "capset")
+
+
+def filter_calls(program: bytes) -> None:
+    """The system call filter, for this process and all that it starts."""
+    if program:
+        code = ctypes.create_string_buffer(program, len(program))
+        table = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+        check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
 
 
 def read_exactly(channel: int, size: int) -> bytes:
@@ -226,11 +277,27 @@ def read_job(channel: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do one job."""
-    given = int(sys.argv[1])
+    """Do one job.
+
+    Arguments: descriptors of the channel and of the system call filter, the covers' folder, what is kept of /proc.
+    """
+    given, rules, covers, kept = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
     channel = os.dup(given)  # to a low number: the program's two are drawn from the high ones
     os.close(given)
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no writing into this process through /proc/1/mem
+    try:
+        check(
+            libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl"
+        )  # no writing into this process through /proc/1/mem
+        check(libc.unshare(NEW_MOUNTS), "unshare")
+        mount(b"none", b"/", None, RECURSIVE | PRIVATE)
+        cover_kernel(covers, kept)
+        with open(rules, "rb") as stream:
+            program = stream.read()
+        give_up()
+        filter_calls(program)
+    except OSError as error:
+        os.write(channel, ('{"error": "the walls were not built: %s"}\n' % error).encode())
+        os._exit(0)
     work(channel, read_job(channel))
 
 

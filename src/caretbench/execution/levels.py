@@ -7,12 +7,18 @@ import sys
 from functools import cache
 from typing import Literal, cast, get_args
 
+from caretbench.errors import MachineError
+
 Level = Literal["namespaces", "landlock"]
 """From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` says which one stands."""
 Accepted = Literal["auto", "namespaces", "landlock"]
 """``auto``: namespaces, and Landlock where they are forbidden."""
 
 SETTING = "CARETBENCH_SANDBOX"
+
+
+class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
+    """No sandbox can be built here; the message says what to install or to set."""
 
 
 def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:

@@ -9,6 +9,7 @@ the thread that runs it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import marshal
 import os
 import posixpath
@@ -20,31 +21,31 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caretbench.errors import MachineError
 from caretbench.execution.bounds import resource_limits
 from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
+from caretbench.execution.host_users import own_user, unprivileged_user, users
 from caretbench.execution.index_policy import PROXY_PORT
+from caretbench.execution.kernel_facts import COVERS
 from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
-from caretbench.execution.levels import Level, accepted_levels, say_weaker
+from caretbench.execution.levels import Level, SandboxUnavailable, accepted_levels, say_weaker
+from caretbench.execution.reaching import opened_for, reached
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, Dialogue, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits, ProjectTree, Warm
 from caretbench.execution.walls import (
     DEFAULT_ENVIRONMENT,
     HOME,
+    KEPT_OF_PROC,
     LAUNCHER,
-    STUBS,
-    UNPRIVILEGED_USER,
     WORK,
     find_bubblewrap,
+    inside_files,
     launcher_interpreter,
-    may_drop_root,
-    reachable_by_others,
     script,
     wall_arguments,
 )
@@ -59,10 +60,6 @@ __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "di
 NO_OVERLAY = "no overlay"
 """How the error of a run begins, or goes on after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
-
-
-class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """No sandbox can be built here; the message says what to install or to set."""
 
 
 def display_server() -> str | None:
@@ -80,8 +77,7 @@ def _inside(name: str) -> str:
 class Sandbox:
     """Bubblewrap with our own arguments, system call filter and launcher.
 
-    Started by root, programs run as an unprivileged user wherever that user can read what is bound;
-    elsewhere root is mapped to an ordinary user inside, and :class:`Isolation` says so.
+    Started by root, every program runs as a user of its own who owns nothing, and reads what is bound wherever it lies.
     """
 
     def __init__(
@@ -241,7 +237,8 @@ class Sandbox:
                 environments up: what such a program says is no verdict.
 
         Raises:
-            SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not.
+            SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
+                that is bound cannot be reached by the user that the program gets.
         """
         self._settle()
         if self._confined is not None and (display or index is not None):
@@ -262,12 +259,6 @@ class Sandbox:
         if tree is not None and tree.snapshot is not None:
             binds[SNAPSHOT] = str(tree.snapshot.resolve())
         folders = {inside: str(path.resolve()) for inside, path in (writable or {}).items()}
-        dropped = may_drop_root([self._binary or "/", *binds.values()]) and all(
-            reachable_by_others(Path(folder).parent) for folder in folders.values()
-        )
-        if dropped:
-            for folder in folders.values():
-                os.chown(folder, UNPRIVILEGED_USER, UNPRIVILEGED_USER)
         job = {
             "argv": list(argv),
             "directory": directory,
@@ -297,7 +288,7 @@ class Sandbox:
                 )  # fmt: skip
         assert self._binary is not None  # noqa: S101  looked at above
         if warm is not None and not folders:
-            result = self._run_warm(warm, job, binds, limits, wall_s, dropped, file_bytes, index)
+            result = self._run_warm(warm, job, binds, limits, wall_s, file_bytes, index)
             if result is not None:
                 return result
         if tree is not None and (tree.snapshot is not None or not tree.loopback):
@@ -313,40 +304,33 @@ class Sandbox:
                 stack.callback(os.close, descriptor)
                 return descriptor
 
-            contents = {
-                LAUNCHER: script("launcher.py"),
-                **{path: text.encode() for path, text in STUBS.items()},
-            }
+            user = stack.enter_context(_user(folders))
+            ground = stack.enter_context(reached(self._binary, binds, folders, user))
             arguments = wall_arguments(
                 tmp_mb=limits.tmp_mb,
-                read_only=binds,
-                writable=folders,
-                descriptors={path: readable(content) for path, content in contents.items()},
-                seccomp=readable(self._filter) if self._filter is not None else None,
+                read_only=ground.read_only,
+                writable=ground.writable,
+                descriptors={
+                    path: readable(content) for path, content in inside_files("launcher.py").items()
+                },
+                capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"),
             )
             arguments_fd = readable(b"".join(argument.encode() + b"\0" for argument in arguments))
+            rules = readable(self._filter or b"")
             ours, theirs = socket.socketpair()
             stack.callback(ours.close)
             stack.callback(theirs.close)
-            command = [
-                self._binary, "--args", str(arguments_fd), "--",
-                interpreter, "-I", "-S", "-B", LAUNCHER, str(theirs.fileno()),
-            ]  # fmt: skip
-            user, groups = (UNPRIVILEGED_USER, ()) if dropped else (None, None)
             begin = time.monotonic()
-            process = subprocess.Popen(
-                command,
-                env={"PATH": "/usr/bin:/bin"},
-                cwd="/",
+            process = ground.start(
+                [
+                    "--args", str(arguments_fd), "--", interpreter, "-I", "-S", "-B", LAUNCHER, str(theirs.fileno()),
+                    str(rules), COVERS, *KEPT_OF_PROC,
+                ],
                 pass_fds=[*opened, theirs.fileno(), *([index.door.fileno()] if index is not None else [])],
                 stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                user=user,
-                group=user,
-                extra_groups=groups,
-                process_group=0,  # an interrupt typed at the terminal is ours to pass on, not the program's end
-            )
+            )  # fmt: skip
             theirs.close()
             group = stack.enter_context(self._group(limits))
             supervisor = Supervisor(
@@ -354,7 +338,7 @@ class Sandbox:
                 file_bytes=file_bytes, dialogue=dialogue, group=group,
             )  # fmt: skip
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
-            return supervisor.result(begin, self._walls(dropped, index))
+            return supervisor.result(begin, self._walls(index))
 
     def _run_warm(
         self,
@@ -363,18 +347,22 @@ class Sandbox:
         binds: Mapping[str, str],
         limits: Limits,
         wall_s: float | None,
-        dropped: bool,
         file_bytes: int,
         index: IndexProxy | None = None,
     ) -> SandboxResult | None:
         """The same behind walls inside warm ones; None where there are none, and the program was not started."""
         if self._binary is None or self._filter is None:
             return None
-        ready = self._workers.job(warm, job, binds, tmp_bytes=limits.tmp_mb << 20, dropped=dropped)
-        with self._workers.lease(ready.key, self._binary, self._filter) as worker:
-            program = worker.start(index.door if index is not None else None) if worker is not None else None
-            if worker is None or program is None:
-                if worker is not None and not worker.ended:
+        ready = self._workers.job(warm, job, binds, tmp_bytes=limits.tmp_mb << 20)
+        with ExitStack() as stack:
+            worker = stack.enter_context(self._workers.lease(ready.key, self._binary, self._filter))
+            if worker is None:
+                return None
+            user = stack.enter_context(own_user())[0] if ready.key.many_users else None
+            with opened_for(ready.given, user, self._binary) as mounts:
+                program = worker.start(index.door if index is not None else None, user, mounts)
+            if program is None:
+                if not worker.ended:
                     self._workers.refuse(ready.key, worker)
                 return None
             begin = time.monotonic()
@@ -386,7 +374,7 @@ class Sandbox:
                         helpers=0, file_bytes=file_bytes, group=group,
                     )  # fmt: skip
                     supervisor.supervise(len(data).to_bytes(8, "big") + data)
-                result = supervisor.result(begin, self._walls(dropped, index))
+                result = supervisor.result(begin, self._walls(index))
             finally:
                 program.close()
             # All behind its walls is killed with a worker, in any order: a program may look killed by itself.
@@ -411,15 +399,29 @@ class Sandbox:
         for close in self._closing:
             close()
 
-    def _walls(self, dropped: bool, index: IndexProxy | None = None) -> Isolation:
+    def _walls(self, index: IndexProxy | None = None) -> Isolation:
         return Isolation(
             backend="bubblewrap",
             level="namespaces",
             memory=self._memory,
             network="none" if index is None else "index",
             seccomp=self._filter is not None,
-            user="unprivileged" if dropped or os.geteuid() != 0 else "mapped-root",
+            user="caller" if users() is None else "unprivileged",
         )
+
+
+@contextlib.contextmanager
+def _user(writable: Mapping[str, str]) -> Iterator[int | None]:
+    """Whom root starts a program as: a user of its own, or the owner of the folders of the host that it writes to."""
+    if users() is None:
+        yield None
+    elif writable:
+        for folder in writable.values():
+            os.chown(folder, unprivileged_user(), unprivileged_user())
+        yield unprivileged_user()
+    else:
+        with own_user() as (user, _):
+            yield user
 
 
 def _tree(tree: ProjectTree) -> dict[str, object]:
@@ -460,7 +462,13 @@ _NO_BUBBLEWRAP = (
     "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
     "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
 )
-_NAMESPACE_COMPLAINTS = ("user namespace", "uid map", "Operation not permitted", "No space left")
+_NAMESPACE_COMPLAINTS = (
+    "user namespace",
+    "uid map",
+    "Operation not permitted",
+    "No space left",
+    "_namespaces exceeded",
+)
 _NAMESPACE_ADVICE = (
     "; this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "
     "(Debian); `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile for bwrap "

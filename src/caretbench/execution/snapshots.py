@@ -25,8 +25,9 @@ from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.execution.building import building, sweep
+from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.types import Frozen
-from caretbench.execution.walls import UNPRIVILEGED_USER, reachable_by_others
+from caretbench.execution.walls import reachable_by_others
 from caretbench.files import cache_folder, sha256_json
 
 IGNORED = (
@@ -100,8 +101,8 @@ class SnapshotStore:
         self.folder = folder or cache_folder() / "snapshots"
         for place in (self.folder, self.folder / "objects", self.folder / "trees"):
             place.mkdir(parents=True, exist_ok=True, mode=0o755)
-        give = os.geteuid() == 0 and reachable_by_others(self.folder)
-        self._owner = UNPRIVILEGED_USER if give else None
+        give = users() is not None and reachable_by_others(self.folder)
+        self._owner = unprivileged_user() if give else None
 
     # --- taking -----------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Isolation(Frozen):
     memory: str  # "cgroup-v2", "cgroup-v1", "watchdog"
     network: str  # "none" (an own namespace with loopback), "index" (and a proxy to package indexes), "host"
     seccomp: bool
-    user: str  # "unprivileged", "unprivileged-reader", "caller", "mapped-root"
+    user: str  # "unprivileged", "unprivileged-reader", "caller"
 
 
 class TestTally(Frozen):

@@ -10,17 +10,18 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from caretbench.execution.kernel_facts import COVERS, FACTS, PER_PROCESS, settings
 
 WORK = "/tmp/work"
 HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
+KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
 INSIDE_USER = 1000
-UNPRIVILEGED_USER = 64_646
-"""The user of the host that programs run as when root starts the sandbox; it owns nothing."""
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -129,9 +130,25 @@ def _system_arguments() -> tuple[str, ...]:
     return tuple(arguments)
 
 
+def _folders_above(places: Sequence[str]) -> Iterator[str]:
+    """Make these open to all: bubblewrap makes the folders above what is closed as closed, and users are many here."""
+    above = {str(folder) for place in places for folder in PurePosixPath(place).parents[:-1]}
+    for folder in sorted(above):
+        if folder.split("/")[1] not in ("tmp", "usr", *_SYSTEM):
+            yield from ("--perms", "0755", "--dir", folder)
+
+
 def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
     for inside, outside in places.items():
         yield from (option, outside, inside)
+
+
+def inside_files(*scripts: str) -> dict[str, bytes]:
+    """Files of the sandbox's own by their path inside: our scripts, its ``/etc``, what covers parts of ``/proc``."""
+    copies = {f"{COVERS}/sys/{name}": value for name, value in settings().items()}
+    ours = {f"/run/caretbench/{name}": script(name) for name in scripts}
+    stubs = {path: text.encode() for path, text in STUBS.items()}
+    return {**ours, **stubs, **copies, f"{COVERS}/file": b""}
 
 
 def wall_arguments(
@@ -140,8 +157,9 @@ def wall_arguments(
     read_only: Mapping[str, str],
     writable: Mapping[str, str],
     descriptors: Mapping[str, int],
-    seccomp: int | None,
+    capabilities: Sequence[str],
     folders: Sequence[str] = (),
+    user: int = INSIDE_USER,
 ) -> list[str]:
     """Bubblewrap's options.
 
@@ -150,30 +168,27 @@ def wall_arguments(
         read_only: Path inside -> path on the host.
         writable: The same, writable: only for a compiler's artefact folders.
         descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
-        seccomp: Descriptor of the system call filter.
+        capabilities: What our first process inside needs to build the rest; no program has them.
         folders: Empty folders, to mount on.
+        user: Who our first process is inside.
     """
     arguments = [
         "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
-        "--unshare-cgroup-try", "--uid", str(INSIDE_USER), "--gid", str(INSIDE_USER), "--hostname", "sandbox",
+        "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
         "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
         "--clearenv", "--setenv", "PATH", PATH,
+        *_folders_above([*public_settings(), *descriptors, *read_only, *writable]),
         *_system_arguments(),
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(tmp_mb << 20), "--tmpfs", "/dev/shm",
         "--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp",
         "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,
     ]  # fmt: skip
-    for folder in folders:
-        arguments += ["--dir", folder]
+    for capability in capabilities:
+        arguments += ["--cap-add", capability]
+    for folder in (*folders, f"{COVERS}/folder", f"{COVERS}/sys"):
+        arguments += ["--perms", "0555", "--dir", folder]
     for inside, descriptor in descriptors.items():
-        arguments += ["--ro-bind-data", str(descriptor), inside]
+        arguments += ["--perms", "0444", "--file", str(descriptor), inside]
     arguments += [*_pairs("--ro-bind", read_only), *_pairs("--bind", writable)]
-    if seccomp is not None:
-        arguments += ["--seccomp", str(seccomp)]
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
-
-
-def may_drop_root(sources: Iterable[str]) -> bool:
-    """Whether this process is root and a user who owns nothing could read every source."""
-    return os.geteuid() == 0 and all(reachable_by_others(source) for source in sources)

@@ -16,19 +16,23 @@ import struct
 import subprocess
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from caretbench.execution.host_mounts import child_of, write_maps
+from caretbench.execution.host_users import unprivileged_user, users
+from caretbench.execution.kernel_facts import COVERS
+from caretbench.execution.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 from caretbench.execution.walls import (
+    INSIDE_USER,
+    KEPT_OF_PROC,
     LAUNCHER,
-    STUBS,
-    UNPRIVILEGED_USER,
+    inside_files,
     launcher_interpreter,
     readable,
-    script,
     wall_arguments,
 )
 
@@ -44,6 +48,9 @@ _ENDS_S = 0.25
 _MOST_WORKERS = 8
 _MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
+_ORDER = struct.Struct("=iii")
+"""As in ``zygote.py``: the program's user, whether a door comes, how many mounts."""
+_SNAPSHOT = "/run/snapshot"
 
 
 class WorkerKey(NamedTuple):
@@ -53,10 +60,15 @@ class WorkerKey(NamedTuple):
     environment: tuple[tuple[str, str], ...]
     modules: tuple[str, ...]
     packages: str
-    dropped: bool
-    """Whether root is given up first."""
+    user: int | None
+    """Whom root starts it as; None where an ordinary user does."""
     lasting_bytes: int = 0
     """Size of a ``/tmp`` that all programs share; 0: each gets one of its own."""
+
+    @property
+    def many_users(self) -> bool:
+        """Whether each of its programs is another user of the host."""
+        return self.user is not None and not self.lasting_bytes
 
 
 class Ready(NamedTuple):
@@ -64,6 +76,8 @@ class Ready(NamedTuple):
 
     key: WorkerKey
     job: dict[str, object]
+    given: Mapping[str, str]
+    """Path inside -> path on the host, of what root opens for this program's user alone."""
 
 
 class WarmProgram:
@@ -110,49 +124,71 @@ class Worker:
         self.proved = False
         """Whether a program's walls were ever built in it."""
         self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair()
+        try:
+            with contextlib.ExitStack() as stack:
+                self._process = self._started(key, binary, filter_program, theirs, stack)
+                theirs.close()
+                self._await_ready()
+        except BaseException:
+            self._control.close()
+            theirs.close()
+            raise
+
+    def _started(
+        self,
+        key: WorkerKey,
+        binary: str,
+        filter_program: bytes,
+        theirs: socket.socket,
+        stack: contextlib.ExitStack,
+    ) -> subprocess.Popen[bytes]:
+        """Bubblewrap with the zygote; ``stack`` keeps what it needs until it has come up."""
         interpreter, interpreter_binds = launcher_interpreter()
         flags = [] if key.modules else ["-I", "-S", "-B"]
-        contents = {LAUNCHER: script("launcher.py"), _ZYGOTE: script("zygote.py")}
-        contents |= {path: text.encode() for path, text in STUBS.items()}
-        self._control, theirs = socket.socketpair()
         opened: list[int] = []
+
+        def held(content: bytes) -> int:
+            opened.append(descriptor := readable(content))
+            stack.callback(os.close, descriptor)
+            return descriptor
+
+        binds = {**interpreter_binds, **dict(key.binds)}
+        ground = stack.enter_context(reached(binary, binds, {}, key.user))
+        walls = wall_arguments(
+            tmp_mb=64,
+            read_only=ground.read_only,
+            writable={},
+            descriptors={path: held(text) for path, text in inside_files("launcher.py", "zygote.py").items()},
+            capabilities=("CAP_SETUID", "CAP_SETGID") if key.many_users else (),
+            folders=(_ARTEFACT, _ARTEFACTS),
+            user=0 if key.many_users else INSIDE_USER,
+        )
+        for name, value in key.environment:
+            walls += ["--setenv", name, value]
+        maps = stack.enter_context(_Maps()) if key.many_users else None
+        walls += maps.arguments if maps is not None else []
+        words = [
+            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
+            str(key.lasting_bytes), COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+        ]  # fmt: skip
+        process = ground.start(
+            ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
+            pass_fds=[*opened, theirs.fileno(), *(maps.theirs if maps is not None else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
-            descriptors = {path: readable(content) for path, content in contents.items()}
-            opened += descriptors.values()
-            walls = wall_arguments(
-                tmp_mb=64,
-                read_only={**interpreter_binds, **dict(key.binds)},
-                writable={},
-                descriptors=descriptors,
-                seccomp=None,
-                folders=(_ARTEFACT, _ARTEFACTS),
-            )
-            for name, value in key.environment:
-                walls += ["--setenv", name, value]
-            opened.append(arguments := readable(b"".join(word.encode() + b"\0" for word in walls)))
-            opened.append(program := readable(filter_program))
-            user, groups = (UNPRIVILEGED_USER, ()) if key.dropped else (None, None)
-            self._process = subprocess.Popen(
-                [
-                    binary, "--args", str(arguments), "--", interpreter, *flags, _ZYGOTE,
-                    str(theirs.fileno()), str(program), LAUNCHER, key.packages,
-                    str(key.lasting_bytes), *key.modules,
-                ],
-                env={"PATH": "/usr/bin:/bin"},
-                cwd="/",
-                pass_fds=[*opened, theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                user=user,
-                group=user,
-                extra_groups=groups,
-                process_group=0,
-            )  # fmt: skip
-        finally:
-            theirs.close()
-            for descriptor in opened:
-                os.close(descriptor)
+            if maps is not None:
+                maps.write()
+        except OSError:
+            process.kill()
+            process.wait()
+            raise
+        return process
+
+    def _await_ready(self) -> None:
         self._control.settimeout(_START_S)
         try:
             ready = self._control.recv(1)
@@ -173,20 +209,25 @@ class Worker:
             self._process.wait(_ENDS_S)
         return self.ended
 
-    def start(self, door: socket.socket | None = None) -> WarmProgram | None:
+    def start(
+        self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
+    ) -> WarmProgram | None:
         """New walls in it, which wait for their job; None where it is gone or cannot build them.
 
-        ``door``: over which the launcher hands the proxy its listening socket.
+        ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
+        host, where each is another one. ``mounts``: what root has opened for this user.
         """
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
         doors = [door.fileno()] if door is not None else []
-        handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors])
+        handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors, *mounts])
+        inside = user - unprivileged_user() if user is not None else 0
+        order = _ORDER.pack(inside, len(doors), len(mounts))
         try:
             with self._lock:
-                self._control.sendmsg([b"p"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])
+                self._control.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])
         except OSError:
             handed = array.array("i")
         finally:
@@ -208,6 +249,42 @@ class Worker:
         self._control.close()
         self._process.kill()
         self._process.wait()
+
+
+class _Maps:
+    """The users of a sandbox whose programs are many: root says who they are, while bubblewrap waits."""
+
+    def __enter__(self) -> _Maps:
+        gate, self._go = os.pipe2(os.O_CLOEXEC)
+        self._facts, told = os.pipe2(os.O_CLOEXEC)
+        self.theirs = [gate, told]
+        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(told)]
+        return self
+
+    def write(self) -> None:
+        """Let bubblewrap go on.
+
+        Raises:
+            OSError: it did not start, or may not have these users.
+        """
+        for descriptor in self.theirs:
+            os.close(descriptor)
+        self.theirs = []
+        found = users()
+        assert found is not None  # noqa: S101  root alone comes here
+        rows = f"0 {found.start} {len(found)}\n"
+        write_maps(child_of(self._facts), rows, rows)
+        os.write(self._go, b"g")
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in (*self.theirs, self._go, self._facts):
+            os.close(descriptor)
+
+
+def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
+    """What root opens for one program's user: what others cannot reach, and a snapshot, which must be the user's."""
+    closed = set(closed_places(list(binds.values())))
+    return {inside: path for inside, path in binds.items() if path in closed or inside == _SNAPSHOT}
 
 
 def _first_process(channel: socket.socket) -> tuple[int, int] | None:
@@ -255,7 +332,6 @@ class Workers:
         binds: Mapping[str, str],
         *,
         tmp_bytes: int,
-        dropped: bool,
     ) -> Ready:
         """The job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
@@ -279,19 +355,23 @@ class Workers:
             tuple(sorted(environment.items())),
             warm.modules,
             warm.packages,
-            dropped,
+            unprivileged_user() if users() is not None else None,
         )
+        given = _for_one_user(binds) if key.many_users else {}
         extra: dict[str, object] = {
             "forked": warm.harness,
             "artefact": artefact,
             "tmp_bytes": tmp_bytes,
-            "aside": list(aside.items()),
+            "aside": [(place, inside) for place, inside in aside.items() if inside not in given],
+            "given": list(given),
         }
+        if _ARTEFACT in given:
+            extra["artefact"] = ""
         if warm.harness:  # as an interpreter sees its arguments that is started with `-c TEXT`
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
             extra["argv"] = ["-c", *argv[3:]]
-        return Ready(key, {**job, **extra})
+        return Ready(key, {**job, **extra}, given)
 
     @contextlib.contextmanager
     def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:

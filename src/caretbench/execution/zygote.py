@@ -11,6 +11,7 @@ For Python it can also import what programs import, before they come: a forked p
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -35,33 +36,31 @@ NEW_USER, NEW_MOUNTS, NEW_PROCESSES, NEW_IPC, NEW_NETWORK = (
 )
 NO_SUID, NO_DEVICES, BIND, RECURSIVE, PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 READ_ONLY = 1
-PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 22, 24
-FILTER = 2
-CAPABILITY_VERSION = 0x20080522
+PR_SET_DUMPABLE = 4
+MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INODES = 65_536
+INSIDE_USER = 1000
+ORDER = struct.Struct("=iii")
+"""What a message says: the program's user (0: this process's own), whether a door comes, how many mounts."""
+MOST_DESCRIPTORS = 64
 BOUNDS = (
-    ("user/max_inotify_instances", "8"),  # a user has 128, which all programs share that run at a time
-    ("user/max_inotify_watches", "8192"),
+    ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time
+    ("user/max_inotify_watches", "1024"),
     ("net/ipv4/tcp_rmem", "4096 131072 262144"),  # what waits in sockets is memory that no mapping shows
     ("net/ipv4/tcp_wmem", "4096 16384 262144"),
 )
 ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
 SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
 
+launcher = types.ModuleType("launcher")
+"""The text of ``launcher.py``, whose functions are used here too; :func:`main` fills it."""
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def check(result: int, what: str) -> None:
-    """Raise where a call of the C library failed."""
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, "%s: %s" % (what, os.strerror(number)))
 
 
 def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
     """Mount in this process's own namespace."""
-    check(libc.mount(source, target, kind, ctypes.c_ulong(flags), options), "mount %s" % target.decode())
+    launcher.mount(source, target, kind, flags, options)
 
 
 def write_text(path: str, text: str) -> None:
@@ -70,18 +69,27 @@ def write_text(path: str, text: str) -> None:
         stream.write(text)
 
 
-def build_walls(user: int, group: int) -> None:
+def become(user: int) -> None:
+    """Be one of the users that root has given this sandbox, who has no other program now."""
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # to write the maps of its own namespace
+
+
+def build_walls() -> None:
     """Leave the sandbox's namespaces for new ones."""
-    check(libc.unshare(NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK), "unshare")
+    user, group = os.getuid(), os.getgid()
+    namespaces = NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK
+    launcher.check(libc.unshare(namespaces), "unshare")
     map_user(user, group)
     switch_loopback(UP_AND_RUNNING)
 
 
 def map_user(user: int, group: int) -> None:
-    """In new user and mount namespaces: the same user, and mounts that nobody else sees."""
+    """In new user and mount namespaces: an ordinary user, and mounts that nobody else sees."""
     write_text("/proc/self/setgroups", "deny")
-    write_text("/proc/self/uid_map", "%d %d 1" % (user, user))
-    write_text("/proc/self/gid_map", "%d %d 1" % (group, group))
+    write_text("/proc/self/uid_map", "%d %d 1" % (INSIDE_USER, user))
+    write_text("/proc/self/gid_map", "%d %d 1" % (INSIDE_USER, group))
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
 
 
@@ -134,13 +142,26 @@ def mount_files(memory: bytes) -> None:
 def keep_files(size: int) -> None:
     """In the zygote itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
     user, group = os.getuid(), os.getgid()
-    check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
+    launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
     map_user(user, group)
     mount_files(b"size=%d,nr_inodes=%d,mode=1777" % (size, INODES))
 
 
-def furnish(job: dict[str, Any]) -> None:
+def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
+    """Put what root has opened for this program's user in its places."""
+    for descriptor, target in given:
+        if target.startswith("/tmp/") is below_tmp:
+            if below_tmp:
+                os.makedirs(target, exist_ok=True)
+            done = libc.syscall(MOVE_MOUNT, descriptor, b"", HERE, target.encode(), THE_DESCRIPTOR_ITSELF)
+            launcher.check(done, "mount %s" % target)
+            os.close(descriptor)
+
+
+def furnish(job: dict[str, Any], mounts: list[int]) -> None:
     """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
+    given = list(zip(mounts, job.get("given", []), strict=True))
+    attach(given, below_tmp=False)
     memory = b"size=%d,nr_inodes=%d,mode=1777" % (job["tmp_bytes"], INODES)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
@@ -156,41 +177,42 @@ def furnish(job: dict[str, Any]) -> None:
     for source, target in job["aside"]:
         os.makedirs(target, exist_ok=True)
         mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
+    attach(given, below_tmp=True)
 
 
 def close_walls(program: bytes) -> None:
     """In the program's process: no capability, no way to a new one, and the system call filter."""
-    header = struct.pack("Ii", CAPABILITY_VERSION, 0)
-    for capability in range(64):
-        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-            break  # beyond the last one that this kernel knows
-    check(libc.capset(header, bytes(24)), "capset")
-    check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-    if program:
-        code = ctypes.create_string_buffer(program, len(program))
-        table = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
-        check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
+    launcher.give_up()
+    launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+    launcher.filter_calls(program)
 
 
 def serve_one(
-    channel: int, door: int | None, launcher: types.ModuleType, filter_program: bytes
+    channel: int,
+    door: int | None,
+    mounts: list[int],
+    user: int,
+    hidden: tuple[str, list[str]],
+    filter_program: bytes,
 ) -> dict[str, Any]:
     """Become the first process behind new walls and do one job there; gives it where it is to run in this process."""
-    user, group = os.getuid(), os.getgid()
     try:
-        build_walls(user, group)
+        if user:
+            become(user)
+        build_walls()
         if os.fork():
             os._exit(0)
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
-        bound_shares()
+        bound_shares()  # it writes below /proc/sys, which is covered then
+        launcher.cover_kernel(*hidden)
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
         job["door"] = door
-        furnish(job)
+        furnish(job, mounts)
     except OSError as error:
         os.write(
             channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode()
@@ -205,18 +227,19 @@ def serve_one(
     return job
 
 
-def serve(control: socket.socket, launcher: types.ModuleType, filter_program: bytes) -> dict[str, Any]:
+def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
     """Fork for every message until the supervisor is gone; gives the job in a program that runs in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
-    room = socket.CMSG_SPACE(4 * 4)
+    room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
     while True:
-        word, ancillary, _, _ = control.recvmsg(1, room)
-        if not word:
+        words, ancillary, _, _ = control.recvmsg(ORDER.size, room)
+        if len(words) != ORDER.size:
             os._exit(0)
+        user, doors, count = ORDER.unpack(words)
         handed = array.array("i")
         for _, _, data in ancillary:
             handed.frombytes(data)
-        channel, output, errors, *door = handed
+        channel, output, errors, *others = handed
         try:
             child = os.fork()
         except OSError:  # no room for a process now: its supervisor sees the channel's end
@@ -226,7 +249,9 @@ def serve(control: socket.socket, launcher: types.ModuleType, filter_program: by
             for number, stream in enumerate((output, errors), start=1):
                 os.dup2(stream, number)
                 os.close(stream)
-            return serve_one(channel, door[0] if door else None, launcher, filter_program)
+            door = others[0] if doors else None
+            mounts = others[doors : doors + count]
+            return serve_one(channel, door, mounts, user, hidden, filter_program)
         for descriptor in handed:
             os.close(descriptor)
 
@@ -235,13 +260,16 @@ def main() -> None:
     """Serve.
 
     Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, the size of
-    the ``/tmp`` that programs share or 0, modules.
+    the ``/tmp`` that programs share or 0, the folder of the covers, what is kept of /proc (with commas), modules.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
     with open(int(sys.argv[2]), "rb") as stream:
         filter_program = stream.read()
-    path, packages, lasting, modules = sys.argv[3], sys.argv[4], int(sys.argv[5]), sys.argv[6:]
-    launcher = types.ModuleType("launcher")
+    for name in os.listdir("/proc/self/fd"):  # what bubblewrap was given, and left open
+        if int(name) > 2 and int(name) != control.fileno():
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+    path, packages, lasting, covers, kept, *modules = sys.argv[3:]
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
     if packages == "bundled":
@@ -251,11 +279,11 @@ def main() -> None:
             importlib.import_module(module)
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
-    if lasting:
-        keep_files(lasting)
+    if int(lasting):
+        keep_files(int(lasting))
     gc.freeze()
     control.send(b"r")
-    job = serve(control, launcher, filter_program)
+    job = serve(control, (covers, kept.split(",")), filter_program)
     exec(compile(job["forked"], "<harness>", "exec", dont_inherit=True), {"__name__": "harness"})
 
 

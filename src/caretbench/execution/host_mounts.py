@@ -1,0 +1,170 @@
+"""Folders of root's given to another user: mounts of their own, in which files have another owner than on the disk.
+
+What root alone can reach is opened by root and handed on as a mount that lies nowhere yet. In it the files belong to
+the user who is to read them: the modes on the disk stay as they are, and nobody else of the machine sees the mount.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import stat
+import struct
+import subprocess
+import threading
+from functools import cache
+from pathlib import Path
+
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442  # the same on all processors
+_HERE, _CLONE, _CLOSE_ON_EXEC, _EMPTY_PATH, _RECURSIVE = -100, 1, 0o2000000, 0x1000, 0x8000
+_READ_ONLY, _NO_SUID, _NO_DEVICES, _ID_MAP = 1, 2, 4, 0x100000
+_FROM_DESCRIPTOR = 4
+_NEW_MOUNTS, _PRIVATE, _DETACH = 0x20000, 0x4000 | 0x40000, 2
+_MOST_ENTRIES = 1_000_000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_lock = threading.Lock()
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def private_mounts(stage: str) -> None:
+    """In this thread alone: mounts that no other process sees, with an empty folder in memory at ``stage``."""
+    _check(_libc.unshare(_NEW_MOUNTS), "unshare")
+    _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE), None), "mount")
+    flags = ctypes.c_ulong(_NO_SUID | _NO_DEVICES)
+    _check(_libc.mount(b"tmpfs", stage.encode(), b"tmpfs", flags, b"mode=0755"), f"mount {stage}")
+
+
+def attach(descriptor: int, place: str) -> None:
+    """Put a mount that lies nowhere in its place, in this thread's mounts."""
+    _check(
+        _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
+    )
+
+
+def detach(place: str) -> None:
+    """Undo :func:`attach`; who uses the mount keeps it."""
+    _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
+
+
+def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> int:
+    """A descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
+
+    Where the file system knows no such mounts, one with the owners as they are, provided that all can be read.
+
+    Raises:
+        PermissionError: nothing that this user could read would be in it.
+        OSError: it cannot be mounted.
+    """
+    known = Path(path).stat()
+    flags = _CLONE | _CLOSE_ON_EXEC | _RECURSIVE
+    descriptor = _check(_libc.syscall(_OPEN_TREE, _HERE, path.encode(), flags), f"open {path}")
+    attributes = _NO_SUID | _NO_DEVICES | (0 if writable else _READ_ONLY)
+    try:
+        try:
+            owner = _id_map(known.st_uid, known.st_gid, user, binary) if known.st_uid != user else None
+            _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
+        except OSError:
+            closed = _first_closed(path)
+            if closed is not None:
+                raise PermissionError(
+                    f"{closed} is closed to other users, and this file system cannot show it to one alone: let others "
+                    f"read what lies below {path} (`chmod -R go+rX`; a closed folder around it stays closed)"
+                ) from None
+            _set(descriptor, attributes, 0)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _set(descriptor: int, attributes: int, owner: int) -> None:
+    words = struct.pack("QQQQ", attributes, 0, 0, owner)
+    done = _libc.syscall(_MOUNT_SETATTR, descriptor, b"", _EMPTY_PATH | _RECURSIVE, words, len(words))
+    _check(done, "mount_setattr")
+
+
+def _id_map(owner: int, group: int, user: int, binary: str) -> int:
+    with _lock:
+        return _made_id_map(owner, group, user, binary)
+
+
+@cache
+def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
+    """A user namespace that says so; it is kept open, as the next program with this user wants it again."""
+    gate, go = os.pipe()
+    facts, told = os.pipe()
+    command = [  # its command is never reached: it waits at the gate until it is killed
+        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(told),
+        "--die-with-parent", "--ro-bind", "/", "/", "/",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command, pass_fds=[gate, told], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(gate)
+    os.close(told)
+    try:
+        child = child_of(facts)
+        write_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
+        found = os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+        os.kill(child, signal.SIGKILL)
+        return found
+    finally:
+        process.kill()
+        process.wait()
+        os.close(go)
+        os.close(facts)
+
+
+def child_of(facts: int) -> int:
+    """The process that bubblewrap started, by what it writes to ``--info-fd``.
+
+    Raises:
+        OSError: it wrote nothing of the kind.
+    """
+    said = b""
+    while b"," not in said and b"}" not in said:
+        more = os.read(facts, 4096)
+        if not more:
+            raise OSError("bubblewrap did not start")
+        said += more
+    digits = said.partition(b'"child-pid":')[2].split(b",")[0].split(b"}")[0].strip()
+    if not digits.isdigit():
+        raise OSError("bubblewrap did not name its child")
+    return int(digits)
+
+
+def write_maps(process: int, users: str, groups: str) -> None:
+    """Say which users and groups a process's new user namespace has."""
+    for name, rows in (("uid_map", users), ("gid_map", groups)):
+        descriptor = os.open(f"/proc/{process}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, rows.encode())
+        finally:
+            os.close(descriptor)
+
+
+@cache
+def _first_closed(path: str) -> str | None:
+    """The first place below ``path`` that a user who owns nothing cannot read; links are not followed."""
+    if not Path(path).is_dir():
+        return None if Path(path).stat().st_mode & stat.S_IROTH else path
+    seen = 0
+    for folder, folders, files in os.walk(path):
+        for name in (".", *files):
+            mode = os.lstat(f"{folder}/{name}").st_mode
+            wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
+            if not stat.S_ISLNK(mode) and mode & wanted != wanted:
+                return os.path.normpath(f"{folder}/{name}")
+        seen += len(folders) + len(files)
+        if seen > _MOST_ENTRIES:
+            return folder
+    return None

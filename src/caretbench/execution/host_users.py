@@ -1,0 +1,122 @@
+"""The users of the host that programs run as where root starts them: numbers that no account of the machine has.
+
+Every program that runs has one of them for itself, so what the kernel counts for a user (descriptors on their way
+through sockets, pages of pipes) is counted for one program. No program runs as root, mapped or not: where this process
+is root and there are no such users, nothing runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.levels import SandboxUnavailable
+
+_COUNT = 513
+_FIRST = (64_646, 60_706, 70_000)
+"""Where a range may begin. A container often has the numbers below 65,536 alone."""
+_ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
+_SUBORDINATES = ("/etc/subuid", "/etc/subgid")
+
+
+class NoUsers(SandboxUnavailable):
+    """Root starts programs, and this machine has no user for them; the message says what to do."""
+
+
+@cache
+def users() -> range | None:
+    """The users that root gives to programs, the first one for compilers; None where this process is an ordinary user.
+
+    The root of a container that has no other user counts as ordinary where it is an ordinary user outside.
+
+    Raises:
+        NoUsers: this process is root and has no users to give.
+    """
+    if os.geteuid() != 0:
+        return None
+    taken = [*_accounts(), *_subordinates()]
+    for first in _FIRST:
+        wanted = range(first, first + _COUNT)
+        free = not any(begin < wanted.stop and wanted.start < end for begin, end in taken)
+        if free and _mapped(wanted, "uid") and _mapped(wanted, "gid"):
+            return wanted
+    if _is_ordinary_outside():
+        return None
+    raise NoUsers(
+        f"root starts programs as users that no account has, {_COUNT} numbers from {' or '.join(map(str, _FIRST))}, "
+        "and here there are none: start CaretBench as an ordinary user, or give the container these numbers"
+    )
+
+
+@cache
+def unprivileged_user() -> int:
+    """The user of the host that owns what programs may change, and runs compilers."""
+    found = users()
+    return found[0] if found is not None else _FIRST[0]
+
+
+@contextlib.contextmanager
+def own_user() -> Iterator[tuple[int, int]]:
+    """A user that no other program of this machine has now, and the descriptor that keeps its name taken.
+
+    Raises:
+        NoUsers: all are taken, or there are none.
+    """
+    with socket.socket(socket.AF_UNIX) as name:
+        for user in (users() or ())[1:]:
+            try:
+                name.bind(f"\0caretbench-user-{user}")
+            except OSError:
+                continue
+            yield user, name.fileno()
+            return
+    raise NoUsers(f"all {_COUNT - 1} users for programs are taken; run fewer at a time (--workers)")
+
+
+def _accounts() -> Iterator[tuple[int, int]]:
+    for path, field in _ACCOUNTS:
+        for line in _lines(path):
+            words = line.split(":")
+            if len(words) > field and words[field].isdigit():
+                yield int(words[field]), int(words[field]) + 1
+    with contextlib.suppress(
+        OSError
+    ):  # users that a service manager gives to services for as long as they run
+        for place in Path("/run/systemd/dynamic-uid").iterdir():
+            if place.name.isdigit():
+                yield int(place.name), int(place.name) + 1
+
+
+def _subordinates() -> Iterator[tuple[int, int]]:
+    for path in _SUBORDINATES:
+        for line in _lines(path):
+            words = line.split(":")
+            if len(words) == 3 and words[1].isdigit() and words[2].isdigit():
+                yield int(words[1]), int(words[1]) + int(words[2])
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _mapped(wanted: range, kind: str) -> bool:
+    return any(
+        first <= wanted.start and wanted.stop <= first + count for first, _, count in _map(f"{kind}_map")
+    )
+
+
+def _is_ordinary_outside() -> bool:
+    """Whether root here is another user to the machine. A map that says 0 may hide either, and counts as root."""
+    return any(first == 0 and outside != 0 for first, outside, _ in _map("uid_map"))
+
+
+def _map(name: str) -> list[tuple[int, int, int]]:
+    rows = (line.split() for line in _lines(f"/proc/self/{name}"))
+    return [(int(first), int(outside), int(count)) for first, outside, count in rows]

@@ -1,0 +1,312 @@
+"""Whom programs run as on the host: never root, whatever root has bound from wherever."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution import host_mounts, host_users, reaching, walls
+from caretbench.execution.host_users import own_user, users
+from caretbench.execution.index_policy import index_policy
+from caretbench.execution.index_proxy import IndexProxy
+from caretbench.execution.lasting import LastingSandbox
+from caretbench.execution.levels import accepted_levels
+from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.types import Limits, Warm
+from caretbench.execution.watchdog import descendants
+from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="whom root starts programs as"),
+    pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed"),
+]
+
+PYTHON = walls.launcher_interpreter()[0]
+SMALL = Limits(wall_s=20, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)
+LOOK = """
+import os, time
+print(os.getuid(), flush=True)
+for name in ("core_pattern", "modprobe", "hostname"):
+    try:
+        os.close(os.open("/proc/sys/kernel/" + name, os.O_WRONLY))
+        print("REACHED", name, flush=True)
+    except OSError:
+        pass
+try:
+    print(open("/packages/closed").read(), flush=True)
+except OSError as error:
+    print(error, flush=True)
+time.sleep(1.5)
+"""
+"""A program that lives for long enough to be looked at."""
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """A folder that root alone may enter, with a file that root alone may read."""
+    folder = tmp_path / "closed" / "packages"
+    folder.mkdir(parents=True)
+    (folder / "closed").write_text("read me")
+    (folder / "closed").chmod(0o600)
+    folder.parent.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(params=["cold", "warm", "landlock"])
+def box(request: pytest.FixtureRequest) -> Iterator[Callable[..., SandboxResult]]:
+    level = "landlock" if request.param == "landlock" else "namespaces"
+    sandbox = Sandbox(level=level)
+    try:
+        sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+
+    def run(*argv: str, **options: object) -> SandboxResult:
+        warm = Warm() if request.param == "warm" else None
+        return sandbox.run(argv, limits=SMALL, warm=warm, **options)  # type: ignore[arg-type]
+
+    yield run
+    sandbox.close()
+
+
+def _uids(marker: str) -> set[tuple[int, ...]]:
+    """Real, effective, saved and file system user of every process of ours whose command has the marker."""
+    found = set()
+    for pid in descendants(os.getpid()):
+        try:
+            if marker in Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace"):
+                rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+                uids = next(row for row in rows if row.startswith("Uid:")).split()[1:]
+                found.add(tuple(map(int, uids)))
+        except (OSError, StopIteration):
+            continue
+    return found
+
+
+def _seen_while(call: Callable[[], object], marker: str, every_s: float = 0.02) -> set[int]:
+    """Users of the host that processes with the marker had while ``call`` ran."""
+    seen: set[tuple[int, ...]] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.update(_uids(marker))
+            time.sleep(every_s)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        call()
+    finally:
+        done.set()
+        watcher.join()
+    return {user for found in seen for user in found}
+
+
+def _program(marker: str) -> list[str]:
+    return [PYTHON, "-I", "-c", f"{LOOK}# {marker}\n"]
+
+
+def test_a_program_is_nobody_however_closed_what_it_reads_is(
+    box: Callable[..., SandboxResult], packages: Path
+) -> None:
+    results: list[SandboxResult] = []
+    read_only = {"/packages": str(packages)}
+    marker = "look-at-me-1"
+    seen = _seen_while(lambda: results.append(box(*_program(marker), read_only=read_only)), marker)
+    [result] = results
+    assert result.error is None
+    assert result.ok, result.stderr.text
+    assert "REACHED" not in result.stdout.text
+    assert "read me" in result.stdout.text
+    assert result.isolation is not None
+    assert result.isolation.user.startswith("unprivileged")
+    given = users()
+    assert given is not None
+    assert seen
+    assert all(user in given for user in seen)
+    assert oct((packages / "closed").stat().st_mode & 0o777) == "0o600"
+    assert (packages / "closed").stat().st_uid == 0
+
+
+def test_programs_at_a_time_are_different_users(box: Callable[..., SandboxResult], packages: Path) -> None:
+    marker = "look-at-me-2"
+
+    def both() -> None:
+        threads = [
+            threading.Thread(
+                target=box, args=_program(marker), kwargs={"read_only": {"/packages": str(packages)}}
+            )
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert len(_seen_while(both, marker)) == 3
+
+
+def test_bubblewrap_in_a_closed_folder(packages: Path) -> None:
+    binary = packages / "bwrap"
+    shutil.copy(walls.find_bubblewrap() or "", binary)
+    binary.chmod(0o700)
+    sandbox = Sandbox(str(binary), level="namespaces")
+    try:
+        for warm in (None, Warm()):
+            result = sandbox.run(["/bin/cat", "/proc/self/uid_map"], limits=SMALL, warm=warm)
+            assert result.ok, (result.error, result.stderr.text)
+        marker = "look-at-me-3"
+        seen = _seen_while(lambda: sandbox.run(_program(marker), limits=SMALL), marker)
+        assert seen
+        assert 0 not in seen
+    finally:
+        sandbox.close()
+
+
+def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path, tmp_path: Path) -> None:
+    marker = "look-at-me-4"
+    with LastingSandbox(SMALL, read_only={"/packages": str(packages)}) as lasting:
+        seen = _seen_while(lambda: lasting.run(_program(marker)), marker)
+        assert seen
+        assert 0 not in seen
+        assert lasting.run(["/bin/cat", "/packages/closed"]).stdout.text == "read me"
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "file").write_text("a project\n")
+    closed = tmp_path / "store"
+    closed.mkdir(mode=0o700)
+    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(closed))
+    try:
+        request = WorkspaceRequest(
+            id="one", snapshot=spaces.store.add(project).id, command=tuple(_program(marker)),
+            prepare=("/bin/sh", "-c", "echo prepared > made"), read_only={"/packages": str(packages)},
+        )  # fmt: skip
+        seen = _seen_while(lambda: spaces.run(request), marker)
+        assert seen
+        assert 0 not in seen
+        changed = request.model_copy(
+            update={"command": ("/bin/sh", "-c", "echo more >> file && cat file made")}
+        )
+        result = spaces.run(changed)
+        assert result.stdout.text == "a project\nmore\nprepared\n", (result.stderr.text, result.reason)
+        assert result.placed in ("overlay", "copy")
+    finally:
+        spaces.close()
+
+
+def test_what_sets_an_environment_up_is_nobody(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    environment = closed / "environment"
+    environment.mkdir(parents=True)
+    closed.chmod(0o700)
+    marker = "look-at-me-5"
+    program = f"open('/environment/made', 'w').write('x')\n{LOOK}# {marker}\n"
+    results = []
+
+    def set_up() -> None:
+        with IndexProxy(index_policy({})) as proxy:
+            results.append(
+                Sandbox(level="namespaces").run(
+                    [PYTHON, "-I", "-c", program],
+                    limits=SMALL,
+                    writable={"/environment": environment},
+                    index=proxy,
+                )
+            )
+
+    seen = _seen_while(set_up, marker)
+    assert results[0].ok, (results[0].error, results[0].stderr.text)
+    assert (environment / "made").read_text() == "x"
+    assert seen
+    assert 0 not in seen
+
+
+def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
+    packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system without such mounts: what others may read below is bound, what they may not is refused."""
+
+    def none(*_: object) -> int:
+        raise OSError("no such mounts")
+
+    monkeypatch.setattr(host_mounts, "_id_map", none)
+    host_mounts._first_closed.cache_clear()
+    for warm in (None, Warm()):
+        sandbox = Sandbox(level="namespaces")
+        with pytest.raises(SandboxUnavailable, match="chmod"):
+            sandbox.run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm)
+        sandbox.close()
+    (packages / "closed").chmod(0o644)
+    host_mounts._first_closed.cache_clear()
+    for warm in (None, Warm()):
+        sandbox = Sandbox(level="namespaces")
+        result = sandbox.run(
+            ["/bin/cat", "/packages/closed"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm
+        )
+        assert result.stdout.text == "read me", result.error
+        sandbox.close()
+
+
+def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **__: object) -> int:
+        raise PermissionError("Operation not permitted")
+
+    monkeypatch.setattr(reaching, "mount_for", none)
+    with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
+        Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
+
+
+def test_users_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts, subordinates = tmp_path / "passwd", tmp_path / "subuid"
+    accounts.write_text("root:x:0:0::/root:/bin/sh\nsomebody:x:64700:64700::/:/bin/sh\n")
+    subordinates.write_text("somebody:60000:1000\n")
+    monkeypatch.setattr(host_users, "_ACCOUNTS", ((str(accounts), 2),))
+    monkeypatch.setattr(host_users, "_SUBORDINATES", (str(subordinates),))
+    users.cache_clear()
+    try:
+        found = users()
+        assert found is not None
+        assert 64_700 not in found
+        assert not set(found) & set(range(60_000, 61_000))
+        subordinates.write_text("somebody:60000:100000\n")
+        users.cache_clear()
+        with pytest.raises(host_users.NoUsers, match="ordinary user"):
+            users()
+        for level in accepted_levels("auto"):
+            with pytest.raises(host_users.NoUsers):
+                Sandbox(level=level).run(["/bin/true"], limits=SMALL)
+    finally:
+        monkeypatch.undo()
+        users.cache_clear()
+
+
+def test_the_root_of_a_container_that_is_an_ordinary_user_outside_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    users.cache_clear()
+    try:
+        monkeypatch.setattr(host_users, "_map", lambda _: [(0, 1000, 1)])
+        assert users() is None
+        users.cache_clear()
+        monkeypatch.setattr(host_users, "_map", lambda _: [(0, 0, 1)])
+        with pytest.raises(host_users.NoUsers):
+            users()
+    finally:
+        monkeypatch.undo()
+        users.cache_clear()
+
+
+def test_a_user_is_given_to_one_program_at_a_time() -> None:
+    with own_user() as (first, _), own_user() as (second, _):
+        assert first != second
+    with own_user() as (again, _):
+        assert again in (first, second)
