@@ -75,6 +75,7 @@ def test_a_clone_becomes_all_five_tasks(built: tuple[Done, EfcbFolder]) -> None:
     manifest = folder.manifest()
     assert manifest.changes == {"widgets": 14}
     assert manifest.skipped == {"root": 1}
+    assert "the organisation of widgets is unknown. To name it: git -C" in done.err
     assert {problem.label("task") for problem in folder.problems()} == {
         "gmcq-easy", "gmcq-hard", "mpr-gen", "reverse-qa", "reverse-qa-hallu",
     }  # fmt: skip
