@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.tamper import SCAN_VERSION
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -265,3 +266,31 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
     assert (
         sum(row.model == "golden" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
     )
+
+
+class Waiting(FakeExecutor):
+    """What is incomplete ended with work of its top level pending."""
+
+    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
+        """Results in order."""
+        for result in super().submit(requests):
+            waits = result.status is Status.INCOMPLETE
+            yield result.model_copy(update={"reason": WAITS}) if waits else result
+
+
+@pytest.mark.parametrize("reference_waits", [True, False])
+def test_waiting_for_ever_is_honest_where_the_reference_does_so(
+    tmp_path: Path, make_problem: MakeProblem, reference_waits: bool
+) -> None:
+    problem = make_problem()
+
+    def decide(request: ExecutionRequest) -> Status:
+        is_reference = "return 2 * x" in request.source
+        return Status.INCOMPLETE if reference_waits or not is_reference else Status.PASSED
+
+    stage = scoring(tmp_path, [problem], Waiting(decide))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", sample=0, text="    return x\n")])
+    assert stage.run() == {}
+    assert scoring(tmp_path, [problem], Waiting(decide)).run() == {}
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert row.values == {"passed": float(reference_waits)}

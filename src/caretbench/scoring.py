@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from caretbench import verdicts
+from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyExecutor, AnyRequest
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
@@ -99,6 +100,7 @@ class Scoring:
         with Appender(self.folder.scores_path) as appender:
             self._done = {row.key for row in self.folder.scores()}
             self._left_out: dict[str, str] = {}
+            self._waiting_references: set[str] = set()
             self._waiting: dict[str, list[_Verdict]] = {}
             goldens = self._missing_goldens(appender) if self.executor is not None else []
             completions = self._missing_completions(appender)
@@ -154,6 +156,8 @@ class Scoring:
     def _settle(self, golden: Score) -> None:
         """Take note of a golden answer's verdict."""
         self._done.add(golden.key)
+        if golden.details.get("reason") == WAITS:
+            self._waiting_references.add(golden.problem_id)
         if golden.values.get("passed") != 1.0:
             cause = verdicts.left_out_cause(golden.outcome, golden.details)
             self._left_out[golden.problem_id] = cause
@@ -245,7 +249,8 @@ class Scoring:
         row = self._without_run(completion)
         if row is None:
             found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
-            row = self._execution_row(completion, verdicts.of_answer(result), found)
+            waits = completion.problem_id in self._waiting_references
+            row = self._execution_row(completion, verdicts.of_answer(result, waits), found)
         self._write(appender, row)
         self.report("completions", 1, None)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.own_exit import may_exit
 from caretbench.execution.swallowing import flags_in_place
@@ -65,13 +66,27 @@ def of_golden(result: ExecutionResult) -> Judged:
     if result.status is Status.UNRESOLVED_IMPORT:
         # The golden program itself needs the module: it is ours to provide.
         result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
+    result = _where_waiting_is_honest(result)
     # A golden answer that took too long may have met a busy machine: the next run tries it again.
     return Judged(result, result.status not in NO_VERDICT and result.status is not Status.TIMEOUT)
 
 
-def of_answer(result: ExecutionResult) -> Judged:
-    """What the run of a model's answer says."""
+def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
+    """What the run of a model's answer says.
+
+    Args:
+        result: The run.
+        reference_waits: The reference ends with work of its top level pending too, so that is no fault of the answer.
+    """
+    if reference_waits:
+        result = _where_waiting_is_honest(result)
     return Judged(result, result.status not in NO_VERDICT)
+
+
+def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
+    """Return the result as passed where all that is missing is that the top level waits for ever."""
+    passed = result.status is Status.INCOMPLETE and result.reason == WAITS
+    return result.model_copy(update={"status": Status.PASSED}) if passed else result
 
 
 def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pytest
-from compiled_programs import need_toolchain
+from compiled_programs import need_toolchain, run_programs
 from honest_table import HonestProgram, honest_tables, run_honest
 
 from caretbench.execution import walls
@@ -46,3 +46,33 @@ def test_an_honest_program_has_its_status(language: str, program: HonestProgram)
 def test_it_passes_by_the_plain_command_too(language: str, program: HonestProgram) -> None:
     result = _result(language, program, "paper")
     assert result.status is Status.PASSED, (result.diagnostics, result.stderr.text[-2000:])
+
+
+_FAILS = {
+    "python": "import traceback\ndef inner():\n    traceback.print_stack()\n    raise KeyError('x')\ninner()\n",
+    "javascript": "process.on('exit', () => { throw new Error('x'); });\nconsole.trace('here');\n",
+    "java": (
+        "public class Main { public static void main(String[] a) "
+        '{ Thread.dumpStack(); throw new IllegalStateException("x"); } }'
+    ),
+    "csharp": (
+        "using System; class P { static void Main() "
+        '{ Console.Error.WriteLine(Environment.StackTrace); throw new Exception("x"); } }'
+    ),
+}
+
+
+@pytest.mark.parametrize("language", _FAILS)
+def test_a_stack_trace_shows_nothing_of_the_harness(language: str) -> None:
+    ran = {}
+    for profile in ("default", "paper"):
+        [(_, result)] = run_programs(language, {"fails": _FAILS[language]}, profile).items()
+        ran[profile] = result.stderr.text.replace("Program.java", "Main.java")
+    assert ran["default"] == ran["paper"]
+    assert ran["paper"].count("\n") > 1
+
+
+def test_a_python_base_exception_and_a_text_that_does_not_parse_look_as_ever() -> None:
+    for source in ("class Stop(BaseException): pass\nraise Stop('now')\n", "def f(:\n"):
+        ran = [run_programs("python", {"p": source}, profile)["p"] for profile in ("default", "paper")]  # type: ignore[arg-type]
+        assert ran[0].stderr.text == ran[1].stderr.text

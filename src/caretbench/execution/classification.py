@@ -18,6 +18,9 @@ from caretbench.execution.types import Limits, Status
 CRITERION_VERSION = "2"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
+WAITS = "exit status 0, but work that the top level of the program began never settled"
+"""The reason of an incomplete program that ended with a promise pending that its top level had begun."""
+
 _LATE = "it ran for longer than "
 _SPENT = "it used more than "
 
@@ -102,6 +105,8 @@ def classify(
     if result.exit_code != 0:
         status = of_failure(result.stderr.text, result.exit_code)
         return (Status.RUNTIME_ERROR if status in _NOT_THE_PROGRAMS else status), ""
+    if profile == "default" and result.waits:
+        return Status.INCOMPLETE, WAITS
     if profile == "default" and not result.sentinel:
         return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
     return Status.PASSED, ""

@@ -252,19 +252,21 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
             peak = max(peak, usage.ru_maxrss)
         if pid == child:
             status = code
-    reached = False
+    said = b""
     if nonce:
         try:
-            reached = os.read(answer, len(nonce) + 1) == nonce
+            said = os.read(answer, len(nonce) + 2)
         except BlockingIOError:
-            reached = False
+            said = b""
     if tree and tree["results"]:
         scope: dict[str, Any] = {}
         exec(compile(tree["reader"], "readout.py", "exec", dont_inherit=True), scope)  # noqa: S102  ours
         scope["read_out"](channel, tree)
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-    text = '{"code": %d, "cpu_s": %.4f, "peak_kb": %d, "sentinel": %s}\n'
-    os.write(channel, (text % (code, cpu, peak, "true" if reached else "false")).encode())
+    reached = "true" if nonce and said == nonce else "false"
+    waits = "true" if nonce and said == nonce + b"?" else "false"
+    text = '{"code": %d, "cpu_s": %.4f, "peak_kb": %d, "sentinel": %s, "waits": %s}\n'
+    os.write(channel, (text % (code, cpu, peak, reached, waits)).encode())
     os._exit(0)
 
 

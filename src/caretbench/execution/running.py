@@ -234,6 +234,8 @@ class Runner:
             display="display" in request.needs,
             warm=plan.warm,
         )
+        text = language.without_harness(ran.stderr.text)
+        ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})
         status, reason = classify(
             ran,
             profile=request.profile,

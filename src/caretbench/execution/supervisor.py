@@ -38,6 +38,8 @@ class SandboxResult(Frozen):
     exit_code: int | None = None
     signal: int | None = None
     sentinel: bool = False
+    waits: bool = False
+    """Whether it ended in order while work that its top level began was still waiting."""
     killed: Killed | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
@@ -280,6 +282,7 @@ class Supervisor:
             exit_code=code if code is not None and code >= 0 else None,
             signal=-code if code is not None and code < 0 else None,
             sentinel=bool(last["sentinel"]) if last is not None and self._killed is None else False,
+            waits=bool(last["waits"]) if last is not None and self._killed is None else False,
             killed=self._killed if error is None else None,
             stdout=stdout,
             stderr=stderr,

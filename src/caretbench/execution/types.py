@@ -256,6 +256,10 @@ class LanguageRuntime(Protocol):
         """The result of a run, with what compiling said of the program."""
         ...
 
+    def without_harness(self, stderr: str) -> str:
+        """Standard error without the harness's frames in stack traces."""
+        ...
+
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
         ...

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench import verdicts
+from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyExecutor, AnyRequest, Dispatcher
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import BY_PROFILE, Policy
@@ -155,7 +156,12 @@ class Bench:
         return verdicts.left_out_cause(result.status.value, verdicts.execution_details(result))
 
     def verdict(
-        self, problem: Problem, prepared: Prepared, result: ExecutionResult | None, left_out: str | None
+        self,
+        problem: Problem,
+        prepared: Prepared,
+        result: ExecutionResult | None,
+        left_out: str | None,
+        reference: ExecutionResult | None = None,
     ) -> Verdict:
         """The verdict on an answer, as the score stage and the report together give it."""
         values = prepared.similarity
@@ -165,7 +171,7 @@ class Bench:
             passed = all(prepared.checks) if prepared.checks and not _is_run(problem) else None
             return Verdict("not_executed", passed, passed is None, values, {})
         result = result or verdicts.without_program(problem)
-        counted = verdicts.of_answer(result).counted
+        result, counted = verdicts.of_answer(result, reference is not None and reference.reason == WAITS)
         passed = result.status is Status.PASSED and all(prepared.checks) if counted else None
         outcome = result.status.value
         if outcome == Status.PASSED and passed is False:

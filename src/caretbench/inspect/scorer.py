@@ -55,7 +55,10 @@ def caret(
         )  # fmt: skip
         problem = house.problem(str(state.sample_id))
         golden = house.golden(problem)
-        left_out = house.left_out(await result_of(golden)) if golden is not None else None
+        reference, left_out = None, None
+        if golden is not None:
+            ran = await result_of(golden)
+            reference, left_out = ran, house.left_out(ran)
         common = {"profile": house.profile, "policy": house.policy.key}
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         if not state.output.choices or "missing" in stamp:
@@ -73,7 +76,7 @@ def caret(
         prepared = await computed(lambda: house.prepare(problem, state.output.completion))
         running = house.start(prepared) if left_out is None else None
         result = await _result_of(running)
-        verdict = house.verdict(problem, prepared, result, left_out)
+        verdict = house.verdict(problem, prepared, result, left_out, reference)
         values = {
             PASSED: math.nan if verdict.passed is None else float(verdict.passed),
             VERDICT: math.nan if verdict.left_out else float(verdict.passed is not None),

@@ -17,6 +17,7 @@ def _run() -> None:
 
     path, packages = sys.argv[1], sys.argv[2]
     ends = os.environ.pop("CARETBENCH_SENTINEL").split(":")
+    may_exit = os.environ.pop("CARETBENCH_MAY_EXIT", "") == "1"
     word = os.read(int(ends[0]), 64)
     os.close(int(ends[0]))
     # A program may put others in their place.
@@ -29,17 +30,20 @@ def _run() -> None:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
     sys.modules["__main__"] = main
-    with open(path, "rb") as stream:
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
     status = 0
     try:
+        with open(path, "rb") as stream:
+            code = compile(stream.read(), path, "exec", dont_inherit=True)
         exec(code, main.__dict__)
-    except Exception as error:
-        trace = error.__traceback__
-        error.__traceback__ = trace and trace.tb_next  # begins in the program, not here
-        sys.excepthook(type(error), error, error.__traceback__)
-        status = 1
-        del trace
+    except BaseException as error:
+        if isinstance(error, SystemExit) and not (may_exit and not error.code):
+            raise
+        if not isinstance(error, SystemExit):
+            trace = error.__traceback__
+            error.__traceback__ = trace and trace.tb_next  # begins in the program, not here
+            sys.excepthook(type(error), error, error.__traceback__)
+            status = 1
+            del trace
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()

@@ -1,7 +1,7 @@
 // Loaded before a program: writes the completion word when the program came to its own end with exit status 0.
 //
 // No such end: an explicit process.exit (but for programs whose problem ends so itself), an assertion that nobody but a
-// handler caught, a top-level return, and work of the top level that waits for ever.
+// handler caught, and a top-level return. Where work of the top level waits for ever, a question mark follows the word.
 //
 // Nothing of this file is on the stack while the program runs, and no V8 flag is needed: with one, Node.js compiles its
 // own modules anew.
@@ -30,9 +30,10 @@ if (ends) {
   };
   let said = false;
   let refused = false;
-  const answer = () => {
+  const answer = (waits) => {
     said = true;
-    say(word.subarray(0, length));
+    if (waits) word.write('?', length);
+    say(word.subarray(0, waits ? length + 1 : length));
   };
   // What follows the word makes it another one.
   const refuse = () => {
@@ -135,15 +136,14 @@ if (ends) {
   // Node.js itself asks for the function that announces the end, with nothing below it on the stack.
   const atEnd = () => {
     if (said || refused || !process._exiting || process.exitCode || stack(String, 2).length > 1) return false;
-    if (endsByCall && !ended) return false;
-    return pending().length === 0;
+    return ended || !endsByCall;
   };
   let { emit } = process;
   Object.defineProperty(process, 'emit', {
     configurable: true,
     enumerable: false,
     get() {
-      if (process._exiting && atEnd()) answer();
+      if (process._exiting && atEnd()) answer(pending().length > 0);
       return emit;
     },
     set(value) {
@@ -152,7 +152,7 @@ if (ends) {
   });
   const { reallyExit } = process;
   process.reallyExit = function (...values) {
-    if (mayExit && !refused && !said && !values[0]) answer();
+    if (mayExit && !refused && !said && !values[0]) answer(false);
     else refuse();
     return reallyExit.apply(this, values);
   };

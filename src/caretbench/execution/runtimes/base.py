@@ -45,6 +45,8 @@ class Runtime(ABC):
     chunk_size = 0
     variants: tuple[str, ...] = ()
     failure_patterns: FailurePatterns = ()
+    harness_frames: re.Pattern[str] | None = None
+    """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:
         self.sandbox = sandbox
@@ -88,6 +90,10 @@ class Runtime(ABC):
         """The run's own result: compiling has no say in it."""
         del artefact
         return result
+
+    def without_harness(self, stderr: str) -> str:
+        """Standard error without the harness's frames."""
+        return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """What the patterns find in standard error; a runtime error where none fits."""

@@ -71,6 +71,10 @@ class CsharpRuntime(Runtime):
 
     language = "csharp"
     chunk_size = CHUNK
+    harness_frames = re.compile(
+        r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?",
+        re.MULTILINE,
+    )
     variants = ("release",)
     failure_patterns = (
         (re.compile(r"System\.OutOfMemoryException|^Out of memory\.", re.M), Status.OUT_OF_MEMORY),

@@ -70,6 +70,11 @@ class JavaRuntime(Runtime):
 
     language = "java"
     chunk_size = CHUNK
+    harness_frames = re.compile(
+        r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
+        r"^\tat CaretBenchLaunch\.[^\n]*\n",
+        re.MULTILINE,
+    )
     failure_patterns = (
         (_thrown("OutOfMemoryError"), Status.OUT_OF_MEMORY),
         (

@@ -18,6 +18,9 @@ NODE_FAILURES = (
     (re.compile(r"^Error(?: \[ERR_MODULE_NOT_FOUND\])?: Cannot find (?:module|package) '", re.MULTILINE),
      Status.UNRESOLVED_IMPORT),
     (re.compile(r"^(?:Uncaught )?AssertionError\b|code: 'ERR_ASSERTION'", re.MULTILINE), Status.FAILED),
+    (re.compile(r"^RangeError: Maximum call stack size exceeded\n    at (?:internalCompileFunction|wrapSafe"
+                r"|compileFunction\w*|compileSourceTextModule|ModuleLoader\.\w+|new ModuleWrap) \(node:", re.MULTILINE),
+     Status.COMPILE_ERROR),
     (re.compile(r"\A(?:/|file:)\S+\.(?:js|cjs|mjs):\d+\n(?:.*\n){2,4}\nSyntaxError: "), Status.COMPILE_ERROR),
 )  # fmt: skip
 """What Node.js says on standard error, for TypeScript's runtime too."""

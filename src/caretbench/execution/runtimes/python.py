@@ -57,13 +57,23 @@ def _raised(names: str) -> re.Pattern[str]:
     return re.compile(rf"^(?:[\w.]+\.)?(?:{names})(?::|\s*$)(?!(?:.|\n)*^Traceback )", re.MULTILINE)
 
 
+_TOO_DEEP = re.compile(r"\A(?:s_push: parser stack overflow\s+)?(?:RecursionError|MemoryError)\b")
+"""What the parser refuses as nested too deep: there is no traceback, since nothing has run."""
+
+
 class PythonRuntime(Runtime):
     """CPython of the system. Never ``-O``: assertions are what is measured."""
 
     language = "python"
+    harness_frames = re.compile(
+        r'(?:^  File "/run/caretbench/[^\n]*\n(?:    [^\n]*\n)?)*'
+        r'^  File "<(harness|string)>", line \d+, in <module>\n  File "<\1>", line \d+, in _run\n',
+        re.MULTILINE,
+    )
     _lock = threading.Lock()
     _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
     failure_patterns = (
+        (_TOO_DEEP, Status.COMPILE_ERROR),
         (_raised("AssertionError"), Status.FAILED),
         (_raised("ModuleNotFoundError"), Status.UNRESOLVED_IMPORT),
         (_raised("MemoryError|numpy.core._exceptions._ArrayMemoryError"), Status.OUT_OF_MEMORY),
