@@ -446,6 +446,22 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "bool same(const Box& one, const Box& other) {\n  return tie(one.a, one.b) == tie(other.a, other.b);\n}\n",
         "return tie(other.a, one.b) == tie(one.a, other.b);",
     ),
+    "variables of unknown type": (
+        "a.cs",
+        "class A { void F() {\n    var one = a.First();\n    var two = b.Second();\n    use(a.First());\n    show(b.Second());\n"
+        "    var three = a.First();\n    var four = a.Second();\n  } }\n",
+        "var one = a.Second();",
+    ),
+    "null test of a grammar": (
+        "a.cs",
+        "class A { void F(P p) {\n    if (p is null || p(x)) {\n      go();\n    }\n  } }\n",
+        "if (p is null && p(x)) {",
+    ),
+    "test function": (
+        "a.js",
+        "describe('a', () => {\n  it('b', () => {\n    go();\n  });\n});\n",
+        "describe('b', () => {",
+    ),
     "another number of arguments": (
         "a.py",
         "class A:\n    def one(self, x):\n        return 1\n\n    def two(self, x, y):\n        return 2\n\n    def f(self, a):\n"
@@ -515,6 +531,24 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         't.Errorf("x")\n1',
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "kind", "line"),
+    [
+        ("a.py", "def f(a, b, c):\n    return a if go(c) else b\n", "branches", "return b if go(c) else a"),
+        ("A.java", "class A { int f(int a, int b) {\n    return go() ? a : b;\n  } }\n", "branches", "return go() ? b : a;"),
+        ("A.java", "class A {\n  boolean f(int a) {\n    return go(a);\n  }\n}\n", "condition", "return !go(a);"),
+        ("a.go", "func f(a int) bool {\n\treturn ready(a)\n}\n", "condition", "return !ready(a)"),
+        ("a.cs", "class A { void F(P p) {\n    if (p is null) {\n      go();\n    }\n  } }\n", "equality", "if (p is not null) {"),
+        ("A.java", "class A { void f() {\n    a(Color.RED);\n    b(Color.BLUE);\n  } }\n", "field", "a(Color.BLUE);"),
+        ("A.java", "class A { void f() {\n    assertEquals(3, a());\n  } }\n", "boundary", "assertEquals(4, a());"),
+        ("a.py", "def f():\n    use(1, 'x', 30)\n    use(1, 'y', 40)\n    use(1, 'x', 30)\n", "constant", "use(1, 'y', 30)"),
+        ("a.py", "def f():\n    use('x', 30)\n    use('y', 40)\n    use('x', 50)\n", "swap-constant", "use('y', 30)"),
+    ],
+)  # fmt: skip
+def test_further_edits(path: str, code: str, kind: str, line: str) -> None:
+    assert line in lines(path, code, kind)
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.syntax.value_kinds import kind_of_value
+from caretbench.syntax.value_kinds import kind_of_value, plain_type
 
 MEMBERS: Final = {
     "attribute": "attribute", "selector_expression": "field", "field_access": "field", "method_invocation": "name",
@@ -212,11 +212,8 @@ def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
         )
         if _is(named, node):
             return "target"
-        return (
-            f"init:{_short(written)}"
-            if written is not None
-            else f"init of {_short(named)}:{parent.start_byte}"
-        )
+        told = plain_type(text(written)) if written is not None else ""
+        return f"init:{told}" if told else f"init of {_short(named)}:{parent.start_byte}"
     if kind in _RETURNS:
         return f"return:{_function(node)}"
     if kind in _STATEMENTS or (kind in ("block", "body_statement", "statement_list", "statement_block")):

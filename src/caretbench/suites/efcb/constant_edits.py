@@ -13,11 +13,13 @@ import tree_sitter
 from caretbench.suites.efcb.edit_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edits import Edit, Replacement, swap
 from caretbench.suites.efcb.fragments import Occurrence
-from caretbench.suites.efcb.name_edits import FEWEST_OCCURRENCES, pair
+from caretbench.suites.efcb.name_edits import pair
 from caretbench.suites.efcb.units import Unit
 from caretbench.syntax.usage import CALLS, callee_of, context
 from caretbench.syntax.value_kinds import kind_of_value
 
+FEWEST_OCCURRENCES: Final = 2
+"""Of a replaced literal in the added lines, so that the rest of the patch tells what belongs where."""
 _KINDS: Final = frozenset({"int", "number", "float", "string", "char", "symbol"})
 _SKIPPED: Final = re.compile(
     "import|export_statement|decorator|annotation|attribute|directive|preproc|package|literal_type|extern"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final
@@ -19,19 +20,21 @@ from caretbench.suites.efcb.units import Named, Unit
 from caretbench.syntax.identifiers import style
 from caretbench.syntax.scopes import Declaration
 
-FEWEST_OCCURRENCES: Final = 2
-"""Of a replaced name in the new side of the patch, so that the rest of the patch tells what belongs where."""
 _WORDS: Final = {"local": "variable", "constructor": "type"}
+# What is done to a variable and tells its kind.
+_DONE: Final = frozenset(
+    {"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"}
+)
 _VARIABLES: Final = ("local", "parameter", "constant")
 _OTHERS: Final = 8
 _MOST_PAIRS: Final = 20_000
 
 
-def swaps(unit: Unit, occurring: Counter[str], refused: Counter[str], draw: random.Random) -> Iterator[Edit]:
+def swaps(unit: Unit, refused: Counter[str], draw: random.Random) -> Iterator[Edit]:
     """Exchanges of two names, in added lines of one hunk and one function."""
     groups: dict[Hashable, list[Named]] = defaultdict(list)
     for one in unit.editable:
-        if occurring[one.name] >= FEWEST_OCCURRENCES and not _fixed(one):
+        if not _fixed(one):
             groups[one.hunk, one.function, one.role, style(one.name)].append(one)
     for members in groups.values():
         for one, other in _pairs(members, draw):
@@ -48,18 +51,16 @@ def swaps(unit: Unit, occurring: Counter[str], refused: Counter[str], draw: rand
                 yield swap(kind, one.occurrence, other.occurrence)
 
 
-def replacements(
-    unit: Unit, occurring: Counter[str], refused: Counter[str], draw: random.Random
-) -> Iterator[Edit]:
-    """Single uses that get another name that the patch knows."""
+def replacements(unit: Unit, refused: Counter[str], draw: random.Random) -> Iterator[Edit]:
+    """Single uses that get another name that the text knows, one of the patch or of the file around it."""
     for one in unit.editable:
         place = one.occurrence
-        if place is None or occurring[one.name] < FEWEST_OCCURRENCES or _fixed(one):
+        if place is None or _fixed(one):
             continue
-        if unit.uses[one.entity] < FEWEST_OCCURRENCES and one.role in ("local", "parameter", "key"):
+        if unit.uses[one.entity] < 2 and one.role in ("local", "parameter", "key"):
             refused["left_unused"] += 1
             continue
-        others = sorted(_others(unit, one, occurring))
+        others = sorted(_others(unit, one))
         for name, kind, entity in draw.sample(others, min(_OTHERS, len(others))):
             guard = _unfit(unit, one, kind, entity) or _same_value(unit, one, name)
             if guard is not None:
@@ -68,7 +69,7 @@ def replacements(
             yield Edit(_WORDS.get(one.role, one.role), "", (Replacement(*place[:4], name),))
 
 
-def _others(unit: Unit, one: Named, occurring: Counter[str]) -> Iterator[tuple[str, str, Hashable]]:
+def _others(unit: Unit, one: Named) -> Iterator[tuple[str, str, Hashable]]:
     """Name, kind and entity of what could come where ``one`` is."""
     found: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
@@ -82,7 +83,7 @@ def _others(unit: Unit, one: Named, occurring: Counter[str]) -> Iterator[tuple[s
             if other.role == one.role:
                 found.append((other.name, unit.kinds.get(entity, ""), entity))
     for name, kind, entity in found:
-        if name != one.name and occurring[name] and style(name) == style(one.name):
+        if name != one.name and style(name) == style(one.name):
             yield name, kind, entity
 
 
@@ -123,6 +124,8 @@ def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
             return "other_kind"
         if _sort(one.kind) == _sort(kind) == "literal":
             return "other_kind"
+    if _enumerated(unit, one):
+        return None
     seen = unit.contexts.get(entity, set())
     if one.use.strong and one.use.context in seen:
         return None
@@ -131,9 +134,29 @@ def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
         # Where a member is asked for, both must be known to have members in common.
         if one.use.context.startswith("object:"):
             shared = {where for where in shared if where.startswith("object:")}
-        if shared:
+        if shared or (one.arguments is None and _untold(unit, one, seen)):
             return None
     return "other_kind"
+
+
+def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:
+    """Whether nothing tells the kinds of two variables apart: neither where they are used, nor what is done to them."""
+    if one.use.context.startswith(("object:", "indexed", "other")) or not one.use.strong:
+        return False
+    ours, theirs = (
+        {part for where in contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
+        for contexts in (unit.contexts.get(one.entity, set()), seen)
+    )
+    return not ours or not theirs or bool(ours & theirs)
+
+
+def _enumerated(unit: Unit, one: Named) -> bool:
+    """Whether a member is one of the constants of a type."""
+    if one.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
+        return False
+    receiver = str(one.entity[1])  # type: ignore[index]
+    constant = one.name.isupper() if unit.part.grammar == "java" else True
+    return constant and receiver.startswith("name:") and (receiver[5:6].isupper() or receiver.endswith("_t"))
 
 
 def _tells(context: str) -> bool:

@@ -10,7 +10,6 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 from caretbench.suites.efcb.constant_edits import constant_edits
@@ -31,7 +30,7 @@ GUARDS: Final = (
 """Why a change of an added line is no valid edit.
 
 ``broken_surroundings``: the hunk, or with a source tree the function around it, does not parse. ``one_occurrence``: the
-name or literal occurs nowhere else in the patch, so that nothing says what belongs there; ``one_occurrence_each``: the
+literal occurs nowhere else in the patch, so that nothing says what belongs there; ``one_occurrence_each``: the
 exchange is a consistent renaming. ``out_of_scope``: the name is declared later, elsewhere, or has no value yet.
 ``other_receiver``: members of different things. ``other_kind``: another type, or nothing says that it is the same.
 ``other_arguments``: a function that takes others, or another number. ``captured``: Java's inner functions take no
@@ -103,15 +102,10 @@ class Patch:
             else:
                 sound.append(unit)
         for unit in sound:
-            yield from swaps(unit, self._occurring, self.refused, generator)
-            yield from replacements(unit, self._occurring, self.refused, generator)
+            yield from swaps(unit, self.refused, generator)
+            yield from replacements(unit, self.refused, generator)
             yield from token_edits(unit)
         yield from constant_edits(sound, self.refused, generator)
-
-    @cached_property
-    def _occurring(self) -> Counter[str]:
-        """How often each name occurs in the new side of the patch."""
-        return Counter(one.name for unit in self._units for one in unit.by_place.values())
 
     def _refusal(self, edit: Edit) -> str | None:
         unit = next(

@@ -9,7 +9,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.suites.efcb.edit_guards import ancestors, is_compile_time, is_text_only
-from caretbench.suites.efcb.edit_names import counterparts
+from caretbench.suites.efcb.edit_names import counterparts, is_symmetric
 from caretbench.suites.efcb.edits import Edit, Replacement
 from caretbench.suites.efcb.units import Unit
 from caretbench.syntax.usage import ARGUMENTS, CALLS, FUNCTIONS, arguments_of, callee_of, operator_of, text
@@ -36,6 +36,10 @@ _LENGTH: Final = re.compile(r"^len\(.*\)|\.(length|size|Count|Length|len|count)\
 _AROUND_NUMBERS: Final = frozenset({"argument", "unary_operator", "unary_expression", "literal_element"})
 _JUMPS: Final = {"break": "continue", "continue": "break", "next": "break"}
 _NOT: Final = frozenset({"not_operator", "unary_expression", "unary", "prefix_unary_expression"})
+_NAMED: Final = frozenset({
+    "identifier", "attribute", "selector_expression", "field_access", "member_expression", "member_access_expression",
+    "field_expression",
+})  # fmt: skip
 _TESTS: Final = frozenset({
     "if_statement", "while_statement", "if_expression", "while_expression", "elif_clause", "if_modifier", "if",
     "unless", "unless_modifier", "elsif",
@@ -98,6 +102,8 @@ def _operators(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     sides = node.named_children
     if token is None or len(sides) != 2 or text(sides[0]) == text(sides[1]):
         return
+    if node.parent is not None and node.parent.type == "constant_pattern":
+        return  # "a is null || b", which the grammar reads as "a is (null || b)"
     written = text(node)
     if sign in _BOUNDARIES:
         nearer, opposite = _BOUNDARIES[sign]
@@ -149,11 +155,47 @@ def _tests(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
         test = test.named_children[0] if len(test.named_children) == 1 else None
     if test is None or _narrows(unit, test) or test.type in (*_BINARY, *_NOT):
         return
-    if test.type not in (*CALLS, "identifier", "attribute", "selector_expression", "field_access", "member_expression",
-                         "member_access_expression", "field_expression"):  # fmt: skip
+    if test.type not in (*CALLS, *_NAMED):
         return
     word = "not " if unit.part.grammar == "python" else "!"
     yield "condition", f"→{word.strip()}", ((test.start_byte, test.start_byte, word),)
+
+
+def _branches(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
+    """Both values of a condition in each other's place."""
+    parts = [part for part in node.named_children if "comment" not in part.type]
+    if len(parts) != 3:
+        return
+    python = unit.part.grammar == "python"
+    one, test, other = parts if python else (parts[1], parts[0], parts[2])
+    if text(one) == text(other) or _narrows(unit, test) or _speaks_of(test, (one, other)):
+        return
+    changes = ((one.start_byte, one.end_byte, text(other)), (other.start_byte, other.end_byte, text(one)))
+    yield "branches", "", changes
+
+
+def _returns(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
+    """What a function of truth values returns, with a ``not``."""
+    value = node.named_children[0] if len(node.named_children) == 1 else None
+    if value is not None and value.type == "expression_list":
+        value = value.named_children[0] if len(value.named_children) == 1 else None
+    if value is None or value.type not in (*CALLS, *_NAMED) or _narrows(unit, value):
+        return
+    function = next((around for around in ancestors(node) if around.type in FUNCTIONS), None)
+    named = function.child_by_field_name("name") if function is not None else None
+    told = next(
+        (one.kind for one in unit.scopes.all if named is not None and one.start == named.start_byte), ""
+    )
+    if told in ("type:bool", "type:boolean"):
+        word = "not " if unit.part.grammar == "python" else "!"
+        yield "condition", f"→{word.strip()}", ((value.start_byte, value.start_byte, word),)
+
+
+def _null_tests(_unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
+    """``is null`` and ``is not null`` of C#."""
+    pattern = node.named_children[-1] if node.named_children else None
+    if pattern is not None and text(pattern) in ("null", "not null"):
+        yield _change("equality", pattern, "not null" if text(pattern) == "null" else "null")
 
 
 def _jumps(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
@@ -177,7 +219,7 @@ def _jumps(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     yield _change("jump", token, new)
 
 
-def _integers(_unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
+def _integers(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     """Bounds and places that are written as numbers: one more, one less."""
     written = text(node)
     around = node.parent
@@ -185,7 +227,8 @@ def _integers(_unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
         around = around.parent
     if around is None or not re.fullmatch(r"\d{1,3}", written):
         return
-    counts = around.type in ARGUMENTS and around.parent is not None and callee_of(around.parent) in _COUNTING
+    called = callee_of(around.parent) if around.type in ARGUMENTS and around.parent is not None else ""
+    counts = called in _COUNTING or (bool(called) and is_symmetric(called, unit.part.grammar))
     bounds = around.type in _BINARY and (
         operator_of(around) in _BOUNDARIES
         or bool(_LENGTH.search(text(around)) and operator_of(around) in _EQUALITIES)
@@ -304,6 +347,12 @@ def _leans(sides: list[tree_sitter.Node]) -> bool:
     return bool((first & second) - {"self", "this", "not", "len", "is", "None", "null", "nil"})
 
 
+def _speaks_of(test: tree_sitter.Node, values: tuple[tree_sitter.Node, ...]) -> bool:
+    """Whether a value can only be asked for where the test holds: it speaks of the same."""
+    names = set(re.findall(r"[A-Za-z_$][\w$]*", text(test)))
+    return any(names & set(re.findall(r"[A-Za-z_$][\w$]*", text(value))) for value in values)
+
+
 def _picks(node: tree_sitter.Node, sides: list[tree_sitter.Node]) -> bool:
     """Whether the comparison chooses one of the values that it compares: where they are equal, both are right."""
     one, other = (re.escape(re.sub(r"\s+", "", text(side))) for side in sides)
@@ -330,6 +379,9 @@ _MAKERS: Final[tuple[tuple[frozenset[str], Callable[[Unit, tree_sitter.Node], It
                 "augmented_assignment_expression", "compound_assignment_expr"}), _assignments),
     (_NOT, _negations),
     (_TESTS, _tests),
+    (_CHOICES, _branches),
+    (frozenset({"return_statement", "return_expression"}), _returns),
+    (frozenset({"is_pattern_expression"}), _null_tests),
     (frozenset({"break_statement", "continue_statement", "break_expression", "continue_expression", "break",
                 "next"}), _jumps),
     (frozenset({"integer", "int_literal", "decimal_integer_literal", "integer_literal", "number",
