@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache import ResultCache, opened, verdict_key
 from caretbench.execution.classification import held_up
+from caretbench.execution.nesting import DEEPEST, nests_too_deep
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes.base import BundleLookup
 from caretbench.execution.sandbox import Sandbox
@@ -148,6 +149,10 @@ class _Submission:
         if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
             reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
+            return
+        if nests_too_deep(request.source):
+            reason = f"its brackets nest deeper than {DEEPEST}"
+            yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, stage="compile", reason=reason)
             return
         key = verdict_key(
             request,

@@ -1,0 +1,83 @@
+"""What is nested too deep is a compile error in every language, at every try, and harms no neighbour."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import pytest
+from compiled_programs import need_toolchain
+
+from caretbench.execution import walls
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.nesting import nests_too_deep
+from caretbench.execution.types import ExecutionRequest, Status
+
+_FRAMES: Mapping[str, str] = {
+    "python": "x = @\n",
+    "javascript": "const x = @;\n",
+    "typescript": "const x = @;\nexport {};\n",
+    "java": "public class Main { public static void main(String[] a) { int x = @; } }\n",
+    "cpp": "int main() { int x = @; return x - x; }\n",
+    "csharp": "class Program { static void Main() { int x = @; System.Console.WriteLine(x); } }\n",
+    "go": "package main\n\nfunc main() {\n\tx := @\n\t_ = x\n}\n",
+}
+
+
+def _brackets(depth: int) -> str:
+    return "(" * depth + "1" + ")" * depth
+
+
+@pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize("language", _FRAMES)
+def test_the_status_is_the_same_at_every_try(language: str) -> None:
+    need_toolchain(language)
+    programs = {
+        "good before": "1", "deep": _brackets(1500), "deeper": _brackets(60_000), "open": "(" * 60_000,
+        "good after": _brackets(20),
+    }  # fmt: skip
+    requests = [
+        ExecutionRequest(
+            id=f"{name} {repeat}",
+            language=language,
+            source=_FRAMES[language].replace("@", text),
+            repeat=repeat,
+        )
+        for repeat in range(3)
+        for name, text in programs.items()
+    ]
+    results = {result.id: result for result in LocalExecutor(2, use_cache=False).submit(requests)}
+    for identity, result in results.items():
+        wanted = Status.PASSED if identity.startswith("good") else Status.COMPILE_ERROR
+        assert result.status is wanted, (
+            identity,
+            result.reason,
+            result.diagnostics,
+            result.stderr.text[-500:],
+        )
+
+
+@pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_what_a_parser_refuses_without_a_bracket_is_a_compile_error_too(language: str) -> None:
+    source = _FRAMES[language].replace("@", "- " * 60_000 + "1")
+    requests = [
+        ExecutionRequest(id=str(n), language=language, source=source, repeat=n, profile=profile)  # type: ignore[arg-type]
+        for n, profile in enumerate(("default", "default", "paper"))
+    ]
+    results = list(LocalExecutor(2, use_cache=False).submit(requests))
+    assert {result.status for result in results} == {Status.COMPILE_ERROR}
+
+
+def test_strings_comments_and_long_programs_are_not_deep() -> None:
+    assert not nests_too_deep("f(1)\n" * 5000)
+    assert not nests_too_deep('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000)
+    assert not nests_too_deep("/* " + "{" * 5000 + " */\n// " + "[" * 5000 + "\n")
+    assert nests_too_deep("x = " + "[" * 1001 + "]" * 1001)
+
+
+def test_a_hostile_text_does_not_keep_it_busy() -> None:
+    begin = time.monotonic()
+    for text in ("/*", '"""', "'\"", "`\\", "#(", '"\\'):
+        nests_too_deep(text * (1_000_000 // len(text)) + "(" * 2000)
+    assert time.monotonic() - begin < 30
