@@ -457,6 +457,29 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "class A { void F(P p) {\n    if (p is null || p(x)) {\n      go();\n    }\n  } }\n",
         "if (p is null && p(x)) {",
     ),
+    "result of another type": (
+        "A.java",
+        "class A {\n  void f(P p) {\n    int result = 0;\n    result = p.asInt();\n    use(result);\n  }\n  void g(P p) {\n"
+        "    long result = 0;\n    result = p.asLong();\n    use(result);\n  }\n}\n",
+        "result = p.asInt();\n1",
+    ),
+    "member of another type": (
+        "A.java",
+        "class A {\n  void f(Map<A, B> map) {\n    Iterator<A> a = map.keySet().iterator();\n"
+        "    Iterator<B> b = map.values().iterator();\n  }\n}\n",
+        "Iterator<B> b = map.keySet().iterator();",
+    ),
+    "assertion of another type": (
+        "A.java",
+        "class A {\n  void f(List<A> a) {\n    assertThat(a.isReady()).isFalse();\n    assertThat(a).isEmpty();\n  }\n}\n",
+        "assertThat(a.isReady()).isEmpty();",
+    ),
+    "compared with itself": (
+        "A.java",
+        "class A {\n  void f(String got, String want) {\n    assertThat(got.trim()).isEqualTo(want.trim());\n    use(got, 1);\n"
+        "    use(want, 2);\n  }\n}\n",
+        "assertThat(want.trim()).isEqualTo(want.trim());",
+    ),
     "test function": (
         "a.js",
         "describe('a', () => {\n  it('b', () => {\n    go();\n  });\n});\n",

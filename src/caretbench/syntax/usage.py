@@ -203,7 +203,7 @@ def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     kind = parent.type
     if kind in _ASSIGNMENTS:
         left = parent.child_by_field_name("left")
-        return "target" if _is(left, node) else f"assign:{_short(left)}"
+        return "target" if _is(left, node) else f"assign:{_function(node)}:{_short(left)}"
     if kind in _DECLARATORS:
         named = parent.child_by_field_name("name") or parent.child_by_field_name("pattern")
         around = parent.parent
@@ -256,7 +256,7 @@ def _operand(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     others = [child for child in parent.named_children if child.id != node.id]
     other = others[0] if others else None
     against = (kind_of_value(other) if other is not None else "") or "name"
-    against = _short(other) if against == "name" else against
+    against = f"{_short(other)}@{_function(node)}" if against == "name" else against
     if sign in _COMPARING:
         ordered = "<" if sign[0] in "<>" else "in" if sign.endswith("in") else "="
         return f"cmp{ordered}:{against}"

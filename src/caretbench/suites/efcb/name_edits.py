@@ -127,7 +127,9 @@ def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
     if _enumerated(unit, one):
         return None
     seen = unit.contexts.get(entity, set())
-    if one.use.strong and one.use.context in seen:
+    # Where types are checked, two things with one member may still give different things by it.
+    told = one.use.strong and not (unit.static and one.use.context.startswith("object:"))
+    if told and one.use.context in seen:
         return None
     if not unit.static:
         shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _tells(where)}
@@ -147,6 +149,9 @@ def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:
         {part for where in contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
         for contexts in (unit.contexts.get(one.entity, set()), seen)
     )
+    here = re.split(r"[:/ =<]", one.use.context)[0]
+    if here in _DONE:
+        return here in theirs
     return not ours or not theirs or bool(ours & theirs)
 
 

@@ -334,7 +334,8 @@ class Unit:
             return f"this@{_around(node, CLASSES)}"
         call = arguments_of(node)
         if call is not None:
-            return f"call:{callee_of(node)}/{len(call)}"
+            # What a function gives may depend on what it is given: "assertThat(a)" and "assertThat(b)" differ in type.
+            return f"call:{_bare(written)[:200]}" if self.static else f"call:{callee_of(node)}/{len(call)}"
         if node.type in ("identifier", "constant"):
             declared = self.scopes.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
