@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.metrics.skill import net_of_floor, skill
+from caretbench.metrics.skill import net_of_floor, skill, skill_interval
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,18 @@ def test_net_of_floor() -> None:
     assert net_of_floor([1.0, 0.6, 0.0], [1.0, 0.0, 0.0]) == [0.0, 0.6, 0.0]
     with pytest.raises(ValueError, match="argument"):
         net_of_floor([1.0], [])
+
+
+def test_the_interval_of_a_skill_draws_scores_and_floors_together() -> None:
+    scores = [1.0, 0.0] * 100
+    floors = [0.5, 0.0] * 100  # the floor finds half of what is found
+    found = skill_interval(scores, floors, [str(index // 2) for index in range(200)], seed=0)
+    # Each source has one right answer and a quarter of the floor: no draw differs.
+    assert (found.low, found.high) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    apart = skill_interval(scores, floors, [str(index) for index in range(200)], seed=0)
+    assert apart.low < 1 / 3 < apart.high
+    assert skill_interval(scores, floors, [str(index) for index in range(200)], seed=0) == apart
+    assert skill_interval([1.0], [0.0], ["a"], seed=0).method == "undefined"
+    assert skill_interval([1.0, 1.0], [1.0, 1.0], ["a", "b"], seed=0).method == "undefined"
+    with pytest.raises(ValueError, match="one score"):
+        skill_interval([1.0], [], ["a"], seed=0)

@@ -34,12 +34,31 @@ def by_letter(problem: Problem, text: str | None) -> Mapping[str, float]:
 
 def test_fair_questions_are_valid_and_decided_once(tmp_path: Path) -> None:
     gate = QuestionGate(by_letter)
-    problems = [problem("a"), problem("b")]
+    problems = [problem(str(number)) for number in range(100)]
     path = tmp_path / "validity.jsonl"
-    assert [row.verdict for row in gate.run(problems, path)] == ["valid", "valid"]
+    assert {row.verdict for row in gate.run(problems, path)} == {"valid"}
     unfair = QuestionGate(lambda _problem, _text: {"passed": 1.0})
-    assert [row.verdict for row in unfair.run(problems, path)] == ["valid", "valid"]
-    assert len(path.read_text().splitlines()) == 2
+    assert {row.verdict for row in unfair.run(problems, path)} == {"valid"}
+    assert len(path.read_text().splitlines()) == 100
+
+
+def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
+    many = [problem(str(number)) for number in range(100)]
+    few = [
+        one.model_copy(update={"id": f"r{one.id}", "labels": {"task": "gmcq-easy", "tier": "resistant"}})
+        for one in [problem(f"r{number}") for number in range(12)]
+    ]
+    turned = [
+        one.model_copy(update={"labels": {**one.labels, "rotation": float(turn)}, "id": f"{one.id}-{turn}"})
+        for turn in range(1, 4)
+        for one in [problem(f"t{turn} {number}") for number in range(40)]
+    ]
+    rows = QuestionGate(by_letter).run([*many, *few, *turned], tmp_path / "v")
+    assert [row.verdict for row in rows] == ["valid"] * 100 + ["unverified"] * 132
+    assert rows[100].reasons == (
+        "too_small_to_test: gmcq-easy resistant has 12 questions, "
+        "100 tell whether attacks find more than chance",
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +81,9 @@ def test_what_measures_nothing_is_invalid(tmp_path: Path, asked: Problem, passes
 def test_a_question_that_is_asked_twice_is_invalid_the_second_time(tmp_path: Path) -> None:
     first = problem("a")
     second = first.model_copy(update={"id": "b"})
-    rows = QuestionGate(by_letter).run([first, second], tmp_path / "v")
-    assert [row.reasons for row in rows] == [(), ("near_duplicate: a",)]
+    others = [problem(str(number)) for number in range(98)]
+    rows = QuestionGate(by_letter).run([first, second, *others], tmp_path / "v")
+    assert [row.reasons for row in rows[:2]] == [(), ("near_duplicate: a",)]
 
 
 @pytest.mark.parametrize(

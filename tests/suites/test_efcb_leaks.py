@@ -4,7 +4,8 @@ import pytest
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.choices import ASKED
-from caretbench.suites.efcb.leaks import Attacked, consensus, credit, leak_report
+from caretbench.suites.efcb.floors import Attacked, credit
+from caretbench.suites.efcb.leaks import consensus, leak_report
 from caretbench.suites.efcb.seeding import rng
 
 
@@ -41,13 +42,17 @@ def test_what_stands_always_in_one_place_or_is_longest_stops_a_build() -> None:
 def test_fair_choices_pass_every_limit() -> None:
     draw = rng(5, "test", "fair")
     problems = []
-    for number in range(400):
+    for number in range(200):
         texts = [patch(f"word{draw.randrange(9999)} {draw.randrange(10, 99)} mend") for _ in range(4)]
         problems.append(asked(number, (*texts,), number % 4))
     limits = [leak for leak in leak_report(problems, []) if leak.kind == "limit"]
-    assert len(limits) == 7
+    assert sum(leak.family == "shape" for leak in limits) == 7
+    assert {leak.attack for leak in limits if leak.family == "learned"} == {
+        "learned here, linear",
+        "learned here, trees",
+    }
     assert [(leak.attack, leak.accuracy) for leak in limits if leak.exceeded] == []
-    assert [leak.standard_error for leak in limits] == [pytest.approx((0.25 * 0.75 / 400) ** 0.5)] * 7
+    assert {round(leak.standard_error, 9) for leak in limits} == {round((0.25 * 0.75 / 200) ** 0.5, 9)}
 
 
 def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
@@ -82,6 +87,42 @@ def test_words_and_paths_are_floors_and_stop_nothing() -> None:
     assert found["paths"].accuracy == 1.0
     assert not any(leak.exceeded for leak in found.values() if leak.kind == "floor")
     assert all(leak.kind == "floor" for name, leak in found.items() if "likel" in name)
+
+
+def test_a_feature_that_tells_stops_a_build() -> None:
+    problems = []
+    for number in range(120):
+        texts = [patch(f"w {'7' * (2 if place == number % 4 else 5)} {number}") for place in range(4)]
+        texts = [
+            text.replace("context", "context " + "x" * (7 * place % 5)) for place, text in enumerate(texts)
+        ]
+        problems.append(asked(number, (*texts,), number % 4))
+    found = {leak.attack: leak for leak in leak_report(problems, [])}
+    assert found["least digits"].exceeded
+    assert found["learned here, linear"].exceeded
+    assert found["learned here, linear"].family == "learned"
+    assert not found["most digits"].exceeded
+    # One of many is allowed more than one alone.
+    assert found["least digits"].allowed > 3.5 > found["learned here, linear"].allowed == 3.0
+    small = leak_report(problems[:99], [])
+    assert all(leak.too_small for leak in small)
+    assert not any(leak.exceeded for leak in small if leak.family != "shape")
+
+
+def test_questions_of_a_set_tell_a_learner_nothing() -> None:
+    draw = rng(9, "test", "sets")
+    problems = []
+    for number in range(40):
+        texts = [patch(f"w{draw.randrange(9999)} " + "z" * draw.randrange(20)) for _ in range(4)]
+        for place in range(4):
+            order = texts[place:] + texts[:place]  # the right one first
+            shown = (*order[1 : 1 + place], order[0], *order[1 + place :])
+            problems.append(
+                asked(4 * number + place, shown, place).model_copy(update={"overlap_group": f"set {number}"})
+            )
+    learned = [leak for leak in leak_report(problems, []) if leak.family in ("learned", "feature")]
+    assert len(learned) > 30
+    assert {round(leak.accuracy, 9) for leak in learned} == {0.25}
 
 
 def test_of_rotations_the_first_alone_counts() -> None:

@@ -125,7 +125,9 @@ def test_who_is_not_asked_some_is_told_apart(problems: dict[str, Problem]) -> No
     part = told["m", "GMCQ-Easy matched"]
     assert (part["Problems"], part["Coverage"]) == (str(len(half)), "50.0%")
     # The words find all of these, though only half of the tier: there is nothing above them.
-    assert part["Above words"] == "-"
+    assert part["Above best floor"] == "-"
+    assert part["Best floor"].endswith("\n1.000")
+    assert part["Leak test"].startswith("too small to test (")
     accuracy, interval = told["lexical", "GMCQ-Easy matched"]["Accuracy"].split("\n")
     low, high = map(float, interval.split(" to "))
     assert (accuracy, low < 0.5 < high) == ("0.500", True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from caretbench.sources.repository import RepositoryFacts
     from caretbench.suites.efcb.building import Built
     from caretbench.suites.efcb.folder import EfcbFolder, EfcbManifest
+    from caretbench.suites.efcb.leaks import Leak
 
 
 def efcb(
@@ -273,7 +274,10 @@ def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
 
 
 def _print_leaks(built: Built) -> None:
-    """A line for each attack, a column for each tier; an exclamation mark where a hard limit is passed."""
+    """A line for each attack, a column for each tier; an exclamation mark where a hard limit is passed.
+
+    Of the many features, those are printed that are highest somewhere; all of them are in the report's file.
+    """
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in built.leaks))
     if not parts:
         return
@@ -284,7 +288,15 @@ def _print_leaks(built: Built) -> None:
     stacked = zip(*([""] * (height - len(words)) + words for words in heads), strict=True)
     sizes = {(leak.task, leak.tier, leak.query): leak for leak in built.leaks}
     found: dict[tuple[str, str], dict[tuple[str, str, str], str]] = {}
+    high = _highest_features(built.leaks)
     for leak in built.leaks:
+        if (
+            leak.family == "feature"
+            and leak.kind == "limit"
+            and leak.attack not in high
+            and not leak.exceeded
+        ):
+            continue
         mark = "!" if leak.exceeded else ""
         row = found.setdefault((leak.kind, leak.attack), {})
         row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{mark}"
@@ -298,3 +310,17 @@ def _print_leaks(built: Built) -> None:
     first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
     for line in aligned([*others, *rows], first):
         say(line)
+    small = {(leak.task, leak.tier): leak.problems for leak in built.leaks if leak.too_small}
+    for part, count in small.items():
+        say(f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified")
+
+
+def _highest_features(leaks: Sequence[Leak]) -> set[str]:
+    """The feature that finds most in each tier."""
+    best: dict[tuple[str, str, str], Leak] = {}
+    for leak in leaks:
+        if leak.family == "feature" and leak.kind == "limit":
+            part = leak.task, leak.tier, leak.query
+            if part not in best or leak.accuracy > best[part].accuracy:
+                best[part] = leak
+    return {leak.attack for leak in best.values()}

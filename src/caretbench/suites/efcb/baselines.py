@@ -14,7 +14,8 @@ from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import Writer
 from caretbench.suites.efcb.choices import query_text
 from caretbench.suites.efcb.efcb_score import MASKED
-from caretbench.suites.efcb.leaks import Attack, Attacked, consensus, longest, shortest
+from caretbench.suites.efcb.floors import Attack, Attacked
+from caretbench.suites.efcb.leaks import consensus, longest, shortest
 from caretbench.suites.efcb.lexical import Corpus, shown_paths
 from caretbench.suites.efcb.masked_scores import copy_previous_lines, masked
 from caretbench.suites.efcb.positions import LETTERS

@@ -1,7 +1,7 @@
 """GMCQ-Hard: which of four versions of one patch is the change that a text asks for.
 
-``default``: the patch, with one swap of two identifiers, with another, and with both. Each choice is as like the other
-three as any, and the right one has each rank of plausibility as often as any other, by every scorer of the leak report.
+``default``: the patch, with one edit, with another, and with both. Each choice is as like the other three as any, and
+edits are taken such that learned attackers, which count and do not read the question, are at chance.
 ``paper``: the patch and three versions with two words exchanged; the right one is the most like the other three.
 """
 
@@ -14,20 +14,20 @@ from typing import Final, NamedTuple
 from caretbench.problem import Label, Problem
 from caretbench.sources.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.attackers import Attackers, shipped
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.choices import choice_problems
+from caretbench.suites.efcb.edit_pairs import SCORERS, Pair, pairs
 from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
 from caretbench.suites.efcb.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.patches import Patch
-from caretbench.suites.efcb.plausibility import SCORERS
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.swap_pairs import Pair, pairs
 from caretbench.suites.efcb.word_swaps import word_swaps
 
 TASK: Final = "gmcq-hard"
@@ -82,11 +82,13 @@ def hard_items(
     *,
     backgrounds: Backgrounds | None = None,
     sources: SourcesOf = no_sources,
+    attackers: Attackers | None = None,
 ) -> tuple[list[HardItem], list[Rejected]]:
     """The questions, and the changes that have none, with the reason; the same whatever the order of ``pulls``.
 
-    ``too_few_identifiers``: no two valid edits on different lines that tell. ``unbalanced_plausibility``: there
-    are, but they give the right choice only ranks that too many others have, too.
+    ``too_few_edits``: no two valid edits on different lines. ``telling_edits``: learned attackers let no two pass.
+    ``uneven_ranks``: they do, but the edits give the right choice only ranks that too many others have, too.
+    ``too_few_words`` (``paper``): no three exchanges of two words.
 
     Args:
         pulls: The changes that passed the filters of the profile.
@@ -95,6 +97,7 @@ def hard_items(
         backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
             should be given the same.
         sources: The files of each change's source tree, where they are at hand.
+        attackers: Those that decide which edits tell; the shipped ones where none are given.
     """
     form = forms(pulls) if form is None else form
     asked: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -111,7 +114,9 @@ def hard_items(
     if options.profile == "paper":
         made, refused = _as_the_paper_says(by_repository, options)
     else:
-        made, refused = _in_balance(by_repository, options, backgrounds or Backgrounds(pulls), sources)
+        made, refused = _in_balance(
+            by_repository, options, backgrounds or Backgrounds(pulls), sources, attackers or shipped()
+        )
     places = balanced({_name(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions")
     items = [_item(one, places[_name(one.pull)], asked[one.pull.key], options) for one in made]
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
@@ -150,14 +155,14 @@ def _as_the_paper_says(
             rendered = render(pull, generated=True)
             wrong = word_swaps(rendered, rng(options.seed, f"{TASK} words", _name(pull)), CHOICES - 1)
             if len(wrong) < CHOICES - 1:
-                rejected.append(Rejected.of(pull, TASK, "too_few_identifiers"))
+                rejected.append(Rejected.of(pull, TASK, "too_few_words"))
             else:
                 made.append(_Made(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY: 1.0}))
     return made, rejected
 
 
 class _Possible(NamedTuple):
-    """A change with its pairs of swaps."""
+    """A change with its pairs of edits."""
 
     pull: PullRequest
     pairs: Mapping[Vector, Pair]
@@ -168,26 +173,30 @@ def _in_balance(
     options: HardOptions,
     backgrounds: Backgrounds,
     sources: SourcesOf,
+    attackers: Attackers,
 ) -> tuple[list[_Made], list[Rejected]]:
     possible: dict[str, _Possible] = {}
     rejected: list[Rejected] = []
     for members in by_repository.values():
         for pull in members:
-            draw = rng(options.seed, f"{TASK} swaps", _name(pull))
-            found = pairs(Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull), draw)
-            if found:
-                possible[_name(pull)] = _Possible(pull, found)
+            draw = rng(options.seed, f"{TASK} edits", _name(pull))
+            found = pairs(
+                Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull), attackers, draw
+            )
+            if found.pairs:
+                possible[_name(pull)] = _Possible(pull, found.pairs)
             else:
-                rejected.append(Rejected.of(pull, TASK, "too_few_identifiers"))
+                reason = "telling_edits" if found.edits else "too_few_edits"
+                rejected.append(Rejected.of(pull, TASK, reason))
     chosen = evened(
         {name: one.pairs for name, one in possible.items()},
         {name: one.pull.repo for name, one in possible.items()},
         options.seed,
-        f"{TASK} plausibility",
+        f"{TASK} ranks",
         CHOICES,
     )
     rejected += [
-        Rejected.of(possible[name].pull, TASK, "unbalanced_plausibility")
+        Rejected.of(possible[name].pull, TASK, "uneven_ranks")
         for name in sorted(possible.keys() - chosen.keys())
     ]
     return [_made(possible[name], chosen[name]) for name in sorted(chosen)], rejected
@@ -200,5 +209,5 @@ def _made(possible: _Possible, ranks: Vector) -> _Made:
     facts: dict[str, Label] = {
         f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(SCORERS, ranks, strict=True)
     }
-    facts["least_plausibility_delta"] = round(min(map(abs, pair.deltas)), 3)
+    facts["edits"] = sorted((pair.first.kind, pair.second.kind))
     return _Made(possible.pull, patch.rendered.text, tuple(wrong), facts)

@@ -1,11 +1,13 @@
 """The gate for questions: nothing is run, so what an answer is worth is asked of the measures themselves.
 
 A choice is fit where its four patches differ, the right letter is right, and neither silence nor another letter is.
+It is ``unverified`` where its tier has too few questions to tell whether attacks find more than chance.
 What is judged is fit where the people's own answer measures best, silence worst, and copying stays well below.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +15,7 @@ from typing import Final, NamedTuple
 from caretbench.files import Appender, read_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.runs import Validity
+from caretbench.suites.efcb.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
@@ -38,18 +41,23 @@ class QuestionGate(NamedTuple):
         with Appender(path) as appender:
             known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
             seen: dict[tuple[str, ...], str] = {}
+            sizes = Counter(map(_tier, problems))
             for problem in problems:
                 twin = seen.setdefault(_shown(problem), problem.id)
                 if problem.id not in known:
-                    known[problem.id] = self._verdict(problem, "" if twin == problem.id else twin)
+                    size = sizes[_tier(problem)]
+                    known[problem.id] = self._verdict(problem, "" if twin == problem.id else twin, size)
                     appender.append(known[problem.id])
                 self.progress(1)
         return [known[problem.id] for problem in problems]
 
-    def _verdict(self, problem: Problem, twin: str) -> Validity:
+    def _verdict(self, problem: Problem, twin: str, size: int) -> Validity:
         reasons = [*([f"near_duplicate: {twin}"] if twin else []), *self._faults(problem)]
+        doubts = [] if reasons else list(_doubts(problem, size))
         return Validity(
-            problem_id=problem.id, verdict="invalid" if reasons else "valid", reasons=tuple(reasons)
+            problem_id=problem.id,
+            verdict="invalid" if reasons else "unverified" if doubts else "valid",
+            reasons=(*reasons, *doubts),
         )
 
     def _faults(self, problem: Problem) -> Iterator[str]:
@@ -92,6 +100,17 @@ class QuestionGate(NamedTuple):
             yield f"answerable_without_answer: {name} of the empty answer is {empty[name]:.3f}"
         if golden.get("floor", 0.0) >= _FLOOR:
             yield f"copying_answers: copying reaches {golden['floor']:.3f}"
+
+
+def _tier(problem: Problem) -> tuple[str, ...]:
+    """Questions that are tested together: all of a tier, asked in one way and one order."""
+    return tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query", "rotation"))
+
+
+def _doubts(problem: Problem, size: int) -> Iterator[str]:
+    if size < FEWEST and any(isinstance(check, ChoiceCheck) for check in problem.checks):
+        tier = " ".join(part for part in _tier(problem)[:2] if part)
+        yield f"too_small_to_test: {tier} has {size} questions, {FEWEST} tell whether attacks find more than chance"
 
 
 def _shown(problem: Problem) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""What finds the right choice without understanding anything: the leak report of a build.
+"""Leak report of a build: the share of questions that attacks find without understanding anything.
 
-Position, length and consensus must not beat chance by more than three standard errors, or the build fails. What words,
-paths and n-grams find is printed as a floor: a score is worth what it is above it. Where an attack finds several
-choices equally good it gets its share of them, so that ties neither help nor hurt.
+What does not read the question must not beat chance by more than three standard errors over all questions of a tier:
+position, length and consensus, every counted feature, and learned attackers. Words of the question find more; that is
+printed as a floor: a score is worth what it is above the best of them.
 """
 
 from __future__ import annotations
@@ -10,26 +10,36 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
-from caretbench.problem import ChoiceCheck, Problem, Question, Row
+from scipy.special import ndtr, ndtri
+
+from caretbench.problem import Problem, Row
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.attackers import Attackers, shipped
 from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices import query_text
+from caretbench.suites.efcb.contrasts import contrasted
 from caretbench.suites.efcb.describing import cluster
-from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, word_distances
-from caretbench.suites.efcb.plausibility import SCORERS, scores
+from caretbench.suites.efcb.efcb_score import HARD
+from caretbench.suites.efcb.floors import Attack, Attacked, attacked, credit, text_attacks
+from caretbench.suites.efcb.learned_attacks import FEWEST, Tested, by_feature, by_learning
+from caretbench.suites.efcb.lexical import word_distances
+from caretbench.suites.efcb.line_features import FEATURES
+from caretbench.suites.efcb.plausibility import SCORERS, Without, scores
 from caretbench.suites.efcb.positions import LETTERS
 from caretbench.suites.efcb.rendering import render
 
 STANDARD_ERRORS: Final = 3.0
 Kind = Literal["limit", "floor"]
+Family = Literal["shape", "feature", "learned", "text"]
 
 
 class Leak(Row):
     """What one attack reaches in one tier of one task; a ``limit`` that is ``exceeded`` fails the build.
 
-    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing as often.
+    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing as often, ``allowed`` how
+    many of these an attack may be above chance: three, and for one of many features as many more as Holm's correction
+    says. Features and learned attackers are no limits of a tier that is ``too_small``.
     """
 
     task: str
@@ -37,31 +47,28 @@ class Leak(Row):
     query: str = ""
     attack: str
     kind: Kind
+    family: Family = "shape"
     problems: int
     accuracy: float
     chance: float
     standard_error: float
+    allowed: float = STANDARD_ERRORS
+
+    @property
+    def deviation(self) -> float:
+        """How many standard errors it is above chance."""
+        return (self.accuracy - self.chance) / self.standard_error if self.standard_error else 0.0
+
+    @property
+    def too_small(self) -> bool:
+        """Whether the tier has too few questions to test."""
+        return self.problems < FEWEST
 
     @property
     def exceeded(self) -> bool:
         """Whether a hard limit is passed."""
-        return (
-            self.kind == "limit"
-            and self.accuracy > self.chance + STANDARD_ERRORS * self.standard_error + 1e-9
-        )
-
-
-class Attacked(NamedTuple):
-    """A choice problem as an attack sees it: no label, and not which choice is right."""
-
-    query: str
-    choices: tuple[str, ...]
-    repository: str
-    cluster: str
-
-
-Attack = Callable[[Attacked], Sequence[float]]
-"""A number for each choice; the highest is taken."""
+        tested = self.family == "shape" or not self.too_small
+        return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
 
 def _always(place: int) -> Attack:
@@ -91,98 +98,121 @@ LIMITS: Final[Mapping[str, Attack]] = {
 }
 
 
-def leak_report(problems: Iterable[Problem], pulls: Iterable[PullRequest]) -> list[Leak]:
+def leak_report(
+    problems: Iterable[Problem], pulls: Iterable[PullRequest], attackers: Attackers | None = None
+) -> list[Leak]:
     """Every attack on every tier of the choice tasks, and every way to ask; of rotated problems the first order alone.
 
     Args:
         problems: Those of a build; what is no choice is passed over.
-        pulls: The changes that it was built from: what rare words and likely code are is learned from their patches.
+        pulls: The changes that it was built from: what likely code is is learned from their patches.
+        attackers: Those that were learned elsewhere; the shipped ones where none are given.
     """
-    tiers: dict[tuple[str, ...], list[tuple[Attacked, int]]] = defaultdict(list)
+    tiers: dict[tuple[str, ...], list[tuple[Attacked, Problem, int]]] = defaultdict(list)
     for problem in sorted(problems, key=lambda problem: problem.id):
-        check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
-        if check is None or not isinstance(problem.shown, Question) or problem.labels.get("rotation"):
-            continue
-        attacked = Attacked(
-            query_text(problem), problem.shown.choices, str(problem.labels["repository"]), problem.cluster
-        )
-        part = tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
-        tiers[part].append((attacked, check.correct))
-    plausible = _plausible(pulls)
-    return [leak for part, asked in sorted(tiers.items()) for leak in _of_tier(part, asked, plausible)]
+        found = attacked(problem)
+        if found is not None and not problem.labels.get("rotation"):
+            part = tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
+            tiers[part].append((found[0], problem, found[1]))
+    known = _Known(pulls)
+    return [
+        leak
+        for part, asked in sorted(tiers.items())
+        for leak in _of_tier(part, asked, known, attackers or shipped())
+    ]
 
 
 def _of_tier(
-    part: tuple[str, ...], asked: Sequence[tuple[Attacked, int]], plausible: Mapping[str, Attack]
+    part: tuple[str, ...],
+    asked: Sequence[tuple[Attacked, Problem, int]],
+    known: _Known,
+    attackers: Attackers,
 ) -> Iterator[Leak]:
-    chance = sum(1 / len(problem.choices) for problem, _ in asked) / len(asked)
+    chance = sum(1 / len(question.choices) for question, _, _ in asked) / len(asked)
     error = math.sqrt(chance * (1 - chance) / len(asked))
-    floors = {**_lexical(asked), **plausible}
-    groups: Mapping[Kind, Mapping[str, Attack]] = {"limit": LIMITS, "floor": floors}
-    for kind, attacks in groups.items():
-        for name, attack in attacks.items():
-            hits = sum(credit(attack(problem), correct) for problem, correct in asked)
-            yield Leak(
-                task=part[0], tier=part[1], query=part[2], attack=name, kind=kind,
-                problems=len(asked), accuracy=hits / len(asked), chance=chance, standard_error=error,
-            )  # fmt: skip
+
+    def leak(attack: str, kind: Kind, family: Family, accuracy: float, allowed: float) -> Leak:
+        return Leak(
+            task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family, problems=len(asked),
+            accuracy=accuracy, chance=chance, standard_error=error, allowed=round(allowed, 3),
+        )  # fmt: skip
+
+    def share(attack: Attack) -> float:
+        return sum(credit(attack(question), correct) for question, _, correct in asked) / len(asked)
+
+    for name, attack in LIMITS.items():
+        yield leak(name, "limit", "shape", share(attack), STANDARD_ERRORS)
+    questions = [
+        Tested(
+            contrasted(question, known.background(question) if part[0] == HARD else None),
+            correct,
+            question.repository,
+            problem.overlap_group or question.cluster,
+        )
+        for question, problem, correct in asked
+    ]
+    kinds = {question.contrasted.names for question in questions}
+    from_sites = kinds == {FEATURES}
+    if len(kinds) == 1:
+        yield from _judged(questions, attackers, leak)
+    for name, attack in text_attacks(question for question, _, _ in asked).items():
+        yield leak(name, "floor", "text", share(attack), STANDARD_ERRORS)
+    if part[0] == HARD and not from_sites:
+        for name, attack in known.attacks().items():
+            yield leak(name, "floor", "feature", share(attack), STANDARD_ERRORS)
 
 
-def credit(found: Sequence[float], correct: int) -> float:
-    """1 where the highest number is the right choice's, its share where several are equally high, else 0."""
-    best = max(found)
-    tied = [math.isclose(value, best, rel_tol=1e-9, abs_tol=1e-12) for value in found]
-    return tied[correct] / sum(tied)
+def _judged(
+    questions: Sequence[Tested], attackers: Attackers, leak: Callable[[str, Kind, Family, float, float], Leak]
+) -> Iterator[Leak]:
+    """Learned attackers by their first choice; their other ranks and all features under Holm's correction."""
+    learned = by_learning(questions, attackers)
+    first = {name: found for name, found in learned.items() if name.endswith(", first")}
+    for name, found in sorted(first.items()):
+        yield leak(name.removesuffix(", first"), "limit", "learned", found, STANDARD_ERRORS)
+    many = by_feature(questions) | {name: found for name, found in learned.items() if name not in first}
+    order = sorted(many, key=lambda name: (-many[name], name))
+    level = float(ndtr(-STANDARD_ERRORS))
+    bounds = [-float(ndtri(level / (len(order) - place))) for place in range(len(order))]
+    rejected = True
+    bound = bounds[0]
+    for place, name in enumerate(order):
+        bound = bounds[place] if rejected else bound
+        found_leak = leak(name, "limit", "feature", many[name], bound)
+        rejected = rejected and found_leak.deviation > bound
+        yield found_leak
 
 
-def _lexical(asked: Sequence[tuple[Attacked, int]]) -> Mapping[str, Attack]:
-    """Words: what is rare is learned from all choices of a repository."""
-    places: dict[str, dict[str, int]] = defaultdict(dict)
-    for problem, _ in asked:
-        for choice in problem.choices:
-            places[problem.repository].setdefault(choice, len(places[problem.repository]))
-    corpora = {repository: Corpus(list(texts)) for repository, texts in places.items()}
+class _Known:
+    """What the repositories' code looks like without what a question shows: the change that it is made from."""
 
-    def by_words(name: Literal["tfidf", "bm25"]) -> Attack:
-        def attack(problem: Attacked) -> Sequence[float]:
-            found = getattr(corpora[problem.repository], name)(problem.query)
-            return [float(found[places[problem.repository][choice]]) for choice in problem.choices]
+    def __init__(self, pulls: Iterable[PullRequest]) -> None:
+        self._made_from: dict[str, PullRequest] = {}
+        self._shown: dict[str, PullRequest] = {}
+        for pull in sorted(pulls, key=lambda pull: pull.newest_first):
+            self._made_from[cluster(pull)] = pull
+            self._shown |= {render(pull, generated=generated).text: pull for generated in (False, True)}
+        self._backgrounds = Backgrounds(self._made_from.values())
+        self._numbers: dict[Attacked, Mapping[str, Sequence[float]]] = {}
 
-        return attack
+    def background(self, question: Attacked) -> Without:
+        """The question's repository without whole changes among its choices, and without its own."""
+        own = [self._shown[choice] for choice in question.choices if choice in self._shown]
+        own += [self._made_from[question.cluster]] if question.cluster in self._made_from else []
+        return self._backgrounds.without(question.repository, *own)
 
-    def paths(problem: Attacked) -> Sequence[float]:
-        title = problem.query.partition("\n")[0]
-        return [path_overlap(title, shown_paths(choice)) for choice in problem.choices]
+    def _scores(self, question: Attacked) -> Mapping[str, Sequence[float]]:
+        if question not in self._numbers:
+            self._numbers[question] = scores(question.choices, self.background(question))
+        return self._numbers[question]
 
-    return {"TF-IDF": by_words("tfidf"), "BM25": by_words("bm25"), "paths": paths}
-
-
-def _plausible(pulls: Iterable[PullRequest]) -> Mapping[str, Attack]:
-    """Likely code: n-grams of the repository's other changes and of the question itself, the most and the least.
-
-    What a question shows is left out of what is learned: the change that it is made from, and whole changes among
-    its choices.
-    """
-    made_from: dict[str, PullRequest] = {}
-    shown: dict[str, PullRequest] = {}
-    for pull in sorted(pulls, key=lambda pull: pull.newest_first):
-        made_from[cluster(pull)] = pull
-        shown |= {render(pull, generated=generated).text: pull for generated in (False, True)}
-    backgrounds = Backgrounds(made_from.values())
-    known: dict[Attacked, Mapping[str, Sequence[float]]] = {}
-
-    def numbers(problem: Attacked) -> Mapping[str, Sequence[float]]:
-        if problem not in known:
-            own = [shown[choice] for choice in problem.choices if choice in shown]
-            own += [made_from[problem.cluster]] if problem.cluster in made_from else []
-            known[problem] = scores(problem.choices, backgrounds.without(problem.repository, *own))
-        return known[problem]
-
-    attacks: dict[str, Attack] = {}
-    for scorer in SCORERS:
-        words = scorer.replace("_", " ")
-        attacks[f"likeliest, {words}"] = lambda problem, scorer=scorer: numbers(problem)[scorer]  # type: ignore[misc]
-        attacks[f"least likely, {words}"] = lambda problem, scorer=scorer: [  # type: ignore[misc]
-            -value for value in numbers(problem)[scorer]
-        ]
-    return attacks
+    def attacks(self) -> dict[str, Attack]:
+        """The likeliest and the least likely code, by n-grams of the repository's other changes and of the question."""
+        found: dict[str, Attack] = {}
+        for scorer in SCORERS:
+            words = scorer.replace("_", " ")
+            found[f"likeliest, {words}"] = lambda question, scorer=scorer: self._scores(question)[scorer]  # type: ignore[misc]
+            found[f"least likely, {words}"] = lambda question, scorer=scorer: [  # type: ignore[misc]
+                -value for value in self._scores(question)[scorer]
+            ]
+        return found

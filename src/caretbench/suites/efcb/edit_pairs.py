@@ -1,0 +1,139 @@
+"""Two edits for a question, such that what learned attackers count tells nothing of the right choice.
+
+The choices are the patch, with the one edit, with the other, with both: each differs from the other three alike, so
+that likeness says nothing. Most edits make a patch less plausible. An edit is used as often as its like in the other
+direction: of edits whose difference speaks for the right reading by ``p`` to ``1 - p``, ``(1 - p) / p`` pass.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, combinations_with_replacement
+from typing import Final, NamedTuple
+
+from rapidfuzz.distance import Indel, Levenshtein
+
+from caretbench.suites.efcb.attackers import Attackers
+from caretbench.suites.efcb.balancing import Vector
+from caretbench.suites.efcb.edits import Edit
+from caretbench.suites.efcb.line_features import FEATURES
+from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.plausibility import Without
+from caretbench.suites.efcb.sites import edit_differences
+
+MOST_EDITS: Final = 150
+"""Looked at for each change."""
+SCORERS: Final = ("linear", "trees", "combined")
+"""Whose ranks of the right choice are even: both kinds of learned attackers, and n-grams."""
+_COMBINED: Final = FEATURES.index("combined")
+# Pairs that are proposed for each two kinds of edits, by the signs of their scores; and that are tried for one vector.
+_PROPOSALS: Final = 4
+_TRIES: Final = 2
+_MOST_VECTORS: Final = 32
+
+
+class Pair(NamedTuple):
+    """Two edits on different lines."""
+
+    first: Edit
+    second: Edit
+
+
+class Found(NamedTuple):
+    """Pairs of one change by the ranks that they give the right choice, and how many edits there were.
+
+    ``passed`` are the edits that the attackers let pass.
+    """
+
+    pairs: Mapping[Vector, Pair]
+    edits: int
+    passed: int
+
+
+class _Scored(NamedTuple):
+    edit: Edit
+    scores: tuple[float, ...]
+
+
+def pairs(patch: Patch, background: Without, attackers: Attackers, generator: random.Random) -> Found:
+    """For each attainable vector of ranks one pair: how many choices go before the right one, by :data:`SCORERS`."""
+    edits = patch.edits(generator, MOST_EDITS)
+    if not _apart(edits):
+        return Found({}, 0, 0)
+    differences = edit_differences(patch, edits, background)
+    chances = attackers.passes(differences)
+    learned = attackers.scores(differences)
+    passed = [
+        _Scored(edit, (*map(float, scores), float(values[_COMBINED])))
+        for edit, scores, values, chance in zip(edits, learned, differences, chances, strict=True)
+        if generator.random() < chance
+    ]
+    found: dict[Vector, Pair] = {}
+    tried: Counter[Vector] = Counter()
+    for first, second in _proposed(passed, generator):
+        ranks = _ranks(first, second, generator)
+        tried[ranks] += 1
+        if ranks not in found and tried[ranks] <= _TRIES and _holds(patch, first.edit, second.edit):
+            found[ranks] = Pair(first.edit, second.edit)
+            if len(found) == _MOST_VECTORS:
+                break
+    return Found(found, len(edits), len(passed))
+
+
+def _apart(edits: Sequence[Edit]) -> bool:
+    """Whether two of the edits are on different lines."""
+    return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:40], 2))
+
+
+def _proposed(passed: Sequence[_Scored], generator: random.Random) -> Iterator[tuple[_Scored, _Scored]]:
+    """Pairs on different lines: a few of each two kinds, so that rare ranks are tried as often as common ones."""
+    kinds: dict[tuple[bool, ...], list[_Scored]] = defaultdict(list)
+    for one in passed:
+        kinds[tuple(score > 0 for score in one.scores)].append(one)
+    both = list(combinations_with_replacement(sorted(kinds), 2))
+    generator.shuffle(both)
+    for left, right in both:
+        for _ in range(_PROPOSALS):
+            first, second = generator.choice(kinds[left]), generator.choice(kinds[right])
+            if first.edit.lines.isdisjoint(second.edit.lines):
+                yield first, second
+
+
+def _ranks(first: _Scored, second: _Scored, generator: random.Random) -> Vector:
+    """How many choices go before the right one; where two are equal, either may."""
+    found = []
+    for one, other in zip(first.scores, second.scores, strict=True):
+        ahead = [-one, -other, -one - other]
+        found.append(sum(score > 0 or (score == 0 and generator.random() < 0.5) for score in ahead))
+    return tuple(found)
+
+
+def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
+    """Whether the four choices are four programs, as far from each other as they should be.
+
+    None is a renaming of another, and none has more faults than the patch.
+    """
+    choices: list[list[Edit]] = [[], [first], [second], [first, second]]
+    return (
+        not any(patch.raises_errors(choice) for choice in choices[1:])
+        and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
+        and _alike([patch.around(choice, first, second) for choice in choices])
+    )
+
+
+def _alike(texts: Sequence[str]) -> bool:
+    """Whether every text is as far from the other three as any other, by words and by characters.
+
+    The two edits are on different lines, and yet an alignment may find a cheaper way where they are close together.
+    """
+    words = [text.split() for text in texts]
+    return all(
+        len({sum(distance(one, other) for other in sequences) for one in sequences}) == 1
+        for distance, sequences in (
+            (Indel.distance, words),
+            (Indel.distance, texts),
+            (Levenshtein.distance, texts),
+        )
+    )
