@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.choices import ASKED
 from caretbench.suites.efcb.floors import Attacked, credit

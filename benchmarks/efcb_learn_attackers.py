@@ -1,0 +1,83 @@
+"""Learns the attackers of GMCQ-Hard that ship with the package, from the histories of several clones.
+
+    python benchmarks/efcb_learn_attackers.py psf/black=~/clones/black gin-gonic/gin=~/clones/gin … \
+        -o src/caretbench/suites/efcb/attackers.json
+
+Set OMP_NUM_THREADS=1: the same clones then give the same file. ``--keep FOLDER`` keeps what was counted, so that
+leaving a repository out (``--without``) counts nothing again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from caretbench.files import read_rows, write_atomically
+from caretbench.sources.mining import mine_git
+from caretbench.sources.pull_request import PullRequest
+from caretbench.sources.source_tree import SourceTrees
+from caretbench.suites.efcb.attackers import AttackersFile, Sample, learned
+from caretbench.suites.efcb.backgrounds import Backgrounds
+from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.line_features import FEATURES
+from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.sites import edit_differences
+
+
+def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sample:
+    """The edits of a clone's newest accepted changes; counted once for a folder."""
+    kept = folder / f"{name.replace('/', '+')}.npz"
+    if not kept.exists():
+        records = folder / f"{name.replace('/', '+')}.jsonl"
+        mine_git(clone, records, name=name, limit=2500)
+        pulls = list(read_rows(records, PullRequest))
+        backgrounds = Backgrounds(pulls)
+        rows: list[np.ndarray] = []
+        numbers: list[int] = []
+        newest = sorted(accepted(pulls, "default").pulls, key=lambda pull: pull.newest_first)[:changes]
+        with SourceTrees({name: clone}) as trees:
+            for number, pull in enumerate(newest):
+                patch = Patch(render(pull), trees.of(pull))
+                drawn = patch.edits(rng(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits)
+                rows.append(edit_differences(patch, drawn, backgrounds.without(pull.repo, pull)))
+                numbers += [number] * len(drawn)
+        np.savez(kept, differences=np.concatenate(rows), changes=np.array(numbers, dtype=np.int64))
+    with np.load(kept) as found:
+        return Sample(found["differences"], found["changes"])
+
+
+def main() -> None:
+    """Learn and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("clones", nargs="+", metavar="OWNER/NAME=CLONE")
+    parser.add_argument("-o", "--output", type=Path, help="without it, edits are only counted")
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--without", action="append", default=[], metavar="OWNER/NAME")
+    parser.add_argument("--changes", type=int, default=120)
+    parser.add_argument("--edits", type=int, default=30)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = chosen.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        named = dict(entry.split("=", 1) for entry in chosen.clones)
+        samples = {}
+        for name, clone in sorted(named.items()):
+            if name not in chosen.without:
+                samples[name] = sample(name, Path(clone).expanduser(), folder, chosen.changes, chosen.edits)
+                print(name, len(samples[name].changes), "edits", flush=True)  # noqa: T201 - a script
+    if chosen.output:
+        found = learned([one for one in samples.values() if len(one.changes)])
+        rounds = tuple(one.row() for one in (*found.rounds, found.judge))
+        file = AttackersFile(features=FEATURES, learned_on=tuple(samples), rounds=rounds)
+        write_atomically(chosen.output, file.model_dump_json() + "\n")
+
+
+if __name__ == "__main__":
+    main()
