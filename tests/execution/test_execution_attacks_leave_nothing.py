@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from attack_table import GOOD, NO_VERDICT, Attack, Table, requests, tables
 
-from caretbench.execution import walls
 from caretbench.execution.cache import ResultCache
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.host_users import users
 from caretbench.execution.runtimes import load_runtime
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
@@ -53,7 +53,7 @@ def _of(table: Table, repeat: int) -> Iterator[ExecutionRequest]:
 
 def _here(temporary: Path) -> dict[str, set[str]]:
     """What a program could leave where this process would see it."""
-    own = (walls.UNPRIVILEGED_USER,)
+    own = users() or ()
     shared = [path for path in Path("/dev/shm").iterdir() if path.lstat().st_uid in own]
     groups = Path("/sys/fs/cgroup")
     return {

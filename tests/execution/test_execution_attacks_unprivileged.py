@@ -123,4 +123,4 @@ def test_attacks_of_an_ordinary_user(language: str, home: Path, tmp_path: Path) 
             wrong[attack.name] = (status, printed[:200], said)
     assert not wrong
     assert {results[f"{GOOD}-{number}"][0] for number in range(2)} == {Status.PASSED}
-    assert {row[3] for row in results.values() if row[3]} == {"unprivileged"}
+    assert {row[3] for row in results.values() if row[3]} == {"caller"}

@@ -303,7 +303,7 @@ def test_no_machine_at_all(cache: ResultCache) -> None:
 
 
 def test_the_walls_of_all_machines() -> None:
-    weaker = WALLS.model_copy(update={"user": "mapped-root", "seccomp": False})
+    weaker = WALLS.model_copy(update={"user": "caller", "seccomp": False})
     walls = SpreadingExecutor(FakeNodes(footing(), footing("two", isolation=weaker))).isolation()
     assert walls == WALLS.model_copy(update={"user": "mixed", "seccomp": False})
     assert SpreadingExecutor(FakeNodes()).toolchain("python").fingerprint == "f1"

@@ -15,7 +15,7 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "2"
+CRITERION_VERSION = "3"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
 WAITS = "exit status 0, but work that the top level of the program began never settled"
@@ -118,6 +118,14 @@ def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float
     return late and cpu_s >= STARVED_CPU_S
 
 
+def short_of_what_all_share(status: Status, stderr: str) -> bool:
+    """Whether a failure may be due to a limit that the kernel keeps for all programs of one user, or of the machine.
+
+    Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
+    """
+    return status in _MAY_BE_SHORT and _SHORT.search(stderr) is not None
+
+
 def ran_out_of_its_own_time(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
@@ -128,6 +136,12 @@ def ran_out_of_its_own_time(
     return reason.startswith(_SPENT) or (waited and not held_up(status, reason, signal_number, cpu_s))
 
 
+_MAY_BE_SHORT = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE, Status.TIMEOUT})
+_SHORT = re.compile(
+    r"too many references|ETOOMANYREFS|too many open files|EMFILE|inotify|out of pty devices", re.IGNORECASE
+)
+"""Descriptors on their way through sockets, watches of files, and terminals: what no program has for itself alone
+where an ordinary user starts it."""
 _NOT_THE_PROGRAMS = frozenset(
     {Status.SANDBOX_ERROR, Status.SKIPPED, Status.PASSED, Status.MISSING_DEPENDENCY}
 )

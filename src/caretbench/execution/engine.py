@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache import ResultCache, opened, verdict_key
-from caretbench.execution.classification import held_up
+from caretbench.execution.classification import held_up, short_of_what_all_share
 from caretbench.execution.nesting import DEEPEST, nests_too_deep
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes.base import BundleLookup
@@ -258,5 +258,9 @@ class _Submission:
 
 
 def _held_up(result: ExecutionResult) -> bool:
+    """Whether other programs may have had a part in the result: by the machine's load, or by a limit of a user."""
     ran = result.stage == "run" or result.run_status is not None
-    return ran and held_up(result.ended, result.reason, result.signal, result.cpu_s)
+    return ran and (
+        held_up(result.ended, result.reason, result.signal, result.cpu_s)
+        or short_of_what_all_share(result.ended, result.stderr.text)
+    )

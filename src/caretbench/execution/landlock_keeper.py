@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_SECCOMP = 1, 4, 8, 22
+PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 47
 FILTER, AMBIENT_RAISE = 2, 2
-CAPABILITY_VERSION, READ_SEARCH = 0x20080522, 2
+CAPABILITY_VERSION, READ_SEARCH, SET_CAPABILITIES = 0x20080522, 2, 8
 NEW_MOUNTS = 0x20000
 NO_SUID, NO_DEVICES, RECURSIVE, PRIVATE = 2, 4, 0x4000, 0x40000
 INODES = 65_536
@@ -76,9 +77,19 @@ def become(user: int, reads_all: bool) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
+    if reads_all:  # what is inherited must be so before the bound is dropped, which takes a capability too
+        keep_capabilities(1 << READ_SEARCH | 1 << SET_CAPABILITIES)
+        drop_the_bound()
     keep_capabilities(1 << READ_SEARCH if reads_all else 0)
     if reads_all:
         check(libc.prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, READ_SEARCH, 0, 0), "prctl")
+
+
+def drop_the_bound() -> None:
+    """Have no capability come back by what is executed."""
+    for capability in range(64):
+        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            return  # beyond the last one, or no right to
 
 
 def keep_capabilities(kept: int) -> None:
@@ -138,6 +149,8 @@ def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> Non
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_DFL)
     try:
+        if not walls["reads_all"]:
+            drop_the_bound()
         if walls["user"] is not None:
             become(walls["user"], walls["reads_all"])
         else:

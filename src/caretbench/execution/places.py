@@ -37,6 +37,7 @@ class Places:
             if parent is not None:
                 raise ValueError(f"{inside} lies inside {parent}, which needs namespaces")
         self.links = [(self._under(inside), outside) for inside, outside in moved.items()]
+        self._kept = {inside for inside, outside in bound.items() if inside == outside}
         tops = {f"/{inside.split('/')[1]}" for inside in moved}
         absent = {top for top in tops if not os.path.lexists(top)}
         self._moved = {_TEMPORARY, *moved, *absent}
@@ -49,7 +50,8 @@ class Places:
     def path(self, inside: str) -> str:
         """One path as the program is to use it."""
         places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
-        return self._under(inside) if any(place in self._moved for place in places) else inside
+        nearest = next((place for place in places if place in self._kept or place in self._moved), None)
+        return self._under(inside) if nearest in self._moved else inside
 
     def text(self, words: str) -> str:
         """An argument or a variable with every path in it: alone, in a list, or after an option."""

@@ -51,6 +51,7 @@ from caretbench.execution.walls import (
 )
 from caretbench.execution.walls import readable as memory_file
 from caretbench.execution.warm import Workers
+from caretbench.files import cache_folder
 
 if TYPE_CHECKING:
     from caretbench.execution.index_proxy import IndexProxy
@@ -60,6 +61,7 @@ __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "di
 NO_OVERLAY = "no overlay"
 """How the error of a run begins, or goes on after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
+_BOUND_OF_THE_CACHE = ("bundles", "tools", "dotnet", "artefacts", "snapshots")
 
 
 def display_server() -> str | None:
@@ -147,7 +149,9 @@ class Sandbox:
         if self._binary is None and self._levels[0] == "namespaces" and self._confined is None:
             raise SandboxUnavailable(_NO_BUBBLEWRAP)
         try:
-            result = self.run(["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S)
+            result = self.run(
+                ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected()
+            )
         except OSError as error:  # not even a process, or not as another user
             result = SandboxResult(error=str(error))
         if not result.ok or result.isolation is None:
@@ -156,6 +160,16 @@ class Sandbox:
                 _advice(said) if self._confined is None else f"no Landlock walls: {said}"
             )
         return result.isolation
+
+    def _expected(self) -> dict[str, str]:
+        """What programs will have bound, so far as it is there: the probe runs with it, as they do."""
+        cache = cache_folder()
+        places = [self._workers.artefacts, *(cache / name for name in _BOUND_OF_THE_CACHE)]
+        return {
+            f"/run/expected/{number}": str(place)
+            for number, place in enumerate(places)
+            if place is not None and place.is_dir()
+        }
 
     @property
     def _memory(self) -> str:

@@ -4,6 +4,8 @@ The numbers are data, one table per machine. A refused call gives EPERM; ``clone
 C library falls back to ``clone``, whose flags a filter can read; a socket of a family outside the allow-list
 gives EAFNOSUPPORT (AF_VSOCK would reach a hypervisor even from an empty network namespace). What holds memory that no
 mapping shows (nameless files, System V segments, semaphores and queues) is refused too: the watchdog could not see it.
+What the kernel bounds for all programs of a user or of the machine is refused where hardly a program needs it: POSIX
+queues, contexts of asynchronous input and output, and sockets that send without a copy.
 For the same reason buffers of sockets keep the size that the system gives them; who asks for another is told that he
 has it.
 """
@@ -42,6 +44,7 @@ _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 
 _SOL_SOCKET = 1
 _BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both FORCE
+_ZERO_COPY = 60
 
 SOCKET_FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK
 
@@ -77,6 +80,7 @@ _X86_64 = Machine(
         "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308,
         "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
         "shmget": 29, "semget": 64, "msgget": 68, "memfd_create": 319, "memfd_secret": 447,
+        "mq_open": 240, "io_setup": 206,
         "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
@@ -100,6 +104,7 @@ _AARCH64 = Machine(
         "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
         "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
         "shmget": 194, "semget": 190, "msgget": 186, "memfd_create": 279, "memfd_secret": 447,
+        "mq_open": 180, "io_setup": 0,
         "userfaultfd": 282, "kexec_file_load": 294, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
         "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
@@ -151,14 +156,16 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
         _instruction(_EQUAL, _TERMINAL_INJECTION[1], if_false=1),
         _give(_ERRNO | _EPERM),
         _give(_ALLOW),
-        _instruction(_EQUAL, table.setsockopt, if_false=len(_BUFFER_SIZES) + 5),
+        _instruction(_EQUAL, table.setsockopt, if_false=len(_BUFFER_SIZES) + 7),
         _instruction(_LOAD, _ARGUMENT_1),
-        _instruction(_EQUAL, _SOL_SOCKET, if_false=len(_BUFFER_SIZES) + 1),
+        _instruction(_EQUAL, _SOL_SOCKET, if_false=len(_BUFFER_SIZES) + 3),
         _instruction(_LOAD, _ARGUMENT_2),
         *(
-            _instruction(_EQUAL, option, if_true=len(_BUFFER_SIZES) - position)
+            _instruction(_EQUAL, option, if_true=len(_BUFFER_SIZES) + 2 - position)
             for position, option in enumerate(_BUFFER_SIZES)
         ),
+        _instruction(_EQUAL, _ZERO_COPY, if_false=1),
+        _give(_ERRNO | _EPERM),
         _give(_ALLOW),
         _give(_ERRNO),
         _instruction(_EQUAL, table.socket, if_false=len(SOCKET_FAMILIES) + 2),

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from caretbench.errors import DataError
 from caretbench.execution.cache import ResultCache, opened
-from caretbench.execution.classification import held_up
+from caretbench.execution.classification import held_up, short_of_what_all_share
 from caretbench.execution.types import Isolation, Limits, Progress, Status
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.execution.workspace_cache import WorkspaceCache
@@ -211,7 +211,8 @@ class _Submission:
             wait = False
             self._tasks -= 1
             result = future.result()
-            if held_up(result.status, result.reason, result.signal, result.cpu_s):
+            late = held_up(result.status, result.reason, result.signal, result.cpu_s)
+            if late or short_of_what_all_share(result.status, result.stderr.text):
                 self._quiet.append((job, result))
             else:
                 yield from self._give(job, result)
