@@ -25,9 +25,6 @@ from caretbench.judging.trust import Calibration, calibration
 VERSION: Final = "controls@1"
 """Of the rule by which graders are accepted."""
 
-MARK: Final = "(!)"
-"""Next to a number that depends on a grader that did not pass its controls."""
-
 GOOD: Final = 0.85
 FALSE_REFUSAL: Final = 0.01
 """The largest probability that a good grader fails by one criterion."""
@@ -161,7 +158,11 @@ def refusals(answers: JudgedAnswers) -> Mapping[str, str]:
 
 def refusal(grader: str, criterion: str, verdict: Acceptance) -> str:
     """Return the reason in one line, with grader and criterion."""
-    what = f"fails its controls: {verdict.reason}" if verdict.state == "failed" else verdict.reason
+    what = (
+        f"fails its controls: {verdict.reason} (rule {VERSION})"
+        if verdict.state == "failed"
+        else verdict.reason
+    )
     return f"{grader} by {criterion}: {what}"
 
 

@@ -10,7 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from caretbench.judging.acceptance import MARK, Acceptance, accepted, known_criterion, refusal
+from caretbench.judging.acceptance import Acceptance, accepted, known_criterion, refusal
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf
@@ -28,6 +28,7 @@ from caretbench.report.estimates import Estimate
 from caretbench.report.frame import Run
 from caretbench.report.judged import HumanNumbers
 from caretbench.runs import ModelInfo, RunFolder
+from caretbench.suites.base import REFUSED_MARK
 
 STRATA = ("task", "repository")
 
@@ -113,7 +114,7 @@ def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
         for grader in judged.graders:
             if grader.state != "accepted" and grader.judgements:
                 said = refusal(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
-                yield f"{said}; its scores are marked {MARK}, and no EFCB score contains them"
+                yield f"{said}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caretbench.judging.acceptance import FALSE_REFUSAL, GOOD, MARK
+from caretbench.judging.acceptance import FALSE_REFUSAL, GOOD
 from caretbench.report.answers_judged import STRATA
 from caretbench.report.answers_values import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.report.judgement_tables import people_table, score_field
 from caretbench.report.tables import Field, Table, number_field, percent, text_field
+from caretbench.suites.base import REFUSED_MARK
 
 
 def answers_tables(judged: AnswersJudged) -> tuple[Table, ...]:
@@ -74,7 +75,7 @@ def _scores_table(judged: AnswersJudged) -> Table:
         caption=(
             "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
             "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
-            f"a hallucination. {MARK}: the grader did not pass its controls."
+            f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
         ),
     )
 
@@ -83,7 +84,7 @@ def _marked(field: Field, column: AnswersColumn) -> Field:
     """The field with a mark where the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
-    return field.model_copy(update={"text": f"{field.text} {MARK}", "tone": "warning"})
+    return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
 
 
 def _share(value: float | None) -> Field:

@@ -52,6 +52,10 @@ class Measurement(NamedTuple):
     details: Mapping[str, str] = {}
 
 
+REFUSED_MARK: Final = "(!)"
+"""Next to a number that depends on a grader that did not pass its controls."""
+
+
 class Table(NamedTuple):
     """One table, of a paper in form or a suite's own: lines of texts under their heads.
 

@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from caretbench.judging.acceptance import MARK
-from caretbench.judging.acceptance import VERSION as CONTROLS
 from caretbench.problem import Problem, Profile
-from caretbench.suites.base import Table
+from caretbench.suites.base import REFUSED_MARK, Table
 from caretbench.suites.efcb.choice_tables import choice_tables
 from caretbench.suites.efcb.data_tables import data_tables
 from caretbench.suites.efcb.efcb_score import (
@@ -191,7 +189,7 @@ def _score_table(
             f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that makes no statement counts as one with a hallucination.",
-            f"{MARK}: a judge did not pass its controls ({CONTROLS}); the score is withheld then. Rule {VERSION}.",
+            f"{REFUSED_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
         ),
         tuple(
             dict.fromkeys(
@@ -208,7 +206,7 @@ def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> 
         return NOTHING
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
-    value = f"{estimate.value:.{digits}f}" + (f" {MARK}" if marked else "")
+    value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # no width is not no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
@@ -236,7 +234,10 @@ def _by_repository(
             name,
             *(
                 mean_text(
-                    by_one.get(repository, ()), digits, counted=True, mark=MARK if name in marked else ""
+                    by_one.get(repository, ()),
+                    digits,
+                    counted=True,
+                    mark=REFUSED_MARK if name in marked else "",
                 )
                 for repository in repositories
             ),
@@ -252,7 +253,11 @@ def _by_repository(
         rows,
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *(() if task in (EASY, HARD) else (_OPINION, f"{MARK}: a judge did not pass its controls.")),
+            *(
+                ()
+                if task in (EASY, HARD)
+                else (_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.")
+            ),
         ),
     )
 
