@@ -27,6 +27,9 @@ MOST_EDITS: Final = 150
 """Looked at for each change."""
 SCORERS: Final = ("linear", "trees", "combined")
 """Whose ranks of the right choice are even: both kinds of learned attackers, and n-grams."""
+# Edits that are counted at a time, and of which no more are looked at once so many passed.
+_AT_ONCE: Final = 40
+_ENOUGH: Final = 16
 _COMBINED: Final = FEATURES.index("combined")
 # Pairs that are proposed for each two kinds of edits, by the signs of their scores; and that are tried for one vector.
 _PROPOSALS: Final = 4
@@ -62,14 +65,19 @@ def pairs(patch: Patch, background: Without, attackers: Attackers, generator: ra
     edits = patch.edits(generator, MOST_EDITS)
     if not _apart(edits):
         return Found({}, 0, 0)
-    differences = edit_differences(patch, edits, background)
-    chances = attackers.passes(differences)
-    learned = attackers.scores(differences)
-    passed = [
-        _Scored(edit, (*map(float, scores), float(values[_COMBINED])))
-        for edit, scores, values, chance in zip(edits, learned, differences, chances, strict=True)
-        if generator.random() < chance
-    ]
+    passed: list[_Scored] = []
+    seen = 0
+    while seen < len(edits) and len(passed) < _ENOUGH:
+        some = edits[seen : seen + _AT_ONCE]
+        differences = edit_differences(patch, some, background)
+        passed += [
+            _Scored(edit, (*map(float, scores), float(values[_COMBINED])))
+            for edit, scores, values, chance in zip(
+                some, attackers.scores(differences), differences, attackers.passes(differences), strict=True
+            )
+            if generator.random() < chance
+        ]
+        seen += len(some)
     found: dict[Vector, Pair] = {}
     tried: Counter[Vector] = Counter()
     for first, second in _proposed(passed, generator):
