@@ -27,6 +27,7 @@ RESULTS: Final = (f"{_PARTS}*",)
 _SCRIPT: Final = f"""
 set -e
 touch /tmp/.caretbench-begun
+sleep 0.02  # a file that is made within the same tick of the kernel's clock is not newer
 ( {{command}}
 )
 find . -newer /tmp/.caretbench-begun \\( -type f -o -type l \\) ! -name '{_PARTS}*' -print0 > /tmp/.caretbench-left
