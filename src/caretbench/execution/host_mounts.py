@@ -13,6 +13,7 @@ import stat
 import struct
 import subprocess
 import threading
+from collections import OrderedDict
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +26,8 @@ _MOST_ENTRIES = 1_000_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _lock = threading.Lock()
+_maps: OrderedDict[tuple[int, int, int], int] = OrderedDict()
+_MOST_MAPS = 128
 
 
 def _check(result: int, what: str) -> int:
@@ -69,8 +72,9 @@ def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> i
     attributes = _NO_SUID | _NO_DEVICES | (0 if writable else _READ_ONLY)
     try:
         try:
-            owner = _id_map(known.st_uid, known.st_gid, user, binary) if known.st_uid != user else None
-            _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
+            with _lock:  # nobody closes the map meanwhile
+                owner = _id_map(known.st_uid, known.st_gid, user, binary) if known.st_uid != user else None
+                _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
             closed = _first_closed(path)
             if closed is not None:
@@ -92,13 +96,24 @@ def _set(descriptor: int, attributes: int, owner: int) -> None:
 
 
 def _id_map(owner: int, group: int, user: int, binary: str) -> int:
-    with _lock:
-        return _made_id_map(owner, group, user, binary)
-
-
-@cache
-def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     """A user namespace that says so; it is kept open, as the next program with this user wants it again."""
+    key = (owner, group, user)
+    if key not in _maps:
+        _maps[key] = _made_id_map(owner, group, user, binary)
+    _maps.move_to_end(key)
+    if len(_maps) > _MOST_MAPS:
+        os.close(_maps.popitem(last=False)[1])
+    return _maps[key]
+
+
+def forget_maps() -> None:
+    """Close what is kept for the next programs; it is made again when it is wanted."""
+    with _lock:
+        while _maps:
+            os.close(_maps.popitem()[1])
+
+
+def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     gate, go = os.pipe()
     facts, told = os.pipe()
     command = [  # its command is never reached: it waits at the gate until it is killed

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from caretbench.execution.bounds import resource_limits
 from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
+from caretbench.execution.host_mounts import forget_maps
 from caretbench.execution.host_users import own_user, unprivileged_user, users
 from caretbench.execution.index_policy import PROXY_PORT
 from caretbench.execution.kernel_facts import COVERS
@@ -163,12 +164,15 @@ class Sandbox:
 
     def _expected(self) -> dict[str, str]:
         """What programs will have bound, so far as it is there: the probe runs with it, as they do."""
-        cache = cache_folder()
+        try:
+            cache = cache_folder()
+        except (OSError, RuntimeError):  # a user without a home has nothing of ours to bind
+            return {}
         places = [self._workers.artefacts, *(cache / name for name in _BOUND_OF_THE_CACHE)]
         return {
             f"/run/expected/{number}": str(place)
             for number, place in enumerate(places)
-            if place is not None and place.is_dir()
+            if place is not None and os.access(place, os.R_OK | os.X_OK)
         }
 
     @property
@@ -410,6 +414,7 @@ class Sandbox:
     def close(self) -> None:
         """End the warm sandboxes; they come again when they are asked for."""
         self._workers.close()
+        forget_maps()
         for close in self._closing:
             close()
 
