@@ -45,6 +45,8 @@ CODE = changed("src/reader.py", *(f"+    self.step_{number}(line)" for number in
             "Update build dependencies",
             [changed("Cargo.toml", '-serde = "1"', '+serde = { version = "1", features = ["derive"] }')],
         ),
+        ("Headers, at last", [changed("CHANGES-1.2", "+* Reads headers")]),
+        ("Headers, at last", [changed("newsfragments/12.bugfix", "+Reads headers")]),
         ("Release notes", [changed(".changeset/brave-cows.md", "+---", "+'thing': minor", "+---", "+Reads")]),
     ],
 )
@@ -62,6 +64,18 @@ def test_what_changes_nothing_but_versions(title: str, files: list[FileChange]) 
         ("Tune the model", [changed("m.py", "-A = 1.5", "+A = 1.7", "-B = 2.5", "+B = 2.25")]),
         ("Update the changes view", [changed("src/changes.py", "+def changes():", "+    return []")]),
         ("Upgrade", []),
+        *(
+            ("Read headers", [changed(path, "+    head = read(line)", "+    send(head)")])
+            for path in (
+                "src/NewsController.kt",
+                "src/HistoryView.cs",
+                "src/changeset.rs",
+                "lib/history.cpp",
+                "web/newsletter.tsx",
+                "src/changelogs/parser.ts",
+            )
+        ),
+        ("Compare versions", [changed("src/Version.cs", "+    return one < other;", "+    return false;")]),
     ],
 )
 def test_what_does_more_is_no_release(title: str, files: list[FileChange]) -> None:

@@ -47,7 +47,7 @@ def test_large_files_are_not_read_and_few_are_kept(history: History, monkeypatch
         monkeypatch.setattr(source_tree, "MOST_BYTES", 3)
         assert SourceTree(repository).text(first, "a.py") is None
         monkeypatch.setattr(source_tree, "MOST_BYTES", 100)
-        monkeypatch.setattr(source_tree, "_KEPT_BYTES", 8)
+        monkeypatch.setattr(source_tree, "_KEPT_CHARACTERS", 8)
         tree = SourceTree(repository)
         for commit in (first, second, first):
             assert tree.text(commit, "a.py") is not None

@@ -12,9 +12,10 @@ from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.suites.efcb import choices_hard
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.choices_hard import HardItem, HardOptions, hard_items, problem, problems
-from caretbench.suites.efcb.edit_pairs import SCORERS
+from caretbench.suites.efcb.edit_pairs import SCORERS, Found
 from caretbench.suites.efcb.filtering import accepted
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
@@ -100,7 +101,12 @@ def test_default_questions_have_no_clue() -> None:
     items, rejected = hard_items(PULLS, HardOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
-    assert {one.reason for one in rejected} <= {"too_few_edits", "telling_edits", "uneven_ranks"}
+    assert {one.reason for one in rejected} <= {
+        "too_few_edits",
+        "telling_edits",
+        "no_fair_pair",
+        "uneven_ranks",
+    }
     check_default(items)
 
 
@@ -124,6 +130,23 @@ def test_changes_without_two_swaps_are_rejected() -> None:
     assert not items or items[0].pull == few
     reasons = {one.merge_sha[0]: one.reason for one in rejected}
     assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (Found({}, 0, 0), "too_few_edits"),
+        (Found({}, 9, 0), "telling_edits"),
+        (Found({}, 9, 1), "telling_edits"),
+        (Found({}, 9, 2), "no_fair_pair"),
+    ],
+)
+def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
+    monkeypatch: pytest.MonkeyPatch, found: Found, reason: str
+) -> None:
+    monkeypatch.setattr(choices_hard, "pairs", lambda *_: found)
+    _, rejected = hard_items(PULLS[:1], HardOptions())
+    assert [one.reason for one in rejected] == [reason]
 
 
 def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() -> None:

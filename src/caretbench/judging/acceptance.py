@@ -1,18 +1,20 @@
 """Acceptance of judges by their controls: whether what a grader gave may enter a score.
 
 A grader is right about a control where it gives the text what is known to be right (:func:`caretbench.judging.trust.
-is_right`). It *fails* where it is right so seldom that a good grader, one that is right about every control in
-``GOOD`` of the cases, would be right so seldom in no more than ``FALSE_REFUSAL`` of its runs (all controls of a
-criterion together). Where there are too few controls to tell such a grader from one that is right about a control in
-half of the cases (``BAD``), nothing is known, and it is not accepted either.
+is_right`). It *fails* if its number of right controls is so low that a good grader (right with probability ``GOOD``)
+would fall that low in at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). Where
+there are too few controls to tell such a grader from one that is right about a control in half of the cases (``BAD``),
+nothing is known, and it is not accepted either.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.asked_controls import control_names
@@ -56,11 +58,7 @@ class Acceptance(NamedTuple):
 @cache
 def fewest_right(problems: int, controls: int) -> int:
     """Return how often a grader must be right about one of several controls, over so many problems."""
-    below, count = _chance(problems, 0, GOOD), 0
-    while count < problems and below <= FALSE_REFUSAL / controls:
-        count += 1
-        below += _chance(problems, count, GOOD)
-    return count
+    return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
 
 
 @cache
@@ -69,7 +67,7 @@ def fewest_problems(controls: int) -> int:
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
         wanted = fewest_right(problems, controls)
-        if sum(_chance(problems, count, BAD) for count in range(wanted, problems + 1)) > FALSE_ACCEPTANCE:
+        if bdtrc(wanted - 1, problems, BAD) > FALSE_ACCEPTANCE:
             last = problems
     return last + 1
 
@@ -112,15 +110,8 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
         if rating.problems < _FEWEST_ORDERED:
             continue
         if abs(rating.order_effect) - _DEVIATIONS * rating.order_error > ORDER_EFFECT:
-            yield f"{name} gains {rating.order_effect:+.0%} of the scale by being shown first"
-
-
-def acceptances(answers: JudgedAnswers) -> dict[str, dict[GraderKey, Acceptance]]:
-    """Return the verdict on every grader of a run, by criterion."""
-    return {
-        judged.criterion: {key: accepted(answers, judged, key) for key in judged.graders}
-        for judged in answers.texts()
-    }
+            verb = "gains" if rating.order_effect > 0 else "loses"
+            yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
 
 
 def accepted(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKey) -> Acceptance:
@@ -164,12 +155,3 @@ def refusal(grader: str, criterion: str, verdict: Acceptance) -> str:
         else verdict.reason
     )
     return f"{grader} by {criterion}: {what}"
-
-
-def _chance(problems: int, count: int, share: float) -> float:
-    """Return the binomial probability of so many among so many."""
-    logarithm = (
-        math.lgamma(problems + 1) - math.lgamma(count + 1) - math.lgamma(problems - count + 1)
-        + count * math.log(share) + (problems - count) * math.log(1 - share)
-    )  # fmt: skip
-    return math.exp(logarithm)

@@ -16,9 +16,9 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 NAME = "<name>"
-VERSION = "people@2"
-"""Of what is taken for a name. 2: a word in capitals behind @ is an annotation where the languages of the change have
-some; logins behind "by:" are people.
+VERSION = "people@3"
+"""Of what is taken for a name. 2: a capitalised word behind @ is an annotation where the languages of the change have
+some; logins behind "by:" are people. 3: "(by name)" speaks of people with @ alone, and no number is a login.
 """
 
 _CODE = r"(?P<code>```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{1,300}`)"
@@ -76,9 +76,9 @@ def _quoted() -> re.Pattern[str]:
     return re.compile(
         rf"{_CODE}|\b(?:{thanks})(?:\s+(?:goes\s+)?(?:to|of))?\s+(?P<several>{_SEVERAL})"
         rf"|\b(?i:{deeds})\s+(?P<person>{_PERSON}{_ALIAS})"
-        # "(by: somebody)", "(by somebody)", "Reviewed by: somebody" in a line
+        # "(by: somebody)", "(by @somebody)", "Reviewed by: somebody" in a line
         rf"|\((?i:by|author|authors|credits?|thanks|from|via|patch by|reported by):\s*@?(?P<credited>{_HANDLES})\)"
-        rf"|\((?i:by)\s+@?(?P<named>{_HANDLE})\)"
+        rf"|\((?i:by)\s+@(?P<named>{_HANDLE})\)"
         rf"|\b(?i:{deeds}):\s*@?(?P<stated>{_HANDLES})(?=\s*(?:[.)\]]|$))",
         re.DOTALL | re.MULTILINE,
     )
@@ -133,10 +133,15 @@ def _unnamed(found: re.Match[str]) -> str:
     before = found.group()[: found.start(group) - found.start()]
     after = found.group()[found.end(group) - found.start() :]
     parts = _BETWEEN.split(found[group])
-    # Behind "(by:" nothing but people is written.
-    kept = [group != "credited" and _is_none(part.lstrip("@")) for part in parts[::2]]
+    # Behind "(by:" no products are written, but what something is sorted by may be.
+    is_none = _is_no_login if group == "credited" else _is_none
+    kept = [is_none(part.lstrip("@")) for part in parts[::2]]
     parts[::2] = [part if none else NAME for part, none in zip(parts[::2], kept, strict=True)]
     return before.removesuffix("@") + "".join(parts) + after
+
+
+def _is_no_login(name: str) -> bool:
+    return name[:1].isdigit() or name.lower() in table().no_names
 
 
 def _is_none(name: str) -> bool:

@@ -42,9 +42,8 @@ def in_utc(text: str) -> str:
 
 Moment = Annotated[str, AfterValidator(in_utc)]
 
-# Where these speak of @somebody they mean people; elsewhere it may be an annotation.
-_PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
-
+PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
+"""Suffixes of prose. Where it speaks of @somebody it means people; elsewhere that may be an annotation."""
 
 _ANNOTATED = frozenset(
     (
@@ -147,7 +146,7 @@ class PullRequest(Row):
         return any(
             word in file.patch or made.search(file.patch)
             for file in self.files
-            if PurePosixPath(file.path).suffix.lower() not in _PROSE
+            if PurePosixPath(file.path).suffix.lower() not in PROSE
         )
 
     @property

@@ -19,10 +19,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.sources.pull_request import FileChange
+from caretbench.sources.path_languages import language_of
+from caretbench.sources.pull_request import PROSE, FileChange
 
-VERSION: Final = "releases@1"
-"""Of the rules that find such changes."""
+VERSION: Final = "releases@2"
+"""Of the rules that find such changes. 2: programs are neither changelogs nor manifests because of their names."""
 
 NEARLY_ALL: Final = 0.95
 
@@ -97,16 +98,18 @@ def _is_manifest(path: str) -> bool:
 
 
 def _is_changelog(path: str) -> bool:
-    folders = PurePosixPath(path).parts[:-1]
-    return _fits(path, table().changelogs) or not table().changelog_folders.isdisjoint(folders)
+    place = PurePosixPath(path)
+    if language_of(path) is not None:  # news.kt and changelogs/reader.py are programs
+        return False
+    suffix = place.suffix.lower()
+    prose = suffix in PROSE or suffix[1:].isdigit()  # CHANGES-1.2
+    named = prose and _fits(path, table().changelogs)
+    return named or not table().changelog_folders.isdisjoint(place.parts[:-1])
 
 
 @cache
 def _fits(path: str, names: tuple[str, ...]) -> bool:
     last = PurePosixPath(path).name.lower()
-    if last.endswith((".py", ".go", ".js", ".ts", ".java", ".rb")) and last not in names:
-        # changes.py is a program; setup.py and version.rb are named whole.
-        return False
     return any(fnmatch.fnmatchcase(last, name.lower()) for name in names)
 
 

@@ -14,26 +14,26 @@ from caretbench.sources.pull_request import PullRequest
 
 MOST_BYTES: Final = 1_000_000
 """Of one file; a larger one is as if it were not there."""
-_KEPT_BYTES: Final = 32_000_000
+_KEPT_CHARACTERS: Final = 32_000_000
 
 
 class SourceTree:
-    """The files of one clone, by commit and path; those read last are kept, up to a number of bytes."""
+    """The files of one clone, by commit and path; those read last are kept, up to a number of characters."""
 
     def __init__(self, repository: GitRepository) -> None:
         self._repository = repository
         self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
-        self._bytes = 0
+        self._characters = 0
 
     def text(self, commit: str, path: str) -> str | None:
         """Return the text of a file at a commit; None where there is none that can be read as UTF-8."""
         key = (commit, path)
         if key not in self._known:
             self._known[key] = self._read(commit, path)
-            self._bytes += len(self._known[key] or "")
-            while self._bytes > _KEPT_BYTES and len(self._known) > 1:
+            self._characters += len(self._known[key] or "")
+            while self._characters > _KEPT_CHARACTERS and len(self._known) > 1:
                 _, dropped = self._known.popitem(last=False)
-                self._bytes -= len(dropped or "")
+                self._characters -= len(dropped or "")
         self._known.move_to_end(key)
         return self._known[key]
 

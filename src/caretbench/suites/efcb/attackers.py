@@ -67,6 +67,11 @@ class Round(NamedTuple):
         found: Numbers = np.round(self.scores(differences).mean(axis=1), 4)
         return found
 
+    def passes(self, differences: Numbers) -> Numbers:
+        """Return the chance that each edit may be used, as :meth:`Attackers.passes` says, by this round alone."""
+        found: Numbers = np.exp(-np.clip(self.odds(differences), 0.0, _SURE))
+        return found
+
     def row(self) -> LearnedRound:
         """As numbers."""
         return LearnedRound.model_validate(
@@ -108,7 +113,7 @@ class Attackers(NamedTuple):
         """
         chances = np.ones(len(differences))
         for one in self.rounds:
-            chances *= np.exp(-np.clip(one.odds(differences), 0.0, _SURE))
+            chances *= one.passes(differences)
         found: Numbers = np.round(chances, 4)
         return found
 
@@ -150,8 +155,7 @@ def learned(samples: Sequence[Sample], rounds: int = ROUNDS) -> Attackers:
             one = _learned([samples[place] for place in others], [weights[place] for place in others])
             for place, other in enumerate(folds):
                 if other == fold:
-                    odds = one.odds(samples[place].differences)
-                    passes[place] = passes[place] * np.exp(-np.clip(odds, 0.0, _SURE))
+                    passes[place] = passes[place] * one.passes(samples[place].differences)
     return Attackers((*found[:-1],), found[-1])
 
 

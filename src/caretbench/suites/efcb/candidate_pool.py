@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final
@@ -20,12 +20,11 @@ from caretbench.suites.efcb.easy_options import EasyOptions, Tier
 from caretbench.suites.efcb.lexical import Corpus, Scorer, Scores
 from caretbench.suites.efcb.linking import Links
 from caretbench.suites.efcb.pair_fairness import Fairness, Indices, Mask
-from caretbench.suites.efcb.positions import CHOICES
+from caretbench.suites.efcb.positions import CHOICES, WRONG
 from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import rng
 from caretbench.suites.efcb.sets_of_four import Costs, Four, Relations, sets_of_four
 
-_WRONG: Final = CHOICES - 1
 _BLOCK: Final = 256
 _NEAREST: Final = 64
 # Of likeness from 0 to 1: what it costs that two changes share no folder, or are of other languages.
@@ -63,7 +62,7 @@ class CandidatePool:
         """Three that show other patches than ``gold`` and each other; fewer where there are not so many."""
         own = bisect_left(self._firsts, self._first_of[self.texts[gold]])
         others = range(len(self._firsts) - 1)
-        drawn = draw.sample(others, min(_WRONG, len(others)))
+        drawn = draw.sample(others, min(WRONG, len(others)))
         return tuple(self._firsts[place + (place >= own)] for place in drawn)
 
     def sets(self, texts: Sequence[str], tier: Tier, options: EasyOptions) -> tuple[list[Four], list[str]]:
@@ -84,7 +83,7 @@ class CandidatePool:
             else "no_query"
             if not asked[index]
             else "too_few_candidates"
-            if len(search.partners(index)) < _WRONG
+            if len(search.partners(index)) < WRONG
             else "few_rivals"
             if tier == "resistant"
             else "no_set"
@@ -131,7 +130,6 @@ class _Search:
         self._pool, self._asked, self._tier = pool, asked, tier
         self._window = options.window if tier in ("random", "matched") else options.wide_window
         self._fairness = Fairness(pool.shown, pool.links, options.smallest, options.largest)
-        self._unrelated: dict[int, frozenset[int]] = {}
         self._draws = [
             rng(options.seed, f"gmcq-easy {tier}", f"{pool.repo} {pull.merge_sha}").random()
             for pull in pool.pulls
@@ -210,9 +208,12 @@ class _Search:
         return costs
 
     def _rivalry(self, left: Indices, right: Indices) -> Scores:
-        """Nothing where a change is clearly ahead in the other's question, infinite where neither is in the other's."""
+        """Return the rivalry cost.
+
+        0 if left outscores right's own patch in right's question, 10 if only the reverse holds, infinity if neither.
+        """
         ahead, behind = np.ones((2, len(left), len(right)), dtype=bool)
-        for asked, own, scorer in self._scorers():
+        for asked, own, scorer in self._scorers:
             forth = self._pool.corpus.scores_between(asked, left, right, scorer)
             back = self._pool.corpus.scores_between(asked, right, left, scorer).T
             behind &= forth > own[left][:, None] * _CLEARLY
@@ -220,9 +221,13 @@ class _Search:
         costs: Scores = np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
         return costs
 
-    def _scorers(self) -> Iterator[tuple[csr_array, Scores, Scorer]]:
-        yield self._tfidf, self._own, "tfidf"
-        yield self._bm25, self._pool.corpus.scores_of_own(self._bm25, "bm25"), "bm25"
+    @cached_property
+    def _scorers(self) -> tuple[tuple[csr_array, Scores, Scorer], ...]:
+        """The weights of each text's words, the score of its own patch, and by what."""
+        return (
+            (self._tfidf, self._own, "tfidf"),
+            (self._bm25, self._pool.corpus.scores_of_own(self._bm25, "bm25"), "bm25"),
+        )
 
     def _costs(self, rows: Indices, triples: Indices) -> Costs:
         pairs = self._pairs(rows, rows)
@@ -234,10 +239,13 @@ class _Search:
         return costs + self._found(rows, triples) if self._tier == "resistant" else costs
 
     def _found(self, rows: Indices, triples: Indices) -> Costs:
-        """Infinite for sets in which words find more than one of the four, by TF-IDF or by BM25."""
+        """Return infinity for each set whose right patches words find in more than one question, else 0.
+
+        They are found where TF-IDF or BM25 ranks the right patch first.
+        """
         members = np.concatenate((np.zeros((len(triples), 1), dtype=np.int64), triples), axis=1)
         costs = np.zeros(len(triples))
-        for asked, _, scorer in self._scorers():
+        for asked, _, scorer in self._scorers:
             scores = self._pool.corpus.scores_between(asked, rows, rows, scorer)
             square = scores[members[:, :, None], members[:, None, :]]
             own = np.einsum("nii->ni", square)

@@ -23,7 +23,7 @@ from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
 from caretbench.suites.efcb.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.patches import Patch
-from caretbench.suites.efcb.positions import CHOICES, balanced, placed
+from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import render
@@ -87,6 +87,7 @@ def hard_items(
     """The questions, and the changes that have none, with the reason; the same whatever the order of ``pulls``.
 
     ``too_few_edits``: no two valid edits on different lines. ``telling_edits``: learned attackers let no two pass.
+    ``no_fair_pair``: they let several pass, but no two that make four choices alike on different lines.
     ``uneven_ranks``: they do, but the edits give the right choice only ranks that too many others have, too.
     ``too_few_words`` (``paper``): no three exchanges of two words.
 
@@ -153,8 +154,8 @@ def _as_the_paper_says(
     for members in by_repository.values():
         for pull in members:
             rendered = render(pull, generated=True)
-            wrong = word_swaps(rendered, rng(options.seed, f"{TASK} words", _name(pull)), CHOICES - 1)
-            if len(wrong) < CHOICES - 1:
+            wrong = word_swaps(rendered, rng(options.seed, f"{TASK} words", _name(pull)), WRONG)
+            if len(wrong) < WRONG:
                 rejected.append(Rejected.of(pull, TASK, "too_few_words"))
             else:
                 made.append(_Made(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY: 1.0}))
@@ -186,7 +187,13 @@ def _in_balance(
             if found.pairs:
                 possible[_name(pull)] = _Possible(pull, found.pairs)
             else:
-                reason = "telling_edits" if found.edits else "too_few_edits"
+                reason = (
+                    "too_few_edits"
+                    if not found.edits
+                    else "telling_edits"
+                    if found.passed < 2
+                    else "no_fair_pair"
+                )
                 rejected.append(Rejected.of(pull, TASK, reason))
     chosen = evened(
         {name: one.pairs for name, one in possible.items()},

@@ -13,7 +13,7 @@ import tree_sitter
 from caretbench.suites.efcb.edit_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edits import Edit, Replacement, swap
 from caretbench.suites.efcb.fragments import Occurrence
-from caretbench.suites.efcb.name_edits import pair
+from caretbench.suites.efcb.name_edits import drawn_pairs
 from caretbench.suites.efcb.units import Unit
 from caretbench.syntax.usage import CALLS, callee_of, context
 from caretbench.syntax.value_kinds import kind_of_value
@@ -25,7 +25,7 @@ _SKIPPED: Final = re.compile(
     "import|export_statement|decorator|annotation|attribute|directive|preproc|package|literal_type|extern"
 )
 _SUFFIX: Final = re.compile(r"[\d_.]+([A-Za-z]\w*)?")
-_OTHERS: Final = 6
+_MOST_VALUES: Final = 6
 _MOST_PAIRS: Final = 4_000
 
 
@@ -73,7 +73,7 @@ def constant_edits(units: list[Unit], refused: Counter[str], draw: random.Random
                 refused["one_occurrence"] += len(values) - 1
                 continue
             others = [value for value in values if _apart(value, one.place.name)]
-            for value in draw.sample(others, min(_OTHERS, len(others))):
+            for value in draw.sample(others, min(_MOST_VALUES, len(others))):
                 yield Edit("constant", "", (Replacement(*one.place[:4], value),))
         yield from _swaps(members, occurring, refused, draw)
 
@@ -81,9 +81,7 @@ def constant_edits(units: list[Unit], refused: Counter[str], draw: random.Random
 def _swaps(
     members: list[tuple[Unit, Literal]], occurring: Counter[str], refused: Counter[str], draw: random.Random
 ) -> Iterator[Edit]:
-    total = len(members) * (len(members) - 1) // 2
-    for number in draw.sample(range(total), min(total, _MOST_PAIRS)):
-        (unit, one), (elsewhere, other) = (members[index] for index in pair(number))
+    for (unit, one), (elsewhere, other) in drawn_pairs(members, _MOST_PAIRS, draw):
         if unit is not elsewhere or one.hunk != other.hunk or not _apart(one.place.name, other.place.name):
             continue
         if occurring[one.place.name] == occurring[other.place.name] == 1:

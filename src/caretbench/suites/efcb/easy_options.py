@@ -27,9 +27,9 @@ _QUERIES: Final[Mapping[Profile, tuple[QueryVariant, ...]]] = {
 class EasyOptions(BuildOptions):
     """Options of GMCQ-Easy. ``tiers`` and ``queries``, left empty, are those of the profile.
 
-    ``window`` and ``wide_window`` bound how many merges may lie between the right choice and a wrong one; the wide
-    one holds for the tiers that search by words. A wrong choice has from ``smallest`` to ``largest`` times the lines
-    of the right one. ``candidates`` is how many of them sets are made of.
+    ``window`` and ``wide_window`` bound how many places in the order of merging two choices may be apart; the wide
+    one holds for the tiers that search by words. A choice has at least ``smallest`` and
+    at most ``largest`` times the lines of any other.
     """
 
     tiers: tuple[Tier, ...] = ()
@@ -38,7 +38,6 @@ class EasyOptions(BuildOptions):
     wide_window: int = Field(default=1250, ge=3)
     smallest: float = Field(default=0.5, gt=0, le=1)
     largest: float = Field(default=2.0, ge=1)
-    candidates: int = Field(default=10, ge=3, le=30)
 
     @property
     def all_tiers(self) -> tuple[Tier, ...]:

@@ -92,7 +92,7 @@ def pairs(patch: Patch, background: Without, attackers: Attackers, generator: ra
 
 def _apart(edits: Sequence[Edit]) -> bool:
     """Whether two of the edits are on different lines."""
-    return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:40], 2))
+    return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_AT_ONCE], 2))
 
 
 def _proposed(passed: Sequence[_Scored], generator: random.Random) -> Iterator[tuple[_Scored, _Scored]]:

@@ -20,8 +20,8 @@ class Replacement(NamedTuple):
 class Edit(NamedTuple):
     """Replacements that are made together.
 
-    ``kind`` is the sort of edit (``swap-variable``, ``boundary``). ``direction`` is the change of words, before and
-    after, where they come from a closed vocabulary (``<=→<``), and empty where they are names or literals.
+    ``kind`` is the sort of edit (``swap-variable``, ``boundary``). ``direction`` is the text before and after
+    of operators, places and steps (``<=→<``, ``3→4``), and empty where names or literals of the patch are exchanged.
     """
 
     kind: str

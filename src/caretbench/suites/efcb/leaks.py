@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from scipy.special import ndtr, ndtri
 
+from caretbench.metrics.paired import holm
 from caretbench.problem import Problem, Row
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attackers import Attackers, shipped
@@ -134,7 +135,7 @@ def _of_tier(
     def leak(attack: str, kind: Kind, family: Family, accuracy: float, allowed: float) -> Leak:
         return Leak(
             task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family, problems=len(asked),
-            accuracy=accuracy, chance=chance, standard_error=error, allowed=round(allowed, 3),
+            accuracy=accuracy, chance=chance, standard_error=error, allowed=allowed,
         )  # fmt: skip
 
     def share(attack: Attack) -> float:
@@ -172,15 +173,20 @@ def _judged(
         yield leak(name.removesuffix(", first"), "limit", "learned", found, STANDARD_ERRORS)
     many = by_feature(questions) | {name: found for name, found in learned.items() if name not in first}
     order = sorted(many, key=lambda name: (-many[name], name))
+    found_leaks = [leak(name, "limit", "feature", many[name], STANDARD_ERRORS) for name in order]
+    bound = holm_bound([one.deviation for one in found_leaks])
+    yield from (one.model_copy(update={"allowed": bound}) for one in found_leaks)
+
+
+def holm_bound(deviations: Sequence[float]) -> float:
+    """Return the number of standard errors that Holm's correction allows each of several attacks.
+
+    Of ``k`` attacks, with ``r`` above chance by the corrected test, that is the bound of one of ``k - r`` attacks.
+    """
     level = float(ndtr(-STANDARD_ERRORS))
-    bounds = [-float(ndtri(level / (len(order) - place))) for place in range(len(order))]
-    rejected = True
-    bound = bounds[0]
-    for place, name in enumerate(order):
-        bound = bounds[place] if rejected else bound
-        found_leak = leak(name, "limit", "feature", many[name], bound)
-        rejected = rejected and found_leak.deviation > bound
-        yield found_leak
+    adjusted = holm([float(ndtr(-deviation)) for deviation in deviations])
+    rest = sum(value >= level for value in adjusted)
+    return -float(ndtri(level / max(rest, 1)))
 
 
 class _Known:

@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from caretbench.suites.efcb.edit_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edit_names import is_frame, is_same_meaning
@@ -20,13 +20,15 @@ from caretbench.suites.efcb.units import Named, Unit
 from caretbench.syntax.identifiers import style
 from caretbench.syntax.scopes import Declaration
 
+T = TypeVar("T")
+
 _WORDS: Final = {"local": "variable", "constructor": "type"}
 # What is done to a variable and tells its kind.
 _DONE: Final = frozenset(
     {"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"}
 )
 _VARIABLES: Final = ("local", "parameter", "constant")
-_OTHERS: Final = 8
+_MOST_NAMES: Final = 8
 _MOST_PAIRS: Final = 20_000
 
 
@@ -37,7 +39,7 @@ def swaps(unit: Unit, refused: Counter[str], draw: random.Random) -> Iterator[Ed
         if not _fixed(one):
             groups[one.hunk, one.function, one.role, style(one.name)].append(one)
     for members in groups.values():
-        for one, other in _pairs(members, draw):
+        for one, other in drawn_pairs(members, _MOST_PAIRS, draw):
             if one.name == other.name or one.entity == other.entity:
                 continue
             guard = _refusal(unit, one, other) or _refusal(unit, other, one)
@@ -61,7 +63,7 @@ def replacements(unit: Unit, refused: Counter[str], draw: random.Random) -> Iter
             refused["left_unused"] += 1
             continue
         others = sorted(_others(unit, one))
-        for name, kind, entity in draw.sample(others, min(_OTHERS, len(others))):
+        for name, kind, entity in draw.sample(others, min(_MOST_NAMES, len(others))):
             guard = _unfit(unit, one, kind, entity) or _same_value(unit, one, name)
             if guard is not None:
                 refused[guard] += 1
@@ -230,10 +232,10 @@ def _fixed(one: Named) -> bool:
     return one.use.context == "target" or is_text_only(one.use.whole)
 
 
-def _pairs(members: Sequence[Named], draw: random.Random) -> Iterator[tuple[Named, Named]]:
-    """All pairs, or so many of them, in any order."""
+def drawn_pairs(members: Sequence[T], most: int, draw: random.Random) -> Iterator[tuple[T, T]]:
+    """Yield all pairs, the earlier member first, or at most so many of them, in the order of drawing."""
     total = math.comb(len(members), 2)
-    for number in draw.sample(range(total), min(total, _MOST_PAIRS)):
+    for number in draw.sample(range(total), min(total, most)):
         earlier, later = pair(number)
         yield members[earlier], members[later]
 

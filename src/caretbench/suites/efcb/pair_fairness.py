@@ -44,7 +44,7 @@ class Fairness:
         self._hunks = np.array([1 + _hunks(patch) for patch in shown], dtype=np.float64)
         self._added = np.array([_added_share(patch) for patch in shown])
         self._most_lines = min(largest, 1 / smallest)
-        self._apart = _related(shown, links)
+        self._related_to = _related(shown, links)
 
     def between(self, left: Indices, right: Indices) -> Mask:
         """Return whether changes are fair to each other by size; the arguments are broadcast.
@@ -65,7 +65,7 @@ class Fairness:
 
     def related(self, index: int) -> Indices:
         """The changes that belong to the same piece of work as one, itself included."""
-        return self._apart[index]
+        return self._related_to[index]
 
 
 def _within(values: npt.NDArray[np.float64], left: Indices, right: Indices, most: float) -> Mask:

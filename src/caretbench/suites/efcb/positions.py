@@ -10,6 +10,8 @@ from caretbench.suites.efcb.seeding import rng
 
 LETTERS: Final = "ABCD"
 CHOICES: Final = len(LETTERS)
+WRONG: Final = CHOICES - 1
+"""Number of wrong choices of a question."""
 
 T = TypeVar("T")
 

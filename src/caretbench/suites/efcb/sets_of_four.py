@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from caretbench.suites.efcb.pair_fairness import Indices, Mask
-from caretbench.suites.efcb.positions import CHOICES
+from caretbench.suites.efcb.positions import WRONG
 
 Costs = npt.NDArray[np.float64]
 Four = tuple[int, ...]
 
-_OTHERS: Final = CHOICES - 1
 _FIRST_LOOK: Final = 14
 _SECOND_LOOK: Final = 40
 # Sets that are tried as the place of a change that is in none.
@@ -52,14 +51,14 @@ class Relations(NamedTuple):
 @cache
 def _triples(count: int) -> Indices:
     """All sets of three different numbers from 1 to ``count``."""
-    return 1 + np.array(list(combinations(range(count), _OTHERS)), dtype=np.int64).reshape(-1, _OTHERS)
+    return 1 + np.array(list(combinations(range(count), WRONG)), dtype=np.int64).reshape(-1, WRONG)
 
 
 def sets_of_four(relations: Relations) -> list[Four]:
-    """Disjoint sets of which each two members are fair to each other: cheap ones, and nearly as many as there can be.
+    """Return disjoint sets whose members are pairwise fair, preferring low cost.
 
-    Changes with the fewest partners choose first. A change that is left then takes a place in a set whose member there
-    finds three others that are left.
+    Changes with the fewest partners are placed first. A leftover change then replaces a member of a set if that member
+    can form a new set from other leftovers.
     """
     free = np.ones(relations.size, dtype=bool)
     partners = [relations.partners(index) for index in range(relations.size)]
@@ -84,7 +83,7 @@ def _with(index: int, partners: Indices, free: Mask, relations: Relations) -> Fo
 
 
 def _cheapest(index: int, others: Indices, relations: Relations) -> Four | None:
-    if len(others) < _OTHERS:
+    if len(others) < WRONG:
         return None
     rows = np.array([index, *others], dtype=np.int64)
     fair = relations.fair(rows)
@@ -109,7 +108,7 @@ def _repaired(
         is_partner[partners[index]] = True
         held = is_partner[np.array(found)]
         tried = 0
-        for place in np.flatnonzero(held.sum(axis=1) >= _OTHERS):
+        for place in np.flatnonzero(held.sum(axis=1) >= WRONG):
             members = found[place]
             strangers = [member for member, fits in zip(members, held[place], strict=True) if not fits]
             for given in strangers or members:
@@ -132,7 +131,7 @@ def _freed(
     """A set with the member that is given away, of changes that are left, where the change may take its place."""
     rest = partners[free[partners]]
     rest = rest[rest != index][:_FIRST_LOOK]
-    if len(rest) < _OTHERS:
+    if len(rest) < WRONG:
         return None
-    costs = relations.costs(np.array([index, *kept], dtype=np.int64), _triples(_OTHERS))
+    costs = relations.costs(np.array([index, *kept], dtype=np.int64), _triples(WRONG))
     return _cheapest(given, rest, relations) if np.isfinite(costs[0]) else None
