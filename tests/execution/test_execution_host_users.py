@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from caretbench.execution.index_policy import index_policy
 from caretbench.execution.index_proxy import IndexProxy
 from caretbench.execution.lasting import LastingSandbox
 from caretbench.execution.levels import accepted_levels
+from caretbench.execution.reaching import reached
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.supervisor import SandboxResult
@@ -239,14 +241,15 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
         raise OSError("no such mounts")
 
     monkeypatch.setattr(host_mounts, "_id_map", none)
-    host_mounts._first_closed.cache_clear()
+    host_mounts._obstacle.cache_clear()
     for warm in (None, Warm()):
         sandbox = Sandbox(level="namespaces")
-        with pytest.raises(SandboxUnavailable, match="chmod"):
+        with pytest.raises(SandboxUnavailable, match=r"others may not read.*chmod") as refusal:
             sandbox.run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm)
         sandbox.close()
+        assert str(refusal.value).count("is closed") == str(refusal.value).count("go+rX") == 1
     (packages / "closed").chmod(0o644)
-    host_mounts._first_closed.cache_clear()
+    host_mounts._obstacle.cache_clear()
     for warm in (None, Warm()):
         sandbox = Sandbox(level="namespaces")
         result = sandbox.run(
@@ -263,6 +266,74 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
     monkeypatch.setattr(reaching, "mount_for", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
         Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
+
+
+def test_an_error_of_who_reaches_it_comes_through_unchanged(packages: Path) -> None:
+    """An error of the caller's own says nothing of the paths: it is neither renamed nor blamed on one of them."""
+    given = users()
+    assert given is not None
+    ours = BlockingIOError("Resource temporarily unavailable")
+    ground = reached(walls.find_bubblewrap() or "", {"/packages": str(packages)}, {}, given[1])
+
+    def fail() -> None:
+        with ground as places:
+            assert places.read_only["/packages"] != str(packages)
+            raise ours
+
+    with pytest.raises(BlockingIOError) as found:
+        fail()
+    assert found.value is ours
+
+
+def test_the_path_that_cannot_be_mounted_is_the_one_named(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "closed" / "other"
+    other.mkdir()
+    really = reaching.mount_for
+
+    def refuse(path: str, *arguments: Any, **options: Any) -> int:
+        if path == str(other):
+            raise PermissionError("Operation not permitted")
+        return really(path, *arguments, **options)
+
+    monkeypatch.setattr(reaching, "mount_for", refuse)
+    binds = {"/packages": str(packages), "/other": str(other)}
+    with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
+        Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only=binds)
+
+
+def test_a_folder_too_large_to_look_through_is_called_so(
+    packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (packages / "closed").chmod(0o644)
+    monkeypatch.setattr(host_mounts, "_MOST_ENTRIES", 0)
+    host_mounts._obstacle.cache_clear()
+    try:
+        assert host_mounts._obstacle(str(packages)) == (
+            f"{packages} has more than 0 entries, so it was not looked through"
+        )
+    finally:
+        host_mounts._obstacle.cache_clear()
+
+
+def test_only_a_name_in_use_is_a_taken_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        def __init__(self, *_: object) -> None: ...
+        def __enter__(self) -> Closed:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def bind(self, _: str) -> None:
+            raise PermissionError("Operation not permitted")
+
+    monkeypatch.setattr(host_users.socket, "socket", Closed)
+    with pytest.raises(PermissionError), own_user():
+        pass
+    monkeypatch.undo()
+    monkeypatch.setattr(host_users, "users", lambda: None)
+    with pytest.raises(host_users.NoUsers, match="ordinary user"), own_user():
+        pass
 
 
 def test_users_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,15 +69,57 @@ def test_what_a_parser_refuses_without_a_bracket_is_a_compile_error_too(language
     assert {result.status for result in results} == {Status.COMPILE_ERROR}
 
 
-def test_strings_comments_and_long_programs_are_not_deep() -> None:
-    assert not nests_too_deep("f(1)\n" * 5000)
-    assert not nests_too_deep('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000)
-    assert not nests_too_deep("/* " + "{" * 5000 + " */\n// " + "[" * 5000 + "\n")
-    assert nests_too_deep("x = " + "[" * 1001 + "]" * 1001)
+@pytest.mark.parametrize("language", _FRAMES)
+def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
+    assert not nests_too_deep("f(1)\n" * 5000, language)
+    assert not nests_too_deep('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000, language)
+    assert nests_too_deep("x = " + "[" * 1001 + "]" * 1001, language)
+    comment = "# " if language == "python" else "// "
+    assert not nests_too_deep(comment + "[" * 5000 + "\n", language)
+    if language != "python":
+        assert not nests_too_deep("/* " + "{" * 5000 + " */", language)
 
 
-def test_a_hostile_text_does_not_keep_it_busy() -> None:
+@pytest.mark.parametrize(
+    ("language", "begin"),
+    [
+        ("cpp", "int x = 1'000 + @;"),
+        ("cpp", "int x = 0xFF'FF + @;"),
+        ("cpp", "#define X @"),
+        ("cpp", 'auto s = R"a(")a"; int x = @;'),
+        ("csharp", "#region x @"),
+        ("csharp", 'var s = @"\\"; var x = @;'),
+        ("javascript", "class A { #x = 1; y() { return this.#x + @; } }"),
+        ("typescript", "class A { #x = 1; y() { return this.#x + @; } }"),
+        ("python", "x = 7 // 2 + @"),
+        ("go", "s := `\\`; x := @"),
+    ],
+)
+def test_what_only_another_language_skips_is_counted(language: str, begin: str) -> None:
+    before, _, after = begin.rpartition("@")
+    assert nests_too_deep(before + _brackets(1001) + after, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("cpp", 'auto s = R"a(@)a";'),
+        ("cpp", "char c = u8'('; // @"),
+        ("csharp", 'var s = @"a""@";'),
+        ("go", "s := `@`"),
+        ("javascript", "s = `@`"),
+        ("python", "s = \"\"\"@\"\"\"\ns = '''@'''"),
+        ("java", 's = """\n@""";'),
+    ],
+)
+def test_what_the_language_itself_skips_is_not_counted(language: str, text: str) -> None:
+    before, _, after = text.rpartition("@")
+    assert not nests_too_deep(before + "(" * 1001 + after, language)
+
+
+@pytest.mark.parametrize("language", _FRAMES)
+def test_a_hostile_text_does_not_keep_it_busy(language: str) -> None:
     begin = time.monotonic()
-    for text in ("/*", '"""', "'\"", "`\\", "#(", '"\\'):
-        nests_too_deep(text * (1_000_000 // len(text)) + "(" * 2000)
-    assert time.monotonic() - begin < 30
+    for text in ("/*", '"""', "'\"", "`\\", "#(", '"\\', 'R"(', "1'", '@"'):
+        nests_too_deep(text * (300_000 // len(text)) + "(" * 2000, language)
+    assert time.monotonic() - begin < 20

@@ -15,7 +15,7 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "3"
+CRITERION_VERSION = "4"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
 WAITS = "exit status 0, but work that the top level of the program began never settled"

@@ -150,7 +150,7 @@ class _Submission:
             reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
             return
-        if nests_too_deep(request.source):
+        if nests_too_deep(request.source, request.language):
             reason = f"its brackets nest deeper than {DEEPEST}"
             yield ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, stage="compile", reason=reason)
             return

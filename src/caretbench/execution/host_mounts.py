@@ -58,7 +58,7 @@ def detach(place: str) -> None:
 
 
 def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> int:
-    """A descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
+    """Return a descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
 
     Where the file system knows no such mounts, one with the owners as they are, provided that all can be read.
 
@@ -76,12 +76,9 @@ def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> i
                 owner = _id_map(known.st_uid, known.st_gid, user, binary) if known.st_uid != user else None
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
-            closed = _first_closed(path)
-            if closed is not None:
-                raise PermissionError(
-                    f"{closed} is closed to other users, and this file system cannot show it to one alone: let others "
-                    f"read what lies below {path} (`chmod -R go+rX`; a closed folder around it stays closed)"
-                ) from None
+            obstacle = _obstacle(path)
+            if obstacle is not None:
+                raise PermissionError(f"its file system has no id-mapped mounts, and {obstacle}") from None
             _set(descriptor, attributes, 0)
     except OSError:
         os.close(descriptor)
@@ -96,7 +93,7 @@ def _set(descriptor: int, attributes: int, owner: int) -> None:
 
 
 def _id_map(owner: int, group: int, user: int, binary: str) -> int:
-    """A user namespace that says so; it is kept open, as the next program with this user wants it again."""
+    """Return a descriptor of a user namespace that maps owner and group to user; cached for the next program."""
     key = (owner, group, user)
     if key not in _maps:
         _maps[key] = _made_id_map(owner, group, user, binary)
@@ -140,7 +137,7 @@ def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
 
 
 def child_of(facts: int) -> int:
-    """The process that bubblewrap started, by what it writes to ``--info-fd``.
+    """Return the process that bubblewrap started, by what it writes to ``--info-fd``.
 
     Raises:
         OSError: it wrote nothing of the kind.
@@ -168,18 +165,18 @@ def write_maps(process: int, users: str, groups: str) -> None:
 
 
 @cache
-def _first_closed(path: str) -> str | None:
-    """The first place below ``path`` that a user who owns nothing cannot read; links are not followed."""
+def _obstacle(path: str) -> str | None:
+    """Return why a user who owns nothing cannot read all below ``path``, or None; links are not followed."""
     if not Path(path).is_dir():
-        return None if Path(path).stat().st_mode & stat.S_IROTH else path
+        return None if Path(path).stat().st_mode & stat.S_IROTH else f"others may not read {path}"
     seen = 0
     for folder, folders, files in os.walk(path):
         for name in (".", *files):
             mode = os.lstat(f"{folder}/{name}").st_mode
             wanted = stat.S_IROTH | stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH
             if not stat.S_ISLNK(mode) and mode & wanted != wanted:
-                return os.path.normpath(f"{folder}/{name}")
+                return f"others may not read {os.path.normpath(f'{folder}/{name}')}"
         seen += len(folders) + len(files)
         if seen > _MOST_ENTRIES:
-            return folder
+            return f"{path} has more than {_MOST_ENTRIES:,} entries, so it was not looked through"
     return None

@@ -1,13 +1,15 @@
 """The users of the host that programs run as where root starts them: numbers that no account of the machine has.
 
 Every program that runs has one of them for itself, so what the kernel counts for a user (descriptors on their way
-through sockets, pages of pipes) is counted for one program. No program runs as root, mapped or not: where this process
-is root and there are no such users, nothing runs.
+through sockets, pages of pipes) is counted for one program. No program runs as the machine's root, mapped or not. In a
+user namespace that maps root alone, programs run as the caller if root there is an ordinary user outside; if it is root
+outside, nothing runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ class NoUsers(SandboxUnavailable):
 
 @cache
 def users() -> range | None:
-    """The users that root gives to programs, the first one for compilers; None where this process is an ordinary user.
+    """Return the users that root gives to programs, the first for compilers; None for an ordinary user's process.
 
     The root of a container that has no other user counts as ordinary where it is an ordinary user outside.
 
@@ -54,23 +56,28 @@ def users() -> range | None:
 
 @cache
 def unprivileged_user() -> int:
-    """The user of the host that owns what programs may change, and runs compilers."""
+    """Return the user of the host that owns what programs may change, and runs compilers."""
     found = users()
     return found[0] if found is not None else _FIRST[0]
 
 
 @contextlib.contextmanager
 def own_user() -> Iterator[tuple[int, int]]:
-    """A user that no other program of this machine has now, and the descriptor that keeps its name taken.
+    """Yield a user that no other program of this network namespace has now, and the descriptor that keeps it taken.
 
     Raises:
-        NoUsers: all are taken, or there are none.
+        NoUsers: all are taken, or this process is an ordinary user, who has none to give.
     """
+    given = users()
+    if given is None:
+        raise NoUsers("an ordinary user starts programs here, and has no other users for them")
     with socket.socket(socket.AF_UNIX) as name:
-        for user in (users() or ())[1:]:
+        for user in given[1:]:
             try:
                 name.bind(f"\0caretbench-user-{user}")
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
                 continue
             yield user, name.fileno()
             return
@@ -113,7 +120,7 @@ def _mapped(wanted: range, kind: str) -> bool:
 
 
 def _is_ordinary_outside() -> bool:
-    """Whether root here is another user to the machine. A map that says 0 may hide either, and counts as root."""
+    """Return whether root here is another user to the machine. A map that says 0 may hide either: it counts as root."""
     return any(first == 0 and outside != 0 for first, outside, _ in _map("uid_map"))
 
 

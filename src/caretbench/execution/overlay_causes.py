@@ -84,7 +84,7 @@ def _of_owner(folder: Path) -> str:
     owner = "an overlay can only change what belongs to the sandbox's user, and snapshots belong to "
     if closed is None:
         uid = folder.stat().st_uid if folder.exists() else os.geteuid()
-        return f"{owner}user {uid}; remove {folder}, so that it is made anew"
+        return f"{owner}user {uid}; remove {folder}: projects are set up again then"
     return (
         f"{owner}user {os.geteuid()}, since others may not enter {closed}; "
         f"chmod o+x {closed}, or choose another folder with CARETBENCH_CACHE"
@@ -105,7 +105,7 @@ def _of_attributes(number: int, said: str, kernel: Kernel) -> str:
     if number == errno.EOPNOTSUPP:
         lacking = "its memory file system keeps no user attributes"
         if kernel.version < ATTRIBUTES_SINCE:
-            return f"Linux {kernel.release} is too old: {lacking}; Linux 6.6 does"
+            return f"Linux {kernel.release} is too old: {lacking}; it needs Linux {_since(ATTRIBUTES_SINCE)} or later"
         if kernel.configured is not None and _ATTRIBUTES not in kernel.configured:
             return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
         return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
@@ -116,10 +116,17 @@ def _of_layers(number: int, said: str, kernel: Kernel) -> str:
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
         return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
-        return f"Linux {kernel.release} is too old: it mounts no overlay in user namespaces; Linux 5.11 does"
+        return (
+            f"Linux {kernel.release} is too old: it mounts no overlay in user namespaces; "
+            f"it needs Linux {_since(OVERLAY_SINCE)} or later"
+        )
     if number in (errno.EPERM, errno.EACCES):
         return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, said)})"
     return f"the kernel lays no overlay over the cache's file system ({_name(number, said)})"
+
+
+def _since(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
 
 
 def _name(number: int, said: str) -> str:

@@ -37,14 +37,15 @@ class _Stage:
 
     def __init__(self) -> None:
         self._numbers = count()
-        self._pool = ThreadPoolExecutor(1, "stage", initializer=private_mounts, initargs=(_STAGE,))
+        self._pool = ThreadPoolExecutor(1, "stage")
+        self.call(private_mounts, _STAGE)
 
     def call(self, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
         """Call a function in the thread."""
         return self._pool.submit(function, *arguments, **options).result()
 
     def place(self, path: str, user: int, binary: str, *, writable: bool) -> str:
-        """Where ``path`` can be reached by this user, in the thread's mounts."""
+        """Return where this user reaches ``path`` in the thread's mounts."""
         descriptor = mount_for(path, user, binary, writable=writable)
         try:
             place = f"{_STAGE}/{next(self._numbers)}"
@@ -134,29 +135,33 @@ def reached(
         return
     try:
         stage = _stage()
-        with contextlib.ExitStack() as stack:
-
-            def place(path: str, *, written: bool = False) -> str:
-                if reachable_by_others(Path(path).parent if written else path):
-                    return path
-                lies = stage.place(path, user, binary, writable=written)
-                stack.callback(stage.take_away, lies)
-                return lies
-
-            yield Reached(
-                place(binary),
-                {inside: place(path) for inside, path in read_only.items()},
-                {inside: place(path, written=True) for inside, path in writable.items()},
-                user,
-                stage,
-            )
     except OSError as error:
         raise cannot_reach(closed[0], error) from None
+    with contextlib.ExitStack() as stack:
+
+        def place(path: str, *, written: bool = False) -> str:
+            if reachable_by_others(Path(path).parent if written else path):
+                return path
+            try:
+                lies = stage.place(path, user, binary, writable=written)
+            except OSError as error:
+                raise cannot_reach(path, error) from None
+            stack.callback(stage.take_away, lies)
+            return lies
+
+        # An error of the caller's own while it is reached is the caller's: nothing here may rename it.
+        yield Reached(
+            place(binary),
+            {inside: place(path) for inside, path in read_only.items()},
+            {inside: place(path, written=True) for inside, path in writable.items()},
+            user,
+            stage,
+        )
 
 
 @contextlib.contextmanager
 def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
-    """Descriptors of mounts for this user, in the order of ``given``.
+    """Yield descriptors of mounts for this user, in the order of ``given``.
 
     Raises:
         CannotReach: something cannot be opened for this user.
@@ -175,14 +180,14 @@ def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Itera
 
 
 def cannot_reach(path: str, error: OSError) -> CannotReach:
-    """The refusal, with what helps."""
+    """Return the refusal, with what helps."""
     return CannotReach(
-        f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Let "
-        "others pass through the folders above it (`chmod o+x`), keep it elsewhere (the cache: CARETBENCH_CACHE), or "
-        "start CaretBench as an ordinary user"
+        f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
+        "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "
+        "cache: CARETBENCH_CACHE), or start CaretBench as an ordinary user"
     )
 
 
 def closed_places(paths: list[str]) -> list[str]:
-    """Those that a user who owns nothing could not reach."""
+    """Return those that a user who owns nothing could not reach."""
     return [path for path in paths if not reachable_by_others(path)]
