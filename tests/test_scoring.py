@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.tamper import SCAN_VERSION
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -275,7 +274,7 @@ class Waiting(FakeExecutor):
         """Results in order."""
         for result in super().submit(requests):
             waits = result.status is Status.INCOMPLETE
-            yield result.model_copy(update={"reason": WAITS}) if waits else result
+            yield result.model_copy(update={"waits": True}) if waits else result
 
 
 @pytest.mark.parametrize("reference_waits", [True, False])

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from caretbench import verdicts
-from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyExecutor, AnyRequest
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
@@ -156,7 +155,7 @@ class Scoring:
     def _settle(self, golden: Score) -> None:
         """Take note of a golden answer's verdict."""
         self._done.add(golden.key)
-        if golden.details.get("reason") == WAITS:
+        if golden.details.get("waits"):
             self._waiting_references.add(golden.problem_id)
         if golden.values.get("passed") != 1.0:
             cause = verdicts.left_out_cause(golden.outcome, golden.details)

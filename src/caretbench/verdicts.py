@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyRequest
 from caretbench.execution.own_exit import may_exit
 from caretbench.execution.swallowing import flags_in_place
@@ -85,8 +84,13 @@ def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
 
 def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
     """Return the result as passed where all that is missing is that the top level waits for ever."""
-    passed = result.status is Status.INCOMPLETE and result.reason == WAITS
+    passed = result.status is Status.INCOMPLETE and waits(result)
     return result.model_copy(update={"status": Status.PASSED}) if passed else result
+
+
+def waits(result: ExecutionResult | None) -> bool:
+    """Return whether a run ended with work of its top level pending, which a reference makes honest."""
+    return result is not None and result.waits
 
 
 def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
@@ -119,6 +123,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "run_status": result.run_status.value if result.run_status else None,
         "module": result.missing_module,
         "reason": result.reason,
+        "waits": waits(result),
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,

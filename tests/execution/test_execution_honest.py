@@ -10,6 +10,7 @@ from compiled_programs import need_toolchain, run_programs
 from honest_table import HonestProgram, honest_tables, run_honest
 
 from caretbench.execution import walls
+from caretbench.execution.classification import WAITS
 from caretbench.execution.types import ExecutionResult, Status
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -46,6 +47,18 @@ def test_an_honest_program_has_its_status(language: str, program: HonestProgram)
 def test_it_passes_by_the_plain_command_too(language: str, program: HonestProgram) -> None:
     result = _result(language, program, "paper")
     assert result.status is Status.PASSED, (result.diagnostics, result.stderr.text[-2000:])
+
+
+def test_only_a_program_whose_top_level_waits_is_said_to_wait() -> None:
+    """The exit status of a module that waits (13) alone says nothing, and under ``paper`` it is a failure."""
+    table = TABLES["javascript"]
+    waiting = {"resolve_forgotten", "top_level_await_that_never_settles"}
+    chosen = [each for each in table.programs if each.name in waiting or "that_status" in each.name]
+    results = {each.name: _result("javascript", each, "default") for each in chosen}
+    assert {name for name, result in results.items() if result.waits} == waiting
+    assert {result.reason for name, result in results.items() if name in waiting} == {WAITS}
+    module = next(each for each in chosen if each.name.startswith("top_level_await"))
+    assert run_honest(table, "paper", [module])[module.name].status is Status.RUNTIME_ERROR
 
 
 _FAILS = {

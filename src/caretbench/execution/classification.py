@@ -18,7 +18,7 @@ from caretbench.execution.types import Limits, Status
 CRITERION_VERSION = "4"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
-WAITS = "exit status 0, but work that the top level of the program began never settled"
+WAITS = "the program ended, but work that its top level began never settled"
 """The reason of an incomplete program that ended with a promise pending that its top level had begun."""
 
 _LATE = "it ran for longer than "
@@ -104,6 +104,11 @@ def classify(
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
     if result.exit_code != 0:
         status = of_failure(result.stderr.text, result.exit_code)
+        if (
+            status is Status.INCOMPLETE
+        ):  # by its exit status, which the program itself could have chosen as well
+            waited = profile == "default" and result.waits
+            return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
         return (Status.RUNTIME_ERROR if status in _NOT_THE_PROGRAMS else status), ""
     if profile == "default" and result.waits:
         return Status.INCOMPLETE, WAITS

@@ -1,4 +1,4 @@
-"""Whether a program's own problem ends it by an explicit exit, which then is its end and no short cut of the answer.
+"""Explicit exits that belong to the problem: exit(0) in its code or reference counts as a normal end.
 
 ``main().then(() => process.exit(0))``, ``sys.exit(main())`` and ``unittest.main()`` behind the caret are honest. An
 answer that exits itself is not, unless the reference does so too. An exit with a literal status other than 0 is a
@@ -21,7 +21,6 @@ _CALLS = {
     "java": r"\bSystem\s*\.\s*exit",
     "cpp": r"(?<![\w.>])exit",
     "csharp": r"\bEnvironment\s*\.\s*Exit",
-    "go": r"\bos\s*\.\s*Exit",
 }
 """Calls that end a process in order, by language: what is left undone by others (``_exit``, ``halt``) is no end."""
 
@@ -48,7 +47,7 @@ def may_exit(before: str, answer: str, after: str, reference: str, language: str
         answer: What is inserted.
         after: What the program holds behind the answer.
         reference: The reference answer: what it does is honest.
-        language: By the house's name; False for one that has no such calls.
+        language: Language, by its name in languages.toml; False where it has no such calls, or no harness knows them.
     """
     if language not in _CALLS or not any(_exits(text, language) for text in (before, after, reference)):
         return False

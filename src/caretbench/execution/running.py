@@ -216,6 +216,7 @@ class Runner:
             isolation=ran.isolation,
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
+            waits=status is Status.INCOMPLETE and ran.waits,
         )
         return language.judge(compiled.artefact or Path(), result)
 

@@ -132,6 +132,8 @@ class ExecutionResult(Frozen):
     cached: bool = False
     reason: str = ""
     """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+    waits: bool = False
+    """The run is ``incomplete`` because work that its top level began never settled."""
     tests: TestTally | None = None
     """What the reports of a project's tests say, where there are reports."""
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench import verdicts
-from caretbench.execution.classification import WAITS
 from caretbench.execution.dispatch import AnyExecutor, AnyRequest, Dispatcher
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import BY_PROFILE, Policy
@@ -171,7 +170,7 @@ class Bench:
             passed = all(prepared.checks) if prepared.checks and not _is_run(problem) else None
             return Verdict("not_executed", passed, passed is None, values, {})
         result = result or verdicts.without_program(problem)
-        result, counted = verdicts.of_answer(result, reference is not None and reference.reason == WAITS)
+        result, counted = verdicts.of_answer(result, verdicts.waits(reference))
         passed = result.status is Status.PASSED and all(prepared.checks) if counted else None
         outcome = result.status.value
         if outcome == Status.PASSED and passed is False:

@@ -138,12 +138,15 @@ if (ends) {
     if (said || refused || !process._exiting || process.exitCode || stack(String, 2).length > 1) return false;
     return ended || !endsByCall;
   };
+  // While the top level of a module waits, Node.js listens for the end to make the exit status 13 of it. An explicit
+  // exit with that status has been announced by its number before, so `atEnd` is false.
+  const moduleWaits = () => process.listeners('exit').some(({ name }) => name === 'handleProcessExit');
   let { emit } = process;
   Object.defineProperty(process, 'emit', {
     configurable: true,
     enumerable: false,
     get() {
-      if (process._exiting && atEnd()) answer(pending().length > 0);
+      if (process._exiting && atEnd()) answer(moduleWaits() || pending().length > 0);
       return emit;
     },
     set(value) {

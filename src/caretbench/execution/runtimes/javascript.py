@@ -27,7 +27,7 @@ NODE_FAILURES = (
 
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
-"""The exit status of a module whose top level waits for ever."""
+"""Node's exit status for a module whose top level waits for ever."""
 
 
 class JavaScriptRuntime(Runtime):
@@ -67,7 +67,7 @@ class JavaScriptRuntime(Runtime):
         )
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """As Node.js says it on standard error; a module whose top level waits for ever is ``incomplete``."""
-        if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT:
+        """As Node.js says it on standard error; ``incomplete`` by the exit status, which the sentinel confirms."""
+        if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT and request.profile == "default":
             return Status.INCOMPLETE
         return super().classify_failure(request, stderr, exit_code)
