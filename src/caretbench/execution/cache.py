@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.building import building, folder_digest, sweep
+from caretbench.execution.cache_folders import ARTEFACTS
 from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.verdict_file import VerdictFile
@@ -127,7 +128,7 @@ class ResultCache:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder()
-        self._artefacts = self.folder / "artefacts"
+        self._artefacts = self.folder / ARTEFACTS
         try:
             self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
             self._file = VerdictFile(self.folder, _TABLES)

@@ -37,12 +37,12 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 def always(condition: str) -> bool:
-    """Whether a condition holds whatever the program does."""
+    """Return whether a condition holds whatever the program does."""
     return _decided(condition) is True
 
 
 def never(condition: str) -> bool:
-    """Whether a condition holds in no run."""
+    """Return whether a condition holds in no run."""
     return _decided(condition) is False
 
 
@@ -65,7 +65,7 @@ def _decided(condition: str) -> bool | None:
 
 
 def _bare(text: str) -> str:
-    """Without spaces and brackets around it."""
+    """Return it without spaces and brackets around it."""
     text = text.strip()
     while text.startswith("(") and text.endswith(")") and _belong_together(text):
         text = text[1:-1].strip()
@@ -73,7 +73,7 @@ def _bare(text: str) -> str:
 
 
 def _belong_together(text: str) -> bool:
-    """Whether the last bracket closes the first one."""
+    """Return whether the last bracket closes the first one."""
     depth = 0
     for place, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")

@@ -123,7 +123,7 @@ def _tool(name: str, found: str | None, purpose: str, fix: str) -> Check:
 
 
 def _pip() -> str | None:
-    """What is said where pip builds the bundles, for which nothing lacks then."""
+    """Return the note for uv when pip is available, or None."""
     pip = find_pip()
     return f"absent and not needed: {pip} builds Python bundles" if pip else None
 

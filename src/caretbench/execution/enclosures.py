@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.execution import check_words
 from caretbench.execution.constants import always, never
 from caretbench.execution.ways_out import CONDITION, CONDITIONAL, FUNCTIONS, TYPES, Leaving, leaving_before
 from caretbench.syntax.parser import encode, parse
@@ -26,8 +27,6 @@ _CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
 _TEXT = re.compile(r"comment|string|template_|heredoc|char_literal")
 _SUPPRESSED = re.compile(r"\A[^\n]*?\b(?:suppress|assertRaises|raises|warns)\w*\s*\([^\n]*")
 _CODE_IN_TEXT = re.compile(r"interpolation|template_substitution")
-CHECKS = re.compile(r"assert|expect|check|verify|panic|fail|should", re.IGNORECASE)
-"""Words of a line that checks something; a line that only throws may as well be part of what is checked."""
 
 
 class Function(NamedTuple):
@@ -44,7 +43,7 @@ class Function(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a line is; ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
+    """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
 
     text: str
     in_text: bool
@@ -57,11 +56,11 @@ class Place(NamedTuple):
     suspended: bool
 
     def of_answer(self, *, named: bool = False) -> tuple[Function, ...]:
-        """Functions around it that the answer opens."""
+        """Return functions around it that the answer opens."""
         return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named))
 
     def of_program(self, *, named: bool = False) -> tuple[tuple[str, int], ...]:
-        """Functions around it that are the program's own."""
+        """Return functions around it that are the program's own."""
         return tuple(
             (one.part, one.at) for one in self.functions if one.part != "answer" and (one.name or not named)
         )
@@ -110,11 +109,13 @@ def checking(text: str, language: str) -> frozenset[str]:
     """Return the names of the functions of a program that hold a check."""
     root = parse(text, language).root_node
     functions = _functions(root, 0, root.end_byte)
-    return frozenset(name for one in functions if CHECKS.search(_text(one)) and (name := _named(one)))
+    return frozenset(
+        name for one in functions if check_words.IN_A_LINE.search(_text(one)) and (name := _named(one))
+    )
 
 
 def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_sitter.Node]:
-    """Functions that reach into a part of a program, as far as it is not too large."""
+    """Yield functions that reach into a part of a program, as far as it is not too large."""
     open_nodes = [root]
     for _ in range(_MOST_NODES):
         if not open_nodes:
@@ -178,7 +179,7 @@ def _condition(node: tree_sitter.Node) -> str:
 
 
 def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
-    """Whether the branch of a statement that holds ``inner`` is chosen by a constant never to run."""
+    """Return whether the branch of a statement that holds ``inner`` is chosen by a constant never to run."""
     if not CONDITION.match(node.type):
         return False
     condition = node.child_by_field_name("condition")
@@ -210,7 +211,7 @@ def _function(node: tree_sitter.Node, program: _Program) -> Function:
 
 
 def _named(node: tree_sitter.Node) -> str:
-    """Its name, or that of the variable that it is given to; nothing for one that is an argument."""
+    """Return its name, or that of the variable that it is given to; nothing for one that is an argument."""
     name = node.child_by_field_name("name")
     if (
         name is None
@@ -232,7 +233,7 @@ def _named(node: tree_sitter.Node) -> str:
 
 
 def _is_lazy(node: tree_sitter.Node, language: str) -> bool:
-    """Whether calling it does not run it: a generator, and in Python a coroutine."""
+    """Return whether calling it does not run it: a generator, and in Python a coroutine."""
     if node.type.startswith("generator") or any(child.type == "*" for child in node.children):
         return True
     return language == "python" and (
@@ -241,7 +242,7 @@ def _is_lazy(node: tree_sitter.Node, language: str) -> bool:
 
 
 def _suspends(function: tree_sitter.Node, program: _Program) -> bool:
-    """Whether the answer makes a generator of a function of the program."""
+    """Return whether the answer makes a generator of a function of the program."""
     return program.language == "python" and _yields(function, program.begin, program.end)
 
 

@@ -20,7 +20,7 @@ from caretbench.execution.levels import SandboxUnavailable
 
 _COUNT = 513
 _FIRST = (64_646, 60_706, 70_000)
-"""Where a range may begin. A container often has the numbers below 65,536 alone."""
+"""Numbers at which a range may begin. A container often has the numbers below 65,536 alone."""
 _ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 

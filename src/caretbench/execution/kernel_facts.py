@@ -22,12 +22,12 @@ SETTINGS = (
 """Files of ``/proc/sys`` that runtimes read; inside they are copies, which nobody can write."""
 
 COVERS = "/run/caretbench/covers"
-"""Where an empty file, an empty folder and the copies of the settings lie inside."""
+"""Folder inside, in which an empty file, an empty folder and the copies of the settings lie."""
 
 
 @cache
 def settings() -> dict[str, bytes]:
-    """The settings with their values; one that this kernel lacks, or hides from this user, is not there."""
+    """Return the settings with their values; one that this kernel lacks, or hides from this user, is not there."""
     found = {}
     for name in SETTINGS:
         try:

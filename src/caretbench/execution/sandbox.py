@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caretbench.execution.bounds import resource_limits
+from caretbench.execution.cache_folders import BOUND
 from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
 from caretbench.execution.host_mounts import forget_maps
 from caretbench.execution.host_users import own_user, unprivileged_user, users
@@ -62,7 +63,6 @@ __all__ = ["HOME", "WORK", "Sandbox", "SandboxResult", "SandboxUnavailable", "di
 NO_OVERLAY = "no overlay"
 """How the error of a run begins, or goes on after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
-_BOUND_OF_THE_CACHE = ("bundles", "tools", "dotnet", "artefacts", "snapshots")
 
 
 def display_server() -> str | None:
@@ -168,7 +168,7 @@ class Sandbox:
             cache = cache_folder()
         except (OSError, RuntimeError):  # a user without a home has nothing of ours to bind
             return {}
-        places = [self._workers.artefacts, *(cache / name for name in _BOUND_OF_THE_CACHE)]
+        places = [self._workers.artefacts, *(cache / name for name in BOUND)]
         return {
             f"/run/expected/{number}": str(place)
             for number, place in enumerate(places)

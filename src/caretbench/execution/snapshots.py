@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.execution.building import building, sweep
+from caretbench.execution.cache_folders import SNAPSHOTS
 from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.types import Frozen
 from caretbench.execution.walls import reachable_by_others
@@ -98,7 +99,7 @@ class SnapshotStore:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or cache_folder() / "snapshots"
+        self.folder = folder or cache_folder() / SNAPSHOTS
         for place in (self.folder, self.folder / "objects", self.folder / "trees"):
             place.mkdir(parents=True, exist_ok=True, mode=0o755)
         give = users() is not None and reachable_by_others(self.folder)

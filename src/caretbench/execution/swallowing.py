@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from caretbench.execution.enclosures import CHECKS, Enclosures, Place, checking, enclosures
+from caretbench.execution import check_words
+from caretbench.execution.enclosures import Enclosures, Place, checking, enclosures
 from caretbench.execution.ways_out import Leaving
 from caretbench.languages import languages
 
@@ -34,8 +35,6 @@ _DEFINED = {
     ),
 }
 _DEFINED["typescript"] = _DEFINED["javascript"]
-_CHECKING = re.compile(r"assert|expect|check|verify|throw|raise|panic|fail|exit", re.IGNORECASE)
-_CHECKS_BY_NAME = re.compile(r"assert|check|test|verify|expect", re.IGNORECASE)
 
 
 def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
@@ -55,7 +54,8 @@ def redefines_a_check(before: str, answer: str, after: str, reference: str, lang
         return False
     known, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
     return any(
-        (_CHECKING.search(known[name]) or _CHECKS_BY_NAME.search(name)) and f"{name}(" in after
+        (check_words.IN_A_BODY.search(known[name]) or check_words.IN_A_NAME.search(name))
+        and f"{name}(" in after
         for name in known.keys() & ours.keys() - theirs.keys()
         if not ours[name].strip() or ours[name].strip() != known[name].strip()
     )
@@ -87,7 +87,7 @@ def swallows_code(before: str, answer: str, after: str, reference: str, language
         answer: What is inserted there.
         after: The program behind it.
         reference: The reference answer.
-        language: By the house's name; False for one without a grammar, and for what cannot be parsed.
+        language: Language, by its name in languages.toml; False where it has no grammar, or the text does not parse.
     """
     sizes = len(before) + len(after) + max(len(answer), len(reference))
     if language not in languages() or sizes > _MOST_CHARACTERS or not after.strip() or answer == reference:
@@ -165,7 +165,7 @@ class _Program:
         )
 
     def _checks(self, line: str) -> bool:
-        if CHECKS.search(line):
+        if check_words.IN_A_LINE.search(line):
             return True
         called = _CALLED.findall(line)
         return bool(called) and not checking(*self._reference).isdisjoint(called)

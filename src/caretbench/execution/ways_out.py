@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import tree_sitter
 
+from caretbench.execution import check_words
 from caretbench.execution.constants import always
 
 _DEEPEST = 200
@@ -33,11 +34,10 @@ _RETURNS = frozenset({"return_statement", "goto_statement", "co_return_statement
 _LOOP_EXITS = frozenset({"break_statement", "continue_statement"})
 _THROWS = frozenset({"throw_statement", "raise_statement", "throw_expression"})
 _HANDLER = re.compile(r"^(?:catch|except)")
-_CHECK = re.compile(r"assert|expect|check|verify|throw|raise|panic|fail|exit", re.IGNORECASE)
 
 
 class Leaving(IntEnum):
-    """How surely statements of the answer leave before a line; a higher one includes the lower ones."""
+    """Certainty that statements of the answer leave before a line; a higher one includes the lower ones."""
 
     NO = 0
     MAYBE = 1
@@ -71,7 +71,7 @@ def leaving_before(
 
 
 def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
-    """How a statement leaves its function (or a loop around it), and how it throws."""
+    """Return how surely a statement leaves its function (or a loop around it), and throws."""
     leaving = throwing = Leaving.NO
     # a node; whether it only may run; whether break, continue and throw within it are caught there
     open_nodes = [(statement, False, False, False, False)]
@@ -114,7 +114,7 @@ def _surely(node: tree_sitter.Node) -> Leaving:
         text = (node.text or b"").decode("utf-8", "replace").removeprefix("return").strip()
         return (
             Leaving.SURELY
-            if text in ("None", "null", "nil", "undefined") or _CHECK.match(text)
+            if text in ("None", "null", "nil", "undefined") or check_words.IN_A_BODY.match(text)
             else Leaving.WITH_VALUE
         )
     return Leaving.SURELY

@@ -94,7 +94,7 @@ def map_user(user: int, group: int) -> None:
 
 
 def bound_shares() -> None:
-    """Leave other programs their part of what the kernel keeps for all; not every kernel counts here."""
+    """Set per-namespace limits on inotify and socket buffers, skipping those this kernel lacks."""
     for name, most in BOUNDS:
         try:
             write_text("/proc/sys/" + name, most)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from caretbench.execution.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
 from caretbench.execution.runtimes.base import (
     ARTEFACT,
@@ -172,7 +173,7 @@ class CppRuntime(Runtime):
     @property
     def headers(self) -> PrecompiledHeaders:
         """What programs begin with, compiled for this toolchain; one for all runtimes of this process."""
-        root, mark = cache_folder() / "tools" / "cpp-headers", self.toolchain().fingerprint
+        root, mark = cache_folder() / TOOLS / "cpp-headers", self.toolchain().fingerprint
         with CppRuntime._lock:
             if (root, mark) not in CppRuntime._headers:
                 CppRuntime._headers[root, mark] = PrecompiledHeaders(root, mark)

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from caretbench.execution.cache_folders import DOTNET
 from caretbench.execution.runtimes.base import ARTEFACT, Runtime, fingerprint, harness_file
 from caretbench.execution.runtimes.serving import (
     CHUNK,
@@ -182,7 +183,7 @@ def find_sdk() -> Sdk | None:
     places = [
         *([Path(named)] if named else []),
         *([Path(on_path).resolve().parent] if on_path else []),
-        cache_folder() / "dotnet",
+        cache_folder() / DOTNET,
     ]
     return next((sdk for place in places if (sdk := _sdk_in(place)) is not None), None)
 

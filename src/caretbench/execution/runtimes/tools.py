@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from caretbench.execution.cache_folders import TOOLS
 from caretbench.files import cache_folder
 
 _PROGRAM_BYTES = 16 << 20
@@ -31,7 +32,7 @@ def tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
 
     One process fills it at a time; it counts as filled once the block has ended without an exception.
     """
-    folder = cache_folder() / "tools" / name
+    folder = cache_folder() / TOOLS / name
     folder.mkdir(parents=True, exist_ok=True)
     filled = folder / ".filled"
     with (folder / ".lock").open("w") as lock:
