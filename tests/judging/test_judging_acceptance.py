@@ -12,9 +12,9 @@ from caretbench.judging.acceptance import (
     FALSE_ACCEPTANCE,
     FALSE_REFUSAL,
     GOOD,
-    acceptance,
     fewest_problems,
     fewest_right,
+    grader_acceptance,
 )
 from caretbench.judging.criteria import criterion
 from caretbench.judging.trust import Calibration, ControlRating
@@ -67,42 +67,43 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 
     times = 2000
     good = sum(
-        acceptance(rated(problems, *(share(GOOD) for _ in SCORED)), DESCRIPTION).accepted
+        grader_acceptance(rated(problems, *(share(GOOD) for _ in SCORED)), DESCRIPTION).accepted
         for _ in range(times)
     )
     assert good >= times * (1 - FALSE_REFUSAL) - 3 * (times * FALSE_REFUSAL) ** 0.5
     for place in range(3):
         chances = [0.99 if place != other else BAD for other in range(3)]
         bad = sum(
-            acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted for _ in range(times)
+            grader_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted
+            for _ in range(times)
         )
         assert bad <= times * FALSE_ACCEPTANCE + 3 * (times * FALSE_ACCEPTANCE) ** 0.5
 
 
 def test_the_reason_says_what_was_wrong() -> None:
-    verdict = acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
+    verdict = grader_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
     assert verdict.state == "failed"
     assert verdict.reason == "other-golden judged right in 30 of 120; empty judged right in 0 of 120"
-    assert acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
-    assert acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
-    missing = acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
+    assert grader_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
+    assert grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
+    missing = grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
     assert (missing.state, missing.reason) == ("too_few", "too few controls (0; 33 are needed)")
 
 
 def test_a_few_controls_prove_a_fault_and_no_virtue() -> None:
-    assert acceptance(rated(4, 0.0, 1.0, 1.0), DESCRIPTION).state == "failed"
-    few = acceptance(rated(ENOUGH - 1, 1.0, 1.0, 1.0), DESCRIPTION)
+    assert grader_acceptance(rated(4, 0.0, 1.0, 1.0), DESCRIPTION).state == "failed"
+    few = grader_acceptance(rated(ENOUGH - 1, 1.0, 1.0, 1.0), DESCRIPTION)
     assert (few.state, few.reason) == ("too_few", "too few controls (32; 33 are needed)")
-    assert acceptance(rated(ENOUGH, 1.0, 1.0, 1.0), DESCRIPTION).accepted
-    none = acceptance(Calibration({}, 0), DESCRIPTION)
+    assert grader_acceptance(rated(ENOUGH, 1.0, 1.0, 1.0), DESCRIPTION).accepted
+    none = grader_acceptance(Calibration({}, 0), DESCRIPTION)
     assert (none.state, none.reason) == ("unknown", "no controls were judged")
 
 
 def test_who_likes_what_is_shown_first_is_refused() -> None:
-    verdict = acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
+    verdict = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
     assert verdict.state == "failed"
     assert "golden gains 40% of the scale by being shown first" in verdict.reason
-    worse = acceptance(rated(40, 1.0, 1.0, 1.0, effect=-0.4), DESCRIPTION)
+    worse = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=-0.4), DESCRIPTION)
     assert "golden loses 40% of the scale by being shown first" in worse.reason
-    assert acceptance(rated(9, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION).state == "too_few"
-    assert acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted
+    assert grader_acceptance(rated(9, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION).state == "too_few"
+    assert grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted

@@ -51,7 +51,7 @@ class Acceptance(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Whether a score may contain what the grader gave."""
+        """Return whether a score may contain what the grader gave."""
         return self.state == "accepted"
 
 
@@ -72,7 +72,7 @@ def fewest_problems(controls: int) -> int:
     return last + 1
 
 
-def acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
+def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
     """Return the verdict on one grader.
 
     Args:
@@ -114,12 +114,12 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
 
 
-def accepted(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKey) -> Acceptance:
+def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKey) -> Acceptance:
     """Return the verdict on one grader by one criterion of a run."""
     criterion = known_criterion(judged.criterion)
     if criterion is None:
         return Acceptance("unknown", "the controls of this criterion are not known")
-    return acceptance(
+    return grader_acceptance(
         calibration(judged, grader, criterion, answers.problems_of(judged.criterion)), criterion
     )
 
@@ -132,13 +132,13 @@ def known_criterion(key: str) -> Criterion | None:
         return None
 
 
-def refusals(answers: JudgedAnswers) -> Mapping[str, str]:
+def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
     """Return, by criterion, why scores by it are withheld; criteria whose graders are all accepted are not in it."""
     found: dict[str, str] = {}
     for judged in answers.texts():
-        verdicts = [(key, accepted(answers, judged, key)) for key in judged.graders]
+        verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
         reasons = [
-            refusal(grader_title(key, judged), judged.criterion, verdict)
+            refusal_line(grader_title(key, judged), judged.criterion, verdict)
             for key, verdict in verdicts
             if not verdict.accepted
         ]
@@ -147,7 +147,7 @@ def refusals(answers: JudgedAnswers) -> Mapping[str, str]:
     return found
 
 
-def refusal(grader: str, criterion: str, verdict: Acceptance) -> str:
+def refusal_line(grader: str, criterion: str, verdict: Acceptance) -> str:
     """Return the reason in one line, with grader and criterion."""
     what = (
         f"fails its controls: {verdict.reason} (rule {VERSION})"

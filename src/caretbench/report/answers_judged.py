@@ -10,7 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from caretbench.judging.acceptance import Acceptance, accepted, known_criterion, refusal
+from caretbench.judging.acceptance import Acceptance, known_criterion, refusal_line, run_acceptance
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf
@@ -76,9 +76,9 @@ def _judged(
     people: Sequence[HumanRating],
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
-    verdicts = {key: accepted(answers, judged, key) for key in judged.graders}
+    verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
     refused = {
-        grader_title(key, judged): refusal(grader_title(key, judged), judged.criterion, verdict)
+        grader_title(key, judged): refusal_line(grader_title(key, judged), judged.criterion, verdict)
         for key, verdict in verdicts.items()
         if not verdict.accepted
     }
@@ -113,7 +113,7 @@ def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
     for judged in found:
         for grader in judged.graders:
             if grader.state != "accepted" and grader.judgements:
-                said = refusal(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
                 yield f"{said}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
 
 
@@ -122,7 +122,7 @@ def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
     for judged in found:
         for grader in judged.graders:
             if grader.state == "failed" and grader.judgements:
-                said = refusal(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
                 yield f"{said}; this run has failed"
 
 

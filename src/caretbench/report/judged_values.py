@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.judging.acceptance import refusals
+from caretbench.judging.acceptance import withheld_by_criterion
 from caretbench.judging.choosing import criteria_for
 from caretbench.judging.rated_answers import JudgedAnswers
 
@@ -40,7 +40,7 @@ def _lines(answers: JudgedAnswers) -> Iterator[dict[str, Any]]:
         identity: {entry.key for entry in criteria_for(problem, answers.profile)}
         for identity, problem in answers.problems.items()
     }
-    refused = refusals(answers)
+    refused = withheld_by_criterion(answers)
     for row in answers.rows():
         if row.criterion in own[row.problem_id]:
             yield {

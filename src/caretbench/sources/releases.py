@@ -81,7 +81,7 @@ def _changed(patch: str) -> tuple[list[str], list[str]]:
 
 
 def _numbers_alone(path: str, removed: list[str], added: list[str]) -> int:
-    """How many lines differ from one on the other side in the numbers of versions alone."""
+    """Return how many lines differ from one on the other side in the numbers of versions alone."""
     trusted = _is_manifest(path) or _fits(path, table().repeats)
 
     def masked(lines: list[str]) -> Iterator[str]:

@@ -175,7 +175,7 @@ class Scopes:
 
 
 def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
-    """Whether a node is in the part of a scope that names it."""
+    """Return whether a node is in the part of a scope that names it."""
     named = parent.child_by_field_name("name") or parent.child_by_field_name("declarator")
     return named is not None and named.start_byte <= node.start_byte < named.end_byte
 
@@ -235,7 +235,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
 
 
 def _is_constant(node: tree_sitter.Node) -> bool:
-    """Whether the name is declared with a word that forbids to assign it."""
+    """Return whether the name is declared with a word that forbids to assign it."""
     parent = node.parent
     for _ in range(3):
         if parent is None:

@@ -96,7 +96,7 @@ class Use(NamedTuple):
 
     @property
     def strong(self) -> bool:
-        """Whether what is seen in the same context fits here."""
+        """Return whether what is seen in the same context fits here."""
         return not self.context.startswith(("other", "target", "iterated", "spread"))
 
 

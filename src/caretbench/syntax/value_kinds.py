@@ -77,7 +77,7 @@ def kind_of_value(node: tree_sitter.Node) -> str:
 
 
 def is_function(node: tree_sitter.Node) -> bool:
-    """Whether a value is a function without a name."""
+    """Return whether a value is a function without a name."""
     return node.type in _FUNCTIONS
 
 

@@ -93,7 +93,7 @@ class CandidatePool:
 
     @cached_property
     def links(self) -> list[Links]:
-        """What each change refers to."""
+        """The links of each change."""
         return [Links.of(pull) for pull in self.pulls]
 
     @property
@@ -141,7 +141,7 @@ class _Search:
         self._near = self._nearest()
 
     def relations(self) -> Relations:
-        """What sets are made by."""
+        """Return the relations that sets are made by."""
         near = self._near.__getitem__
         partners = near if self._tier == "resistant" else self.partners
         return Relations(len(self._pool.pulls), near, partners, self._fair, self._costs, self._draws)
@@ -200,7 +200,7 @@ class _Search:
         return costs
 
     def _unmistakable(self, left: Indices, right: Indices) -> Scores:
-        """How much less the text of each asks for the other's patch than for its own, both together."""
+        """Return the negative sum of both texts' scores of the other's patch, as shares of their own."""
         corpus = self._pool.corpus
         forth = corpus.scores_between(self._tfidf, left, right, "tfidf") / self._own[left][:, None]
         back = corpus.scores_between(self._tfidf, right, left, "tfidf").T / self._own[right][None, :]

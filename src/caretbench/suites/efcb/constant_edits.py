@@ -97,12 +97,12 @@ def _swaps(
 
 
 def _alike(one: Literal) -> str:
-    """What literals must share to take each other's place: numbers fit each other, texts where they mean the same."""
+    """Return the context that exchangeable literals share: of numbers, without its detail."""
     return one.context if one.kind.startswith(("string", "symbol")) else re.sub(r":.*", "", one.context)
 
 
 def _form(kind: str, written: str) -> str:
-    """What literals of one type share: quotes and prefix of a text, the suffix of a number."""
+    """Return what literals of one type share: quotes and prefix of a text, the suffix of a number."""
     if kind in ("string", "char", "symbol"):
         quote = re.split(r"[\w\s-]", written, maxsplit=1)[0]
         return f"string {quote}" if kind == "string" else kind
@@ -122,7 +122,7 @@ def _value(written: str) -> object:
 
 
 def _fixed(node: tree_sitter.Node) -> bool:
-    """Whether a literal is no value of the program: a documentation, a part of an import, a format."""
+    """Return whether a literal is no value of the program: a documentation, a part of an import, a format."""
     parent = node.parent
     if parent is None or (parent.type == "expression_statement" and "string" in node.type):
         return True

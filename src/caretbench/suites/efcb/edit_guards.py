@@ -25,7 +25,7 @@ def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def is_text_only(node: tree_sitter.Node) -> bool:
-    """Whether a node is in what is written for people: a log, the message of an error, the title of a test."""
+    """Return whether a node is in what is written for people: a log, the message of an error, the title of a test."""
     child = node
     for around in ancestors(node):
         if around.type in FUNCTIONS:
@@ -46,7 +46,7 @@ def is_text_only(node: tree_sitter.Node) -> bool:
 
 
 def is_compile_time(node: tree_sitter.Node) -> bool:
-    """Whether a node is in the condition of a directive."""
+    """Return whether a node is in the condition of a directive."""
     child = node
     for around in ancestors(node):
         if "preproc" in around.type and child == around.child_by_field_name("condition"):
@@ -56,7 +56,7 @@ def is_compile_time(node: tree_sitter.Node) -> bool:
 
 
 def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: str) -> bool:
-    """Whether two nodes are sides of a call, or of an equality, that does not tell its sides apart.
+    """Return whether two nodes are sides of a call, or of an equality, that does not tell its sides apart.
 
     Sides are the receiver and the arguments.
     """
@@ -77,7 +77,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
 
 
 def is_argument_pair(one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
-    """Whether two nodes are arguments of one call."""
+    """Return whether two nodes are arguments of one call."""
     lists = [_list(node) for node in (one, other)]
     return lists[0] is not None and lists[0] == lists[1]
 

@@ -1,4 +1,4 @@
-"""What is known of names that edits meet: symmetric calls, calls that only write text, counterparts of functions."""
+"""Rules on names that edits meet: symmetric calls, calls that only write text, counterparts of functions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _language(grammar: str) -> str:
 
 
 def is_symmetric(name: str, grammar: str) -> bool:
-    """Whether a call of this name does not tell its arguments apart."""
+    """Return whether a call of this name does not tell its arguments apart."""
     table = _table().symmetric
     named: Sequence[str] = (table.model_extra or {}).get(_language(grammar), ())
     # Words of a name in camel case are told apart, so that "eq" is no part of "request".
@@ -61,23 +61,23 @@ def is_symmetric(name: str, grammar: str) -> bool:
 
 
 def is_log(receiver: str, name: str) -> bool:
-    """Whether a call only writes a text for people."""
+    """Return whether a call only writes a text for people."""
     table = _table().log
     return name in table.names or bool(re.search(table.receivers, receiver, re.IGNORECASE))
 
 
 def is_titled(name: str) -> bool:
-    """Whether a call's first argument is the title of a test."""
+    """Return whether a call's first argument is the title of a test."""
     return name in _table().log.titles
 
 
 def is_frame(name: str) -> bool:
-    """Whether a function is one of a language's or a test framework's own."""
+    """Return whether a function is one of a language's or a test framework's own."""
     return name in _table().frame.names
 
 
 def is_same_meaning(one: str, other: str, grammar: str) -> bool:
-    """Whether two functions do the same, or nearly: ``toBe`` and ``toEqual``, ``Error`` and ``Errorf``."""
+    """Return whether two functions do the same, or nearly: ``toBe`` and ``toEqual``, ``Error`` and ``Errorf``."""
     shorter, longer = sorted((one, other), key=len)
     if re.fullmatch(
         re.escape(shorter) + r"(f|ln|w|Sync|Async|_async|_sync|All|s|Context|Unsafe|Internal|Impl)?", longer

@@ -91,7 +91,7 @@ def pairs(patch: Patch, background: Without, attackers: Attackers, generator: ra
 
 
 def _apart(edits: Sequence[Edit]) -> bool:
-    """Whether two of the edits are on different lines."""
+    """Return whether two of the edits are on different lines."""
     return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_AT_ONCE], 2))
 
 
@@ -110,7 +110,7 @@ def _proposed(passed: Sequence[_Scored], generator: random.Random) -> Iterator[t
 
 
 def _ranks(first: _Scored, second: _Scored, generator: random.Random) -> Vector:
-    """How many choices go before the right one; where two are equal, either may."""
+    """Return how many choices go before the right one; where two are equal, either may."""
     found = []
     for one, other in zip(first.scores, second.scores, strict=True):
         ahead = [-one, -other, -one - other]
@@ -119,7 +119,7 @@ def _ranks(first: _Scored, second: _Scored, generator: random.Random) -> Vector:
 
 
 def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
-    """Whether the four choices are four programs, as far from each other as they should be.
+    """Return whether the four choices are four programs, as far from each other as they should be.
 
     None is a renaming of another, and none has more faults than the patch.
     """
@@ -132,7 +132,7 @@ def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
 
 
 def _alike(texts: Sequence[str]) -> bool:
-    """Whether every text is as far from the other three as any other, by words and by characters.
+    """Return whether every text is as far from the other three as any other, by words and by characters.
 
     The two edits are on different lines, and yet an alignment may find a cheaper way where they are close together.
     """

@@ -90,7 +90,7 @@ def _others(unit: Unit, one: Named) -> Iterator[tuple[str, str, Hashable]]:
 
 
 def _refusal(unit: Unit, one: Named, other: Named) -> str | None:
-    """Why the name of ``other`` cannot come where ``one`` is."""
+    """Return why the name of ``other`` cannot come where ``one`` is."""
     if one.role in _VARIABLES:
         seen = next((found for found in unit.scopes.visible(one.start) if found.name == other.name), None)
         if seen is None or (seen.begin, seen.name) != other.entity[1:]:  # type: ignore[index]
@@ -103,7 +103,7 @@ def _refusal(unit: Unit, one: Named, other: Named) -> str | None:
 
 
 def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
-    """Why an entity does not fit where ``one`` is."""
+    """Return why an entity does not fit where ``one`` is."""
     if one.arguments is not None:
         if is_frame(one.name) or is_frame(str(entity[-2])):  # type: ignore[index]
             return "other_kind"
@@ -144,7 +144,7 @@ def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
 
 
 def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:
-    """Whether nothing tells the kinds of two variables apart: neither where they are used, nor what is done to them."""
+    """Return whether neither the uses of two variables nor what is done to them tell their kinds apart."""
     if one.use.context.startswith(("object:", "indexed", "other")) or not one.use.strong:
         return False
     ours, theirs = (
@@ -158,7 +158,7 @@ def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:
 
 
 def _enumerated(unit: Unit, one: Named) -> bool:
-    """Whether a member is one of the constants of a type."""
+    """Return whether a member is one of the constants of a type."""
     if one.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
         return False
     receiver = str(one.entity[1])  # type: ignore[index]
@@ -167,12 +167,12 @@ def _enumerated(unit: Unit, one: Named) -> bool:
 
 
 def _tells(context: str) -> bool:
-    """Whether things that are seen in one context are of one kind, and not only true or false, or asked for."""
+    """Return whether things that are seen in one context are of one kind, and not only true or false, or asked for."""
     return not context.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
 
 
 def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether arguments are of one kind, one by one, as far as the text tells."""
+    """Return whether arguments are of one kind, one by one, as far as the text tells."""
     return all(
         left == right or ({_sort(left), _sort(right)} <= {"name", "text", "call", ""})
         for left, right in zip(one, other, strict=True)
@@ -184,7 +184,7 @@ def _sort(kind: str) -> str:
 
 
 def _takes(unit: Unit, one: Named, name: str) -> bool:
-    """Whether a function takes as many arguments as ``one`` gives, as far as the text declares it."""
+    """Return whether a function takes as many arguments as ``one`` gives, as far as the text declares it."""
     assert one.arguments is not None  # noqa: S101 - for the type
     declared = [found for found in unit.scopes.named(name) if found.parameters is not None]
     return not declared or any(
@@ -198,7 +198,7 @@ def _takes(unit: Unit, one: Named, name: str) -> bool:
 
 
 def _signature(unit: Unit, one: Named, name: str) -> bool:
-    """Whether the text declares both functions with the same types."""
+    """Return whether the text declares both functions with the same types."""
     ours, theirs = (
         {(found.parameters, found.kind) for found in unit.scopes.named(word) if found.role == "function"}
         for word in (one.name, name)
@@ -218,7 +218,7 @@ def _same_value(unit: Unit, one: Named, name: str) -> str | None:
 
 
 def _captured(unit: Unit, one: Named, seen: Declaration) -> bool:
-    """Whether a variable that is assigned again comes into a function inside of its own, which Java forbids."""
+    """Return whether a variable that is assigned again comes into a function inside of its own, which Java forbids."""
     if unit.part.grammar != "java" or (seen.role, seen.begin, seen.name) not in unit.assigned:
         return False
     return any(
@@ -228,7 +228,7 @@ def _captured(unit: Unit, one: Named, seen: Declaration) -> bool:
 
 
 def _fixed(one: Named) -> bool:
-    """Whether nothing depends on a use, or it is assigned."""
+    """Return whether nothing depends on a use, or it is assigned."""
     return one.use.context == "target" or is_text_only(one.use.whole)
 
 

@@ -155,7 +155,7 @@ def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> Part:
 
 
 def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
-    """What may be before and behind a cut hunk, in lines of their own."""
+    """Yield what may be before and behind a cut hunk, in lines of their own."""
     if grammar == "python":
         indents = [len(line) - len(line.lstrip()) for line in text.split("\n") if line.strip()]
         if indents and (indents[0] or min(indents)):
@@ -178,7 +178,7 @@ def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
 
 
 def _brackets(text: str) -> tuple[int, int]:
-    """How many braces stay open, and how many are closed that the text does not open."""
+    """Return how many braces stay open, and how many are closed that the text does not open."""
     depth = missing = 0
     for sign in re.sub(r"[^{}]", "", _TEXT.sub("", text)):
         depth += 1 if sign == "{" else -1

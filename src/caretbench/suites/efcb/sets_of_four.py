@@ -28,7 +28,7 @@ _REPAIRS: Final = 24
 
 
 class Relations(NamedTuple):
-    """What sets are made by; all of it is symmetric in the members of a set.
+    """Relations that sets are made by, all of them symmetric in the members of a set.
 
     Args:
         size: Number of changes.

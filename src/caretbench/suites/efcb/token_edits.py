@@ -175,7 +175,7 @@ def _branches(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
 
 
 def _returns(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
-    """What a function of truth values returns, with a ``not``."""
+    """Yield what a function of truth values returns, with a ``not``."""
     value = node.named_children[0] if len(node.named_children) == 1 else None
     if value is not None and value.type == "expression_list":
         value = value.named_children[0] if len(value.named_children) == 1 else None
@@ -283,7 +283,7 @@ def _last_named(callee: tree_sitter.Node, name: str, call: tree_sitter.Node) -> 
 
 
 def _is_number(unit: Unit, node: tree_sitter.Node) -> bool:
-    """Whether a value is a number, as far as the text tells."""
+    """Return whether a value is a number, as far as the text tells."""
     kind = kind_of_value(node)
     if kind in _NUMBERS:
         return True
@@ -303,7 +303,7 @@ def _is_number(unit: Unit, node: tree_sitter.Node) -> bool:
 
 
 def _is_condition(unit: Unit, node: tree_sitter.Node) -> bool:
-    """Whether a value is asked for being true; elsewhere, ``or`` chooses a value."""
+    """Return whether a value is asked for being true; elsewhere, ``or`` chooses a value."""
     if unit.part.grammar not in ("python", "javascript", "typescript", "tsx", "ruby"):
         return True
     for around in ancestors(node):
@@ -320,7 +320,7 @@ def _is_condition(unit: Unit, node: tree_sitter.Node) -> bool:
 
 
 def _narrows(unit: Unit, node: tree_sitter.Node) -> bool:
-    """Whether what follows may compile only where the condition holds."""
+    """Return whether what follows may compile only where the condition holds."""
     written = text(node)
     if unit.part.grammar in ("java", "csharp", "rust", "typescript", "tsx") and _NARROWING.search(written):
         return True
@@ -342,19 +342,19 @@ def _narrows(unit: Unit, node: tree_sitter.Node) -> bool:
 
 
 def _leans(sides: list[tree_sitter.Node]) -> bool:
-    """Whether the second operand needs the first: it speaks of the same."""
+    """Return whether the second operand needs the first: it speaks of the same."""
     first, second = (set(re.findall(r"[A-Za-z_$][\w$]*", text(side))) for side in sides)
     return bool((first & second) - {"self", "this", "not", "len", "is", "None", "null", "nil"})
 
 
 def _speaks_of(test: tree_sitter.Node, values: tuple[tree_sitter.Node, ...]) -> bool:
-    """Whether a value can only be asked for where the test holds: it speaks of the same."""
+    """Return whether a value can only be asked for where the test holds: it speaks of the same."""
     names = set(re.findall(r"[A-Za-z_$][\w$]*", text(test)))
     return any(names & set(re.findall(r"[A-Za-z_$][\w$]*", text(value))) for value in values)
 
 
 def _picks(node: tree_sitter.Node, sides: list[tree_sitter.Node]) -> bool:
-    """Whether the comparison chooses one of the values that it compares: where they are equal, both are right."""
+    """Return whether the comparison chooses one of its values: where they are equal, both are right."""
     one, other = (re.escape(re.sub(r"\s+", "", text(side))) for side in sides)
     for around in ancestors(node):
         if around.type in ("parenthesized_expression", "condition_clause"):

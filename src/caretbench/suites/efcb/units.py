@@ -95,7 +95,7 @@ class Unit:
         return Scopes(self.root, self.part.grammar)
 
     def place(self, start: int, end: int) -> Occurrence | None:
-        """Where some bytes are in the patch; None where they are not in one line of it."""
+        """Return where some bytes are in the patch; None where they are not in one line of it."""
         number = _row(self._starts, start)
         if number != _row(self._starts, max(start, end - 1)):
             return None
@@ -135,7 +135,7 @@ class Unit:
         return found
 
     def is_added(self, place: Occurrence | None) -> bool:
-        """Whether a place is in an added line."""
+        """Return whether a place is in an added line."""
         return place is not None and place.line in self.added
 
     def hunk(self, place: Occurrence) -> int:
@@ -143,7 +143,7 @@ class Unit:
         return self._hunk_of[place.line]
 
     def broken(self, node: tree_sitter.Node) -> bool:
-        """Whether a node is in a part that does not parse: its outermost function, or all of a fragment."""
+        """Return whether a node is in a part that does not parse: its outermost function, or all of a fragment."""
         if not self.part.errors:
             return False
         if not self.part.whole:
