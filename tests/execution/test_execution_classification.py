@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.classification import classify, missing_module, short_of_what_all_share
 from caretbench.execution.supervisor import Killed, SandboxResult
 from caretbench.execution.types import Limits, Output, Status
 
@@ -72,3 +72,23 @@ def test_a_failure_can_only_be_a_failure_of_the_program(claim: Status) -> None:
 )
 def test_missing_modules_are_named(text: str, module: str | None) -> None:
     assert missing_module(text) == module
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        "    main, terminal = os.openpty()\n           ~~~~~~~~~~^^\nOSError: [Errno 28] No space left on device\n",
+        "OSError: out of pty devices\n",
+        "OSError: [Errno 28] No space left on device: '/dev/ptmx'\n",
+        "openpty: No space left on device\n",
+        "Error: forkpty(3) failed.\n",
+    ],
+)
+def test_a_program_that_found_no_terminal_runs_again_alone(stderr: str) -> None:
+    assert short_of_what_all_share(Status.RUNTIME_ERROR, stderr)
+    assert not short_of_what_all_share(Status.PASSED, stderr)
+
+
+def test_a_full_disk_is_no_want_of_terminals() -> None:
+    stderr = "OSError: [Errno 28] No space left on device: '/tmp/work/x'\n"
+    assert not short_of_what_all_share(Status.RUNTIME_ERROR, stderr)

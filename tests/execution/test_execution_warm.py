@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import walls, warm
+from caretbench.execution import launcher, walls, warm
 from caretbench.execution.cache import ResultCache
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.lasting import LastingSandbox
 from caretbench.execution.sandbox import Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 from caretbench.execution.warm import Worker, WorkerKey, Workers
@@ -45,6 +47,44 @@ def python(source: str, identity: str = "a") -> ExecutionRequest:
 def workers(box: Sandbox) -> list[Worker]:
     found: Workers = box._workers
     return list(found._workers.values())
+
+
+TERMINALS = """
+import os, sys, time
+for name in os.listdir('/dev/pts'):
+    if name != 'ptmx': print('REACHED', name)
+master, slave = os.openpty()
+os.write(slave, b'mine'); assert os.read(master, 4) == b'mine'
+assert os.ttyname(slave) == '/dev/pts/0' and os.stat('/dev/pts/0').st_uid == os.getuid()
+import pty
+child, shell = pty.fork()
+if child == 0: os.execv('/bin/sh', ['sh', '-c', 'test -t 0 && tty'])
+assert b'/dev/pts/1' in os.read(shell, 100)
+time.sleep(1)
+taken = []
+try:
+    while len(taken) < 100: taken.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))
+except OSError: pass
+print(len(taken) + 2)
+time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("way", ["cold", "warm", "lasting"])
+def test_each_program_has_terminals_of_its_own(box: Sandbox, way: str) -> None:
+    """Two at a time: neither sees the other's, each has as many as it may, and neither leaves the other without."""
+    argv = [PYTHON, "-I", "-c", TERMINALS]
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        if way == "lasting":
+            lasting = stack.enter_context(LastingSandbox(LIMITS))
+            runs = [pool.submit(lasting.run, argv) for _ in range(2)]
+        else:
+            kind = Warm() if way == "warm" else None
+            runs = [pool.submit(box.run, argv, limits=LIMITS, warm=kind) for _ in range(2)]
+        results = [run.result() for run in runs]
+    for result in results:
+        assert result.ok, (result.error, result.stderr.text)
+        assert result.stdout.text == f"{launcher.TERMINALS}\n"
 
 
 def test_programs_find_nothing_of_each_other(box: Sandbox) -> None:

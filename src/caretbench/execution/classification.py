@@ -15,7 +15,7 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "4"
+CRITERION_VERSION = "5"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
 WAITS = "the program ended, but work that its top level began never settled"
@@ -143,7 +143,10 @@ def ran_out_of_its_own_time(
 
 _MAY_BE_SHORT = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE, Status.TIMEOUT})
 _SHORT = re.compile(
-    r"too many references|ETOOMANYREFS|too many open files|EMFILE|inotify|out of pty devices", re.IGNORECASE
+    r"too many references|ETOOMANYREFS|too many open files|EMFILE|inotify|out of pty devices"
+    r"|(?:openpty|forkpty|openpt|ptmx).{0,200}No space left|No space left on device: '/dev/ptmx'"
+    r"|(?:openpty|forkpty)\(3\) failed",
+    re.IGNORECASE | re.DOTALL,
 )
 """Descriptors on their way through sockets, watches of files, and terminals: what no program has for itself alone
 where an ordinary user starts it."""

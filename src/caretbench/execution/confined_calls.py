@@ -31,7 +31,8 @@ _X86_64: Mapping[str, int] = {
     "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "tkill": 200, "tgkill": 234, "utimes": 235,
     "mq_open": 240, "ioprio_set": 251, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280,
     "rt_tgsigqueueinfo": 297, "prlimit64": 302, "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463,
-    "removexattrat": 466, "file_setattr": 469, "ioctl": 16,
+    "removexattrat": 466, "file_setattr": 469, "ioctl": 16, "sched_setparam": 142, "sched_setscheduler": 144,
+    "sched_setaffinity": 203, "sched_setattr": 314, "process_madvise": 440, "process_mrelease": 448,
 }  # fmt: skip
 _AARCH64: Mapping[str, int] = {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
@@ -40,6 +41,8 @@ _AARCH64: Mapping[str, int] = {
     "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "socket": 198, "socketpair": 199,
     "bind": 200, "listen": 201, "connect": 203, "rt_tgsigqueueinfo": 240, "prlimit64": 261,
     "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
+    "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274,
+    "process_madvise": 440, "process_mrelease": 448,
 }  # fmt: skip
 NUMBERS: Mapping[str, Mapping[str, int]] = {
     "x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64,
@@ -67,7 +70,9 @@ _ALWAYS = (
     Rule("socketpair", argument=1, only=(1, 5), mask=0xF),
     Rule("shmget shmat semget msgget mq_open", _ENOSYS),
     Rule("prlimit64", only=(0,)),  # the limits of others
-    Rule("setpriority ioprio_set"),
+    Rule("setpriority ioprio_set process_madvise process_mrelease"),
+    # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
+    Rule("sched_setaffinity sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
 )
 _OF_THE_CALLERS_FILES = (
     Rule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),

@@ -26,6 +26,9 @@ PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 22, 24
 FILTER = 2
 CAPABILITY_VERSION = 0x20080522
 NEW_MOUNTS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
+NO_SUID, NO_EXECUTION = 2, 8
+TERMINALS = 16
+"""Maximum number of pseudo-terminals of a program: the machine has some thousands for all."""
 DISPLAY_SOCKET = "/tmp/.X11-unix/X99"  # noqa: S108 - inside the sandbox
 DISPLAY_WAIT_S = 20.0
 
@@ -59,6 +62,12 @@ def cover_kernel(covers: str, kept: list[str]) -> None:
             mount((covers + cover).encode(), place.encode(), None, BIND)
         except FileNotFoundError:  # a kernel module went in this moment
             continue
+
+
+def own_terminals() -> None:
+    """Give the program pseudo-terminals of its own: no other program can open them, and it cannot use up all."""
+    options = b"newinstance,ptmxmode=0666,mode=0620,max=%d" % TERMINALS
+    mount(b"devpts", b"/dev/pts", b"devpts", NO_SUID | NO_EXECUTION, options)
 
 
 def give_up() -> None:
@@ -294,6 +303,7 @@ def main() -> None:
         check(libc.unshare(NEW_MOUNTS), "unshare")
         mount(b"none", b"/", None, RECURSIVE | PRIVATE)
         cover_kernel(covers, kept)
+        own_terminals()
         with open(rules, "rb") as stream:
             program = stream.read()
         give_up()

@@ -167,6 +167,7 @@ def furnish(job: dict[str, Any], mounts: list[int]) -> None:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
     mount(b"tmpfs", b"/dev/shm", b"tmpfs", NO_SUID | NO_DEVICES, memory)
+    launcher.own_terminals()
     if not job.get("lasting"):
         mount_files(memory)
     tree = job.get("tree") or {}
