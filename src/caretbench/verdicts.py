@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.execution.dispatch import AnyRequest
-from caretbench.execution.own_exit import may_exit
+from caretbench.execution.own_exit import answer_lines
 from caretbench.execution.swallowing import flags_in_place
 from caretbench.execution.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -48,8 +48,7 @@ def program_of(
     update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
     splice = problem.splice
     if profile == "default" and isinstance(splice, InlineSplice):
-        reference = problem.reference
-        update["may_exit"] = may_exit(splice.before, answer or "", splice.after, reference, request.language)
+        update["answer_lines"] = answer_lines(splice.before, answer or "", request.language)
     return request.model_copy(update=update)
 
 

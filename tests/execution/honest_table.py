@@ -1,7 +1,8 @@
 """Honest programs as data: one file a language below ``honest/``, and how they are run.
 
 Fields of a program: ``source``; ``status``, the outcome under ``default`` (``passed`` where none is given);
-``may_exit`` where the problem's own code ends by an explicit exit; ``shows``, a text that standard error has to hold.
+``answer_lines``, the first and last
+line of the answer: an exit behind them is an end; ``shows``, a text that standard error has to hold.
 Programs that pass are run by the plain command too, which shows that they are honest.
 """
 
@@ -29,7 +30,7 @@ class HonestProgram(BaseModel):
     name: str
     source: str
     status: Status = Status.PASSED
-    may_exit: bool = False
+    answer_lines: tuple[int, int] | None = None
     shows: str = ""
 
 
@@ -60,7 +61,7 @@ def run_honest(
                 language=table.language,
                 source=program.source,
                 profile=profile,
-                may_exit=program.may_exit,
+                answer_lines=program.answer_lines,
                 limits=_LIMITS,
             )
 

@@ -75,8 +75,8 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
         bundle: The lock hash of the bundle, empty without one.
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
-    exits = ["may_exit"] if request.may_exit else []
-    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *exits])
+    lines = [list(request.answer_lines)] if request.answer_lines else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
 
 
 def _mark(key: str, data: bytes) -> bytes:

@@ -32,8 +32,8 @@ from caretbench.execution.types import (
 SANDBOX_ATTEMPTS = 3
 """How often a program is started when the sandbox, not the program, fails."""
 
-MAY_EXIT = "CARETBENCH_MAY_EXIT"
-"""Tells a harness that an explicit exit with status 0 is the program's own end."""
+ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
+"""Tells a harness the lines of the answer: an explicit exit with status 0 behind them is the program's own end."""
 
 _DEFAULT_CHUNK = 25
 
@@ -223,7 +223,9 @@ class Runner:
     def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
         language = self.runtime(request.language)
         default = request.profile == "default"
-        environment = {**plan.environment, **({MAY_EXIT: "1"} if default and request.may_exit else {})}
+        environment = dict(plan.environment)
+        if default and request.answer_lines:
+            environment[ANSWER_LINES] = ":".join(map(str, request.answer_lines))
         ran = self.sandbox.run(
             plan.argv,
             files=plan.files,

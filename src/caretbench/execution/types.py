@@ -67,8 +67,8 @@ class ExecutionRequest(Frozen):
     variant: str | None = None
     bundle: str | None = None
     needs: tuple[str, ...] = ()
-    may_exit: bool = False
-    """Whether an explicit exit with status 0 is the program's own end: where the problem's own code ends so."""
+    answer_lines: tuple[int, int] | None = None
+    """The first and last line of the answer in the program: an explicit exit behind it is the program's own end."""
     repeat: int = 0
     """Part of the cache key: the same program with another number really runs again."""
     limits: Limits = Field(default_factory=Limits)

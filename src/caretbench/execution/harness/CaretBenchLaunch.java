@@ -9,15 +9,13 @@ import java.nio.file.Path;
 
 /**
  * Runs a program's main method and gives back the sentinel once the program has come to its natural end: main has
- * returned, every thread that keeps the JVM alive has ended, and no exception went uncaught. Where the environment variable
- * CARETBENCH_MAY_EXIT is 1, an end by System.exit counts too.
+ * returned, every thread that keeps the JVM alive has ended, and no exception went uncaught.
  *
  * <p>usage: CaretBenchLaunch FILE, which holds the main class's name. The environment variable CARETBENCH_SENTINEL names two
  * descriptors: the sentinel is read from the first before the program starts, and written to the second.
  */
 final class CaretBenchLaunch {
     public static void main(String[] arguments) throws Throwable {
-        boolean mayExit = "1".equals(System.getenv("CARETBENCH_MAY_EXIT"));
         byte[] sentinel = {};
         FileOutputStream gate = null;
         String descriptors = System.getenv("CARETBENCH_SENTINEL");
@@ -31,9 +29,6 @@ final class CaretBenchLaunch {
                 throw new IllegalStateException("the sentinel is read once");
             }
             gate = new FileOutputStream(descriptor(numbers[1]));
-            if (mayExit) {
-                Runtime.getRuntime().addShutdownHook(new Last(gate, sentinel));
-            }
         }
         Uncaught uncaught = new Uncaught();
         Thread.setDefaultUncaughtExceptionHandler(uncaught);
@@ -53,7 +48,7 @@ final class CaretBenchLaunch {
         if (uncaught.any) {
             System.exit(1);
         }
-        if (gate != null && !mayExit) {
+        if (gate != null) {
             // Shutdown hooks run after this; what they do is not part of the verdict.
             gate.write(sentinel);
         }
@@ -67,13 +62,17 @@ final class CaretBenchLaunch {
         return "/proc/self/fd/".concat(number);
     }
 
-    private static void joinOthers() throws InterruptedException {
+    private static void joinOthers() {
         ThreadGroup root = Thread.currentThread().getThreadGroup();
         while (root.getParent() != null) {
             root = root.getParent();
         }
         for (Thread other = otherThread(root); other != null; other = otherThread(root)) {
-            other.join();
+            try {
+                other.join();
+            } catch (InterruptedException error) {
+                // A program's thread may interrupt the one that its main ran in: that ends nothing.
+            }
         }
     }
 
@@ -98,26 +97,6 @@ final class CaretBenchLaunch {
             any = true;
             System.err.print("Exception in thread \"" + thread.getName() + "\" ");
             error.printStackTrace();
-        }
-    }
-
-    /** Gives the sentinel back when the JVM ends in order: for programs that may end by System.exit. */
-    private static final class Last extends Thread {
-        private final FileOutputStream gate;
-        private final byte[] sentinel;
-
-        Last(FileOutputStream gate, byte[] sentinel) {
-            this.gate = gate;
-            this.sentinel = sentinel;
-        }
-
-        @Override
-        public void run() {
-            try {
-                gate.write(sentinel);
-            } catch (java.io.IOException error) {
-                System.err.println(error);
-            }
         }
     }
 

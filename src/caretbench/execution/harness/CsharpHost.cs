@@ -4,8 +4,6 @@
 // usage: CsharpHost PROGRAM.dll. The environment variable CARETBENCH_SENTINEL names two descriptors: the sentinel is
 // read from the first before the program starts, and written to the second.
 //
-// Where CARETBENCH_MAY_EXIT is 1, Environment.Exit is such an end too.
-//
 // Debug.Assert ends the process at once unless the program takes the default listener away; then its end proves
 // nothing, and the sentinel is kept.
 using System;
@@ -19,16 +17,13 @@ using Microsoft.Win32.SafeHandles;
 static class CsharpHost
 {
     const string Variable = "CARETBENCH_SENTINEL";
-    const string MayExit = "CARETBENCH_MAY_EXIT";
 
     static int Main(string[] arguments)
     {
         bool returned = false;
         string descriptors = Environment.GetEnvironmentVariable(Variable);
-        bool mayExit = Environment.GetEnvironmentVariable(MayExit) == "1";
         if (descriptors != null)
         {
-            Environment.SetEnvironmentVariable(MayExit, null);
             Environment.SetEnvironmentVariable(Variable, null);
             string[] numbers = descriptors.Split(':');
             byte[] sentinel;
@@ -41,7 +36,7 @@ static class CsharpHost
             FileStream gate = Open(numbers[1], FileAccess.Write);
             AppDomain.CurrentDomain.ProcessExit += (sender, exit) =>
             {
-                if (!(returned || mayExit) || !AssertionsHold())
+                if (!returned || !AssertionsHold())
                     return;
                 gate.Write(sentinel, 0, sentinel.Length);
                 gate.Flush();
