@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import host_mounts, host_users, reaching, walls
+from caretbench.execution import host_mounts, host_users, reaching, user_leases, walls
+from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.host_users import own_user, users
 from caretbench.execution.index_policy import index_policy
 from caretbench.execution.index_proxy import IndexProxy
@@ -22,7 +26,7 @@ from caretbench.execution.reaching import reached
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.supervisor import SandboxResult
-from caretbench.execution.types import Limits, Warm
+from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 from caretbench.execution.watchdog import descendants
 from caretbench.execution.workspace import WorkspaceRequest, Workspaces
 
@@ -317,18 +321,12 @@ def test_a_folder_too_large_to_look_through_is_called_so(
         host_mounts._obstacle.cache_clear()
 
 
-def test_only_a_name_in_use_is_a_taken_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Closed:
-        def __init__(self, *_: object) -> None: ...
-        def __enter__(self) -> Closed:
-            return self
+def test_only_a_lock_in_use_is_a_taken_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
 
-        def __exit__(self, *_: object) -> None: ...
-        def bind(self, _: str) -> None:
-            raise PermissionError("Operation not permitted")
-
-    monkeypatch.setattr(host_users.socket, "socket", Closed)
-    with pytest.raises(PermissionError), own_user():
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(OSError, match="No locks"), own_user():
         pass
     monkeypatch.undo()
     monkeypatch.setattr(host_users, "users", lambda: None)
@@ -381,3 +379,74 @@ def test_a_user_is_given_to_one_program_at_a_time() -> None:
         assert first != second
     with own_user() as (again, _):
         assert again in (first, second)
+
+
+def test_no_other_user_can_take_the_users_of_programs() -> None:
+    """Names that anybody may bind are no leases, and nobody but root reaches the files that are."""
+    squat = (
+        "import socket, sys\n"
+        "taken = [socket.socket(socket.AF_UNIX) for _ in range(513)]\n"
+        f"for number, one in enumerate(taken): one.bind('\\0caretbench-user-%d' % ({users()[0]} + number))\n"  # type: ignore[index]
+        "print(len(taken), flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [PYTHON, "-I", "-c", squat], stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=65_301, group=65_301
+    ) as squatter:
+        assert squatter.stdout is not None
+        assert squatter.stdout.readline() == b"513\n"
+        with own_user() as (user, held):
+            assert user in (users() or ())
+            place = Path(f"/proc/self/fd/{held}").readlink()
+            for closed in (place, place.parent):
+                assert (closed.stat().st_uid, closed.stat().st_mode & 0o077) == (0, 0)
+        squatter.communicate(b"")
+
+
+def test_where_leases_cannot_lie_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link, others = tmp_path / "link", tmp_path / "others"
+    link.symlink_to(tmp_path)
+    others.mkdir()
+    os.chown(others, 65_301, 65_301)
+    monkeypatch.setattr(user_leases, "FOLDERS", (str(link), str(others)))
+    with pytest.raises(host_users.NoUsers, match="belongs to user 65301"), own_user():
+        pass
+    open_one = tmp_path / "open"
+    open_one.mkdir(mode=0o755)
+    monkeypatch.setattr(user_leases, "FOLDERS", (str(link), str(open_one)))
+    with own_user():
+        assert open_one.stat().st_mode & 0o077 == 0
+    assert tmp_path.stat().st_uid == 0
+
+
+def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried again, and the rows after it run."""
+    project = tmp_path / "project"
+    project.mkdir()
+    tries: list[int] = []
+    real = host_users.lease
+
+    def taken(given: range) -> tuple[int, int] | None:
+        tries.append(1)
+        return None if len(tries) <= 3 else real(given)
+
+    rows = [ExecutionRequest(id=name, language="python", source=f"assert '{name}'") for name in "ab"]
+    executor = LocalExecutor(workers=1, use_cache=False)
+    assert executor.isolation().user == "unprivileged"
+    monkeypatch.setattr(host_users, "lease", taken)
+    first, second = executor.submit(rows)
+    assert first.status is Status.SANDBOX_ERROR
+    assert "leased" in first.reason
+    assert second.status is Status.PASSED
+    assert len(tries) == 4
+    tries.clear()
+    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
+    try:
+        request = WorkspaceRequest(id="one", snapshot=spaces.store.add(project).id, command=("/bin/true",))
+        result = spaces.run(request)
+        assert result.status is Status.SANDBOX_ERROR
+        assert "leased" in result.reason
+        assert spaces.run(request).status is Status.PASSED
+    finally:
+        spaces.close()

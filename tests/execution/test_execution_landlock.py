@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import signal
@@ -21,6 +22,7 @@ from caretbench.execution import sandbox as sandbox_module
 from caretbench.execution.confined_calls import NUMBERS, confined_filter
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
+from caretbench.execution.removal import remove
 from caretbench.execution.runtimes import RUNTIMES
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.supervisor import SandboxResult
@@ -438,6 +440,57 @@ def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     while list(tmp_path.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_give_such_a_name_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o750)
+    (victim / "kept").write_text("kept")
+    (tmp_path / f"{landlock._PREFIX}link").symlink_to(victim)
+    own = tmp_path / f"{landlock._PREFIX}own"
+    deep = own
+    for _ in range(300):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("x")
+    (own / "link").symlink_to(victim)
+    (own / "d" / ".removed-0").mkdir()
+    (own / "closed" / "inside").mkdir(parents=True)
+    (own / "closed" / "inside" / "file").write_text("x")
+    (own / "closed").chmod(0)
+    in_use = tmp_path / f"{landlock._PREFIX}in-use"
+    in_use.mkdir()
+    held = os.open(in_use, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    others = tmp_path / f"{landlock._PREFIX}others"
+    others.mkdir(mode=0o500)
+    if os.geteuid() == 0:
+        os.chown(others, ORDINARY_USER, ORDINARY_USER)
+    landlock.remove_leftovers()
+    os.close(held)
+    assert not own.exists()
+    assert in_use.exists()
+    assert (victim / "kept").read_text() == "kept"
+    assert victim.stat().st_mode & 0o777 == 0o750
+    if os.geteuid() == 0:
+        assert others.stat().st_mode & 0o777 == 0o500
+
+
+def test_a_folder_that_is_swapped_while_it_is_removed_opens_nothing(tmp_path: Path) -> None:
+    """Its name leads elsewhere by now: neither modes nor files there change."""
+    place, victim = tmp_path / "place", tmp_path / "victim"
+    (place / "inside").mkdir(parents=True)
+    victim.mkdir(mode=0o500)
+    (victim / "closed").mkdir(mode=0o000)
+    held = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    place.rename(tmp_path / "moved")
+    place.symlink_to(victim)
+    remove(str(place), held)
+    os.close(held)
+    assert (victim.stat().st_mode & 0o777, (victim / "closed").stat().st_mode & 0o777) == (0o500, 0)
+    assert place.is_symlink()
+    assert list((tmp_path / "moved").iterdir()) == []
 
 
 def test_the_launcher_can_be_neither_killed_nor_written_to(box: Sandbox) -> None:

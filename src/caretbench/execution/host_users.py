@@ -9,14 +9,13 @@ outside, nothing runs.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import socket
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from caretbench.execution.levels import SandboxUnavailable
+from caretbench.execution.user_leases import lease
 
 _COUNT = 513
 _FIRST = (64_646, 60_706, 70_000)
@@ -63,25 +62,28 @@ def unprivileged_user() -> int:
 
 @contextlib.contextmanager
 def own_user() -> Iterator[tuple[int, int]]:
-    """Yield a user that no other program of this network namespace has now, and the descriptor that keeps it taken.
+    """Yield a user that no other program has now, and the descriptor that keeps it leased.
 
     Raises:
-        NoUsers: all are taken, or this process is an ordinary user, who has none to give.
+        NoUsers: all are taken, there is no place for the leases, or this process is an ordinary user, who has none.
     """
     given = users()
     if given is None:
         raise NoUsers("an ordinary user starts programs here, and has no other users for them")
-    with socket.socket(socket.AF_UNIX) as name:
-        for user in given[1:]:
-            try:
-                name.bind(f"\0caretbench-user-{user}")
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                continue
-            yield user, name.fileno()
-            return
-    raise NoUsers(f"all {_COUNT - 1} users for programs are taken; run fewer at a time (--workers)")
+    try:
+        leased = lease(given[1:])
+    except PermissionError as error:
+        raise NoUsers(f"root cannot lease a user to a program: {error}; let root write in /run") from None
+    if leased is None:
+        raise NoUsers(
+            f"all {_COUNT - 1} users for programs are leased to programs that root's CaretBench processes run now "
+            "(locks in /run/caretbench): run fewer programs at a time (--workers), or wait for the other runs"
+        )
+    user, held = leased
+    try:
+        yield user, held
+    finally:
+        os.close(held)
 
 
 def _accounts() -> Iterator[tuple[int, int]]:

@@ -12,7 +12,6 @@ import ctypes
 import fcntl
 import marshal
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -29,6 +28,7 @@ from caretbench.execution.confined_calls import confined_filter
 from caretbench.execution.host_users import own_user, unprivileged_user, users
 from caretbench.execution.kernel_facts import FACTS, SETTINGS
 from caretbench.execution.places import Places
+from caretbench.execution.removal import remove
 from caretbench.execution.supervisor import Dialogue, SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
 from caretbench.execution.walls import (
@@ -52,6 +52,7 @@ _PUBLIC_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/u
 _PUBLIC_FACTS = (*FACTS, *(f"sys/{name}" for name in SETTINGS))
 _MOST_ENTRIES = 65_536
 _PREFIX = "caretbench-box-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THREADS_KNOWN_S = 5.0
 
 _END_THE_REST = '''
@@ -205,7 +206,7 @@ class LandlockWalls:
             data = marshal.dumps(told, 2)
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
             for folder in writable.values() if user is not None else ():
-                _give_away(folder)
+                _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
 
     def _isolation(self, reads_all: bool, memory: str) -> Isolation:
@@ -305,34 +306,30 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
 def _private_folder() -> Iterator[tuple[str, int]]:
     """A fresh folder, with a descriptor whose lock says that it is in use."""
     root = tempfile.mkdtemp(prefix=_PREFIX)
-    held = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    held = os.open(root, _FOLDER)
     try:
         fcntl.flock(held, fcntl.LOCK_SH)
         yield root, held
     finally:
+        remove(root, held)
         os.close(held)
-        if Path(root).exists():
-            _remove(root)
 
 
 def remove_leftovers() -> None:
-    """Remove private folders whose programs and supervisors were all killed."""
+    """Remove private folders whose programs and supervisors were all killed.
+
+    Anybody may give a folder such a name: only those of this user, or of the users that root gives, are removed.
+    """
+    owners = (os.geteuid(), *(users() or ()))
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            held = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            held = os.open(place, _FOLDER)
             try:
-                if os.geteuid() in (0, os.fstat(held).st_uid):
+                if os.fstat(held).st_uid in owners:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(str(place))
+                    remove(str(place), held)
             finally:
                 os.close(held)
-
-
-def _remove(place: str) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    if Path(place).exists():  # too deep, or closed to its owner
-        for command in (["/bin/chmod", "-R", "u+rwx", place], ["/bin/rm", "-rf", "--", place]):
-            subprocess.run(command, check=False, capture_output=True)
 
 
 def _is_full(root: str, most_bytes: int) -> bool:
@@ -353,11 +350,13 @@ def _is_full(root: str, most_bytes: int) -> bool:
     return False
 
 
-def _give_away(folder: str) -> None:
-    """What a compiler left belongs to a user that no program has."""
-    for place, folders, files in os.walk(folder):
+def _give_away(folder: str, user: int) -> None:
+    """What a compiler left belongs to a user that no program has; what is not its own (a hard link) stays as it is."""
+    to = unprivileged_user()
+    for _, folders, files, opened in os.fwalk(folder):
         for name in (".", *folders, *files):
-            os.lchown(Path(place, name), unprivileged_user(), unprivileged_user())
+            if os.stat(name, dir_fd=opened, follow_symlinks=False).st_uid == user:
+                os.chown(name, to, to, dir_fd=opened, follow_symlinks=False)
 
 
 def _may_read_all() -> bool:

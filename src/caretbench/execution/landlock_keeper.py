@@ -35,7 +35,6 @@ OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
 """Landlock's rights that a rule for a single file can have: execute, write, read, truncate, device control."""
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
 """Stand in the system call filter for the program's process number, and its negative."""
-DEEPEST = 64
 DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -240,43 +239,23 @@ def end_all(user: int | None) -> None:
         time.sleep(0.002)
 
 
-def remove(place: str, depth: int = 0) -> None:
-    """Remove a folder with all in it."""
-    try:
-        with os.scandir(place) as entries:
-            for entry in list(entries):
-                if entry.is_dir(follow_symlinks=False) and depth < DEEPEST:
-                    remove(entry.path, depth + 1)
-                elif not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.path)
-        os.rmdir(place)
-    except OSError:
-        if depth == 0:
-            with_tools(place)
-
-
-def with_tools(place: str) -> None:
-    """The same for what is very deep, or closed to its owner."""
-    for command in (["/bin/chmod", "-R", "u+rwx", place], ["/bin/rm", "-rf", "--", place]):
-        child = os.fork()
-        if child == 0:
-            try:
-                os.execv(command[0], command)
-            finally:
-                os._exit(127)
-        os.waitpid(child, 0)
+def text_of(name: str, path: str) -> types.ModuleType:
+    """Return what a file of the package defines."""
+    module = types.ModuleType(name)
+    with open(path, "rb") as stream:
+        exec(compile(stream.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
 
 
 def main() -> None:
-    """Arguments: descriptors of the channel and of the control pipe, and the launcher's file."""
+    """Arguments: descriptors of the channel and of the control pipe, and the launcher's file, next to the others."""
     channel, control = int(sys.argv[1]), int(sys.argv[2])
     for name in (PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER):
         libc.prctl(name, int(name == PR_SET_CHILD_SUBREAPER), 0, 0, 0)
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_IGN)  # it goes last
-    launcher = types.ModuleType("launcher")
-    with open(sys.argv[3], "rb") as stream:
-        exec(compile(stream.read(), sys.argv[3], "exec", dont_inherit=True), launcher.__dict__)
+    launcher = text_of("launcher", sys.argv[3])
+    removal = text_of("removal", os.path.join(os.path.dirname(sys.argv[3]), "removal.py"))
     job = launcher.read_job(channel)
     walls = job["walls"]
     user = walls["user"]
@@ -306,7 +285,7 @@ def main() -> None:
     if in_memory:
         os.chdir("/")
         libc.umount2(walls["root"].encode(), 2)
-    remove(walls["root"])
+    removal.remove(walls["root"], walls["held"][0])
 
 
 main()

@@ -14,6 +14,7 @@ from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache import ResultCache, program_key
 from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.host_users import NoUsers
 from caretbench.execution.levels import Level
 from caretbench.execution.runtimes import RUNTIMES, load_runtime
 from caretbench.execution.runtimes.base import BundleLookup
@@ -121,7 +122,7 @@ class Runner:
                 place.mkdir(mode=0o755)
             try:
                 built = self.runtime(requests[0].language).compile(requests, folders)
-            except OSError as error:
+            except (OSError, NoUsers) as error:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
             if any(result.status is not None for result in built) and self._cache.short_of_space():
@@ -192,7 +193,7 @@ class Runner:
                 ran, status, reason = self._start(
                     request, plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
                 )
-        except OSError as error:
+        except (OSError, NoUsers) as error:
             return ExecutionResult(
                 id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=f"no process: {error}"
             )

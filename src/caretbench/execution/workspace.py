@@ -24,6 +24,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed
 from caretbench.execution.classification import classify, does_not_compile, missing_module
 from caretbench.execution.comparison import difference
+from caretbench.execution.host_users import NoUsers
 from caretbench.execution.index_policy import IndexPolicy
 from caretbench.execution.index_proxy import IndexProxy
 from caretbench.execution.java_projects import REMEDY, java_project_tools, names_them
@@ -259,29 +260,32 @@ class Workspaces:
         def behind_walls(
             tree: ProjectTree, files: Mapping[str, bytes], limits: Limits, proxy: IndexProxy | None = None
         ) -> SandboxResult:
-            return self.sandbox.run(
-                request.command,
-                limits=limits,
-                files=files,
-                read_only={
-                    **(bundle.read_only if bundle is not None else {}),
-                    **(tools.read_only if tools is not None else {}),
-                    **request.read_only,
-                },
-                environment=environment,
-                address_space_limit=request.address_space_limit,
-                stdin=request.stdin,
-                directory=directory,
-                warm=Warm(),
-                tree=tree._replace(
-                    results=(*request.junit, *request.results),
-                    file_bytes=request.result_bytes,
-                    total_bytes=4 * request.result_bytes,
-                    loopback=request.network != "none",
-                ),
-                index=proxy,
-                display="display" in request.needs,
-            )
+            try:
+                return self.sandbox.run(
+                    request.command,
+                    limits=limits,
+                    files=files,
+                    read_only={
+                        **(bundle.read_only if bundle is not None else {}),
+                        **(tools.read_only if tools is not None else {}),
+                        **request.read_only,
+                    },
+                    environment=environment,
+                    address_space_limit=request.address_space_limit,
+                    stdin=request.stdin,
+                    directory=directory,
+                    warm=Warm(),
+                    tree=tree._replace(
+                        results=(*request.junit, *request.results),
+                        file_bytes=request.result_bytes,
+                        total_bytes=4 * request.result_bytes,
+                        loopback=request.network != "none",
+                    ),
+                    index=proxy,
+                    display="display" in request.needs,
+                )
+            except NoUsers as error:  # others have them all now: tried again, and no other row's end
+                return SandboxResult(error=str(error))
 
         def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
             if request.network != "index":

@@ -19,6 +19,7 @@ from typing import Protocol
 from caretbench.errors import DataError
 from caretbench.execution.cache import ResultCache, opened
 from caretbench.execution.classification import held_up, short_of_what_all_share
+from caretbench.execution.host_users import NoUsers
 from caretbench.execution.types import Isolation, Limits, Progress, Status
 from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.execution.workspace_cache import WorkspaceCache
@@ -198,7 +199,7 @@ class _Submission:
             return self._spaces.run(request, attempt)
         except DataError as error:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=str(error))
-        except OSError as error:
+        except (OSError, NoUsers) as error:
             reason = f"no process: {error}"
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
