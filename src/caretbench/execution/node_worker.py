@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import os
 import shutil
 import socket
 import tempfile
@@ -35,6 +36,7 @@ from caretbench.execution.nodes import (
     Want,
 )
 from caretbench.execution.parcels import unpacked
+from caretbench.execution.removal import remove
 from caretbench.execution.running import Runner
 from caretbench.execution.runtimes import RUNTIMES
 from caretbench.execution.sandbox import Sandbox
@@ -141,15 +143,27 @@ def _own_folder() -> tuple[Path, IO[bytes]]:
     """A folder of this process, and the lock that says that it lives; removes those of processes that were killed."""
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _YOUNG_S:
-                with (left / _HELD).open("ab") as stream:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(left, ignore_errors=True)
+            _remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     folder.chmod(0o755)
     held = (folder / _HELD).open("ab")
     fcntl.flock(held, fcntl.LOCK_EX)
     return folder, held
+
+
+def _remove_if_left(place: Path) -> None:
+    """Remove the folder of a process that was killed. Anybody may give a folder, or a link, such a name."""
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        known = os.fstat(folder)
+        if known.st_uid != os.geteuid() or time.time() - known.st_mtime <= _YOUNG_S:
+            return
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(_HELD, flags, 0o600, dir_fd=folder), "ab") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(str(place), folder)
+    finally:
+        os.close(folder)
 
 
 @cache
