@@ -35,6 +35,14 @@ _DEFINED = {
     ),
 }
 _DEFINED["typescript"] = _DEFINED["javascript"]
+_BOUND = {
+    "python": re.compile(
+        r"(?:\b(?:as|for|import) +|^ +|\()(\w+)(?= *:?=(?!=)|(?<=\w) +in\b| *$)", re.MULTILINE
+    ),
+    "javascript": re.compile(r"\b(?:const|let|var|class) +(\w+)"),
+}
+"""Other ways to bind a name, inside of a function too."""
+_BOUND["typescript"] = _BOUND["javascript"]
 
 
 def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
@@ -53,6 +61,9 @@ def redefines_a_check(before: str, answer: str, after: str, reference: str, lang
     if expression is None or len(before) + len(after) + len(answer) > _MOST_CHARACTERS:
         return False
     known, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
+    bound, honest = (set(_BOUND[language].findall(text)) for text in (answer, reference))
+    ours |= dict.fromkeys(bound - ours.keys(), "")
+    theirs |= dict.fromkeys(honest, "")
     return any(
         (check_words.IN_A_BODY.search(known[name]) or check_words.IN_A_NAME.search(name))
         and f"{name}(" in after

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SCAN_VERSION = 4
+SCAN_VERSION = 5
 """Stands beside every row's flags: raise it when a pattern changes."""
 
 _PIECE, _OVERLAP = 16_384, 1_024
