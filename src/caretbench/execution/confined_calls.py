@@ -72,7 +72,9 @@ _ALWAYS = (
     Rule("prlimit64", only=(0,)),  # the limits of others
     Rule("setpriority ioprio_set process_madvise process_mrelease"),
     # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
-    Rule("sched_setaffinity sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
+    # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.
+    Rule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
+    Rule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
 )
 _OF_THE_CALLERS_FILES = (
     Rule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
