@@ -377,6 +377,58 @@ def inverse(patch: Patch, edit: Edit) -> Edit:
 
 # What was found by eye in older builds: code, and a line that no edit may make.
 REFUSED: Mapping[str, tuple[str, str, str]] = {
+    "chain of factors": (
+        "a.py",
+        "def f():\n    span = 86400 * 365 * 10\n    use(86400, 365)\n    use(10, 365)\n    use(10, 86400)\n",
+        "span = 86400 * 10 * 365",
+    ),
+    "looped collection": (
+        "a.py",
+        "def f():\n    for one in [3, 5]:\n        use(one)\n    show(3)\n    show(5)\n    show(3, 5)\n",
+        "for one in [5, 3]:",
+    ),
+    "line above": (
+        "a.py",
+        "def f(one: int, two: int):\n    use(one)\n    use(two)\n    show(one, two)\n    show(two, one)\n",
+        "use(one)\n1",
+    ),
+    "both operands, calls": (
+        "a.rs",
+        "fn f(none: &Set, some: &Set) -> bool {\n    go(none, some);\n    none.is_empty() && some.is_empty()\n}\n",
+        "none.is_empty() && none.is_empty()",
+    ),
+    "both operands, comparisons": (
+        "a.go",
+        'func f(a Pair) bool {\n\tuse(a.Key)\n\tuse(a.Value)\n\tif a.Key != "" && a.Value != "" {\n\t\treturn true\n\t}\n'
+        "\treturn false\n}\n",
+        'if a.Key != "" && a.Key != "" {',
+    ),
+    "message of a failed test": (
+        "a_test.go",
+        'func TestX(t *testing.T, got int, want int) {\n\tuse(got, 1)\n\tuse(want, 1)\n\tt.Errorf("got %d want %d", got, want)\n}\n',
+        't.Errorf("got %d want %d", want, got)',
+    ),
+    "attribute": (
+        "A.cs",
+        "class A {\n  [InlineData(true)]\n  void F(bool a) {\n    use(a);\n  }\n}\n",
+        "[InlineData(false)]",
+    ),
+    "test data": (
+        "test_a.py",
+        "def test_a():\n    one = make(true=True, size=4)\n    two = make(true=True, size=5)\n    use(one, size=4)\n"
+        "    use(two, size=5)\n    assert one.ready and two.ready\n",
+        "one = make(true=True, size=5)",
+    ),
+    "asserted equal": (
+        "a.py",
+        "def f(one: int, two: int):\n    assertEqual(one, two)\n    use(one, 1)\n    show(two, 2)\n    use(two, 3)\n",
+        "use(two, 1)",
+    ),
+    "length of what is looped over": (
+        "a.js",
+        "function f(names) {\n  if (names.length > 1) {\n    for (const name of names) {\n      use(name);\n    }\n  }\n}\n",
+        "if (names.length > 0) {",
+    ),
     "own initialiser, Java": (
         "A.java",
         "class A {\n  void f(Gson gson, String text) {\n    String first = gson.name(text);\n"
@@ -731,3 +783,33 @@ def test_two_edits_parse_and_touch_their_lines_alone(path: str, data: st.DataObj
         (0, number) for number, line in enumerate(after) if line != original[number]
     } == first.lines | second.lines
     assert not patch.raises_errors([first, second])
+
+
+def replaced(patch: Patch, line: int, old: str, new: str) -> Edit:
+    """An edit of the first such text of a line, counted from 1."""
+    start = patch.rendered.files[0].hunks.split("\n")[line].index(old)
+    return Edit("constant", "", (Replacement(0, line, start, start + len(old), new),))
+
+
+def test_literals_that_are_exchanged_everywhere_are_a_renaming() -> None:
+    patch = patch_of("a.py", 'def f():\n    put("DONE")\n    go()\n    get("DONE")\n    use("REST")\n')
+    one, other = replaced(patch, 2, '"DONE"', '"ZOMG"'), replaced(patch, 4, '"DONE"', '"ZOMG"')
+    assert patch.is_renaming([], [one, other])
+    assert not patch.is_renaming([], [one])
+    assert not patch.is_renaming([one], [one, other])
+
+
+def test_entries_in_another_order_are_a_permutation() -> None:
+    patch = patch_of("a.py", "ROWS = [\n    (1, 2),\n    (5, 6),\n    (3, 4)\n]\n")
+    one, other = replaced(patch, 2, "(1, 2)", "(3, 4)"), replaced(patch, 4, "(3, 4)", "(1, 2)")
+    assert patch.is_permutation([], [one, other])
+    assert not patch.is_permutation([], [one])
+    assert patch.is_permutation([one], [other]) is False
+
+
+def test_lines_that_become_alike_are_seen_with_both_edits() -> None:
+    patch = patch_of("a.py", "def f(a, b):\n    use(1, a)\n    use(2, b)\n")
+    one, other = replaced(patch, 2, "a", "c"), replaced(patch, 3, "b", "c")
+    last = replaced(patch, 3, "2", "1")
+    assert patch.copies([one, Edit("two", "", other.replacements + last.replacements)])
+    assert not patch.copies([one, other])

@@ -8,11 +8,19 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.suites.efcb.edit_names import is_log, is_symmetric, is_titled
+from caretbench.suites.efcb.edit_names import is_log, is_message, is_symmetric, is_titled
 from caretbench.syntax.usage import ARGUMENTS, CALLS, FUNCTIONS, callee_of, operator_of, text
 
 _STATEMENTS: Final = re.compile(r"statement|declaration|^(block|body_statement|program|module|source_file)$")
 _SYMMETRIC: Final = frozenset({"==", "!=", "===", "!==", "is", "is not"})
+_ANNOTATIONS: Final = re.compile(r"^decorator$|^(marker_)?annotation$|^attribute_(list|item|argument)")
+# What does not tell its operands apart; texts are added in their order.
+_COMMUTATIVE: Final = frozenset({"*", "+", "&&", "||", "and", "or", "&", "|", "^"})
+_COLLECTIONS: Final = frozenset({
+    "list", "array", "tuple", "set", "array_initializer", "initializer_list", "array_expression", "tuple_expression",
+    "initializer_expression", "expression_list", "collection_expression",
+})  # fmt: skip
+_LOOPED: Final = re.compile(r"^(for|foreach|enhanced_for|match)\w*")
 _THROWN: Final = frozenset({"throw_statement", "raise_statement", "throw_expression"})
 
 
@@ -25,9 +33,14 @@ def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def is_text_only(node: tree_sitter.Node) -> bool:
-    """Return whether a node is in what is written for people: a log, the message of an error, the title of a test."""
+    """Return whether a node is in what is written for people: a log, the message of an error, the title of a test.
+
+    What annotations hold is no part of the program's steps either.
+    """
     child = node
     for around in ancestors(node):
+        if _ANNOTATIONS.search(around.type):
+            return True
         if around.type in FUNCTIONS:
             return False
         if around.type in _THROWN:
@@ -37,7 +50,9 @@ def is_text_only(node: tree_sitter.Node) -> bool:
             whole = around.child_by_field_name("function") or around
             receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
             inside = child.type in ARGUMENTS or child.type == "token_tree"
-            if inside and (is_log(receiver, name) or name.endswith(("Error", "Exception"))):
+            if inside and (
+                is_log(receiver, name) or is_message(receiver, name) or name.endswith(("Error", "Exception"))
+            ):
                 return True
             if inside and is_titled(name) and child.named_children and _holds(child.named_children[0], node):
                 return True
@@ -63,7 +78,11 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
     for around in ancestors(one):
         if not _holds(around, other):
             continue
-        if operator_of(around) in _SYMMETRIC:
+        if (
+            operator_of(around) in _SYMMETRIC
+            or _in_one_chain(around, one, other)
+            or _in_one_loop(around, one, other)
+        ):
             return True
         for call in (around, *ancestors(around)):
             if _STATEMENTS.search(call.type):
@@ -74,6 +93,31 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
                 return True
         return False
     return False
+
+
+def _in_one_chain(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
+    """Whether two nodes are operands of one chain of an operator that does not tell them apart."""
+    sign = operator_of(around)
+    if sign not in _COMMUTATIVE or (sign == "+" and "string" in f"{one.type} {other.type}"):
+        return False
+    for node in (one, other):
+        for held in ancestors(node):
+            if held == around:
+                break
+            if held.type != "parenthesized_expression" and operator_of(held) != sign:
+                return False
+    return True
+
+
+def _in_one_loop(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
+    """Whether two nodes are entries of a collection that is looped over or matched with."""
+    if around.type not in _COLLECTIONS or around.parent is None:
+        return False
+    head = around.parent
+    looped = bool(_LOOPED.search(head.type)) or (
+        re.search(r"\.\s*(forEach|each|iter|into_iter)\b", text(head)[len(text(around)) :][:20]) is not None
+    )
+    return looped and all(node.parent == around for node in (one, other))
 
 
 def is_argument_pair(one: tree_sitter.Node, other: tree_sitter.Node) -> bool:

@@ -24,6 +24,9 @@ class _Log(BaseModel):
     receivers: str
     names: frozenset[str]
     titles: frozenset[str]
+    messages: frozenset[str]
+    reporters: str
+    reported: frozenset[str]
 
 
 class _Frame(BaseModel):
@@ -66,6 +69,14 @@ def is_log(receiver: str, name: str) -> bool:
     return name in table.names or bool(re.search(table.receivers, receiver, re.IGNORECASE))
 
 
+def is_message(receiver: str, name: str) -> bool:
+    """Whether a call writes a message, or reports that a test failed or was not run."""
+    table = _table().log
+    return name in table.messages or (
+        name in table.reported and bool(re.fullmatch(table.reporters, receiver))
+    )
+
+
 def is_titled(name: str) -> bool:
     """Return whether a call's first argument is the title of a test."""
     return name in _table().log.titles
@@ -84,7 +95,9 @@ def is_same_meaning(one: str, other: str, grammar: str) -> bool:
     ):
         return True
     alike = is_symmetric(one, grammar) and is_symmetric(other, grammar)
-    return (alike and _negative(one) == _negative(other)) or (is_log("", one) and is_log("", other))
+    return (alike and _negative(one) == _negative(other)) or all(
+        is_log("", name) or is_message("t", name) for name in (one, other)
+    )
 
 
 def _negative(name: str) -> bool:

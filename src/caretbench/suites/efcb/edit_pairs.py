@@ -121,12 +121,15 @@ def _ranks(first: _Scored, second: _Scored, generator: random.Random) -> Vector:
 def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
     """Return whether the four choices are four programs, as far from each other as they should be.
 
-    None is a renaming of another, and none has more faults than the patch.
+    None is a renaming of another or has its lines in another order, and none has more faults than the patch. The one
+    with both edits has no line that became like the next.
     """
     choices: list[list[Edit]] = [[], [first], [second], [first, second]]
     return (
         not any(patch.raises_errors(choice) for choice in choices[1:])
         and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
+        and not any(patch.is_permutation(one, other) for one, other in combinations(choices, 2))
+        and not patch.copies(choices[3])
         and _alike([patch.around(choice, first, second) for choice in choices])
     )
 

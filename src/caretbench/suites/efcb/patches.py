@@ -15,6 +15,15 @@ from typing import Final
 from caretbench.suites.efcb.constant_edits import constant_edits
 from caretbench.suites.efcb.edits import Edit
 from caretbench.suites.efcb.fragments import Occurrence, even
+from caretbench.suites.efcb.line_guards import (
+    asserted_equal,
+    copied,
+    is_asserted,
+    is_empty_loop_test,
+    is_permutation,
+    is_test,
+    operands_beside_themselves,
+)
 from caretbench.suites.efcb.name_edits import replacements, swaps
 from caretbench.suites.efcb.parts import Sources, parts_of
 from caretbench.suites.efcb.rendering import Rendered
@@ -25,7 +34,7 @@ from caretbench.syntax.parser import encode, error_count
 GUARDS: Final = (
     "broken_surroundings", "one_occurrence", "one_occurrence_each", "out_of_scope", "other_receiver", "other_kind",
     "other_arguments", "captured", "same_value", "left_unused", "symmetric_call", "without_order", "beside_itself",
-    "old_side", "raises_errors",
+    "copied_line", "test_data", "asserted_equal", "old_side", "raises_errors",
 )  # fmt: skip
 """Why a change of an added line is no valid edit.
 
@@ -37,7 +46,9 @@ exchange is a consistent renaming. ``out_of_scope``: the name is declared later,
 variable that is assigned again. ``same_value``: one begins as the other. ``left_unused``: a variable would not be used.
 ``symmetric_call``: both are sides of a call that does not tell them apart. ``without_order``: it only changes the order
 of statements, of operands, of entries. ``beside_itself``: it brings a name to both sides of an operator or a comma
-(``depth = depth``), which tells a wrong choice without the text. ``old_side``: it brings a removed line back.
+(``depth = depth``), which tells a wrong choice without the text. ``copied_line``: it makes a line the one above or
+below. ``test_data``: a literal of a test that no assertion speaks of. ``asserted_equal``: an assertion close by says
+that both variables are equal. ``old_side``: it brings a removed line back.
 ``raises_errors``: it does not parse.
 """
 _BESIDE_ITSELF: Final = re.compile(
@@ -47,6 +58,8 @@ _COMPARED_WITH_ITSELF: Final = re.compile(
     r"([A-Za-z_$][\w.$()\[\]]{2,})\s*,\s*\1\s*[,)]|\(([A-Za-z_$][\w.$\[\]()]*)\)(?:\.\w+)*\(\2\)"
     r"|\b([A-Za-z_$][\w.$\[\]]*)\.\w+\(\3\)"
 )
+
+_LITERAL: Final = re.compile(r"-?\d[\w.]*|[\"'`].*|:\w+|[Tt]rue|[Ff]alse")
 
 
 class Patch:
@@ -122,6 +135,9 @@ class Patch:
                 return "without_order"
         if _beside_itself(after) > _beside_itself(before):
             return "beside_itself"
+        guard = self._line_refusal(unit, edit)
+        if guard is not None:
+            return guard
         hunk = unit.part.hunks[unit.hunk(Occurrence(*edit.replacements[0]))]
         if (
             not hunk.removed.isdisjoint(map(even, after))
@@ -129,6 +145,52 @@ class Patch:
         ):
             return "old_side"
         return "raises_errors" if self.raises_errors([edit]) else None
+
+    def _line_refusal(self, unit: Unit, edit: Edit) -> str | None:
+        """Why an edit is refused by what the lines around it say."""
+        if self.copies([edit]):
+            return "copied_line"
+        for one in edit.replacements:
+            lines = [line[1:] for line in self._lines[one.file]]
+            own = lines[one.line]
+            old = own[one.start - 1 : one.end - 1]
+            if re.fullmatch(r"[A-Za-z_]\w*", old) and asserted_equal(lines, one.line, old, one.text):
+                return "asserted_equal"
+            if edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line):
+                return "same_value"
+            if _LITERAL.fullmatch(old):
+                function = unit.function_text(one.line)
+                if is_test(self.rendered.files[one.file].path, function) and not is_asserted(
+                    old, function, own
+                ):
+                    return "test_data"
+        return None
+
+    def copies(self, edits: Sequence[Edit]) -> bool:
+        """Return whether these edits make a line like the one above or below."""
+        edited = self._edited(edits)
+        for file in {file for file, _ in edited}:
+            places = [number for where, number in edited if where == file]
+            shown = [
+                (number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")
+            ]
+            rows = {number: row for row, (number, _) in enumerate(shown)}
+            before = [line[1:] for _, line in shown]
+            after = [edited.get((file, number), line)[1:] for number, line in shown]
+            at = [rows[number] for number in places]
+            if copied(after, at) > copied(before, at):
+                return True
+        return False
+
+    def is_permutation(self, one: Sequence[Edit], other: Sequence[Edit]) -> bool:
+        """Return whether the patch with some edits is the patch with others, with its lines in another order."""
+        ours, theirs = self._edited(one), self._edited(other)
+        places = sorted(ours.keys() | theirs.keys())
+        first, second = (
+            [made.get(place, self._lines[place[0]][place[1]])[1:] for place in places]
+            for made in (ours, theirs)
+        )
+        return is_permutation(first, second)
 
     def _renames(self, unit: Unit, edit: Edit) -> bool:
         """Whether each of two exchanged names occurs in the hunk once."""
@@ -208,12 +270,20 @@ class Patch:
         ours, theirs = _renamed(one), _renamed(other)
         if ours.keys() == theirs.keys() and all(ours[place] == theirs[place] for place in ours):
             return True
+        literals = {place: value for unit in self._units for place, value in unit.literals.items()}
         if any(
-            all(place not in unit.by_place for unit in self._units) for place in ours.keys() ^ theirs.keys()
+            place not in literals and all(place not in unit.by_place for unit in self._units)
+            for place in ours.keys() ^ theirs.keys()
         ):
-            return False  # not only names
+            return False  # neither names nor literals
         forth: dict[str, str] = {}
         back: dict[str, str] = {}
+        # A value means the same in all of the patch, a name in its hunk.
+        if any(ours.get(place) != theirs.get(place) for place in literals):
+            for place, value in literals.items():
+                left, right = ours.get(place, value), theirs.get(place, value)
+                if forth.setdefault(left, right) != right or back.setdefault(right, left) != left:
+                    return False
         for unit in self._units:
             for hunk in unit.part.hunks:
                 lines = frozenset(hunk.lines)
@@ -237,7 +307,10 @@ def _renamed(edits: Iterable[Edit]) -> Mapping[tuple[int, int, int, int], str]:
 def _beside_itself(lines: Iterable[str]) -> int:
     """How often a name has itself for a neighbour."""
     return sum(
-        len(pattern.findall(line)) for line in lines for pattern in (_BESIDE_ITSELF, _COMPARED_WITH_ITSELF)
+        len(_BESIDE_ITSELF.findall(line))
+        + len(_COMPARED_WITH_ITSELF.findall(line))
+        + operands_beside_themselves(line)
+        for line in lines
     )
 
 

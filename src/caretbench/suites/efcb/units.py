@@ -134,6 +134,30 @@ class Unit:
                     found[place[:4]] = one
         return found
 
+    @cached_property
+    def literals(self) -> Mapping[tuple[int, int, int, int], str]:
+        """The texts and numbers of the patch by their places."""
+        found = {}
+        for node in self.nodes():
+            if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
+                place = self.place(node.start_byte, node.end_byte)
+                if place is not None:
+                    found[place[:4]] = place.name
+        return found
+
+    def function_text(self, line: int) -> str:
+        """The outermost function around a line of the patch; all of the text where there is none."""
+        row = self.part.lines.index(line)
+        node = self.root.descendant_for_point_range(
+            (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
+        )
+        outermost = None
+        while node is not None:
+            if node.type in FUNCTIONS:
+                outermost = node
+            node = node.parent
+        return self.part.text if outermost is None else text(outermost)
+
     def is_added(self, place: Occurrence | None) -> bool:
         """Return whether a place is in an added line."""
         return place is not None and place.line in self.added
