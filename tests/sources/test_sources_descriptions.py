@@ -210,6 +210,15 @@ def test_hostile_text_takes_no_time(text: str) -> None:
         "* updated per review",
         "* trigger ci",
         "* typo",
+        "Address reviewer's concerns with pull request",
+        "Applied reviewer's suggestion to the reader",
+        "nitpick: order of names",
+        "Address review: shorter names",
+        "address Ann's PR feedback",
+        "after MR feedback",
+        "* pre-commit fixes",
+        "* Update CHANGELOG",
+        "Update CHANGELOG.md",
     ],
 )
 def test_lines_about_the_review_go(line: str) -> None:

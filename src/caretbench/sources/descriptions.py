@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from caretbench.sources.repeated_titles import Repeated
 
-VERSION: Final = "cleaning@2"
-"""Of what descriptions lose. 2: lines about the review, and the title again."""
+VERSION: Final = "cleaning@3"
+"""Of what descriptions lose. 2: lines about the review, and the title again. 3: more of these lines."""
 
 NO_FORM: frozenset[str] = frozenset()
 
