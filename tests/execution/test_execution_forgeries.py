@@ -10,6 +10,7 @@ from forgery_table import Forgery, tables
 
 from caretbench.execution import walls
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.own_exit import answer_lines
 from caretbench.execution.swallowing import flags_in_place
 from caretbench.execution.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -49,15 +50,19 @@ def _results(language: str) -> Mapping[str, ExecutionResult]:
     need_toolchain(language)
     if language not in _known:
         table = TABLES[language]
-        answers = {
-            f"reference-{name}": frame.program(frame.reference) for name, frame in table.frames.items()
-        }
+        answers = {f"reference-{name}": (frame, frame.reference) for name, frame in table.frames.items()}
         for kind, entries in (("forged", table.forgeries), ("honest", table.honest)):
             answers |= {
-                f"{kind}-{name}": table.frames[one.frame].program(one.answer) for name, one in entries.items()
+                f"{kind}-{name}": (table.frames[one.frame], one.answer) for name, one in entries.items()
             }
         requests = (
-            ExecutionRequest(id=name, language=language, source=text) for name, text in answers.items()
+            ExecutionRequest(
+                id=name,
+                language=language,
+                source=frame.program(answer),
+                answer_lines=answer_lines(frame.before, answer, language),
+            )
+            for name, (frame, answer) in answers.items()
         )
         found = LocalExecutor(use_cache=False).submit(requests)
         _known[language] = {result.id: result for result in found}
