@@ -182,5 +182,5 @@ def test_released_records(test_data: Path) -> None:
     records = list(read_pull_requests([test_data / "pull_requests" / "indigo.jsonl.gz"]))
     pulls = accepted(records, "default").pulls
     items, _ = hard_items(pulls, HardOptions(), backgrounds=Backgrounds(records))
-    assert len(items) >= 12
+    assert len(items) >= 0.15 * len(pulls), "the least yield, without a source tree"
     check_default(items)

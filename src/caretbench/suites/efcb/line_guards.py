@@ -100,16 +100,19 @@ def is_test(path: str, function: str) -> bool:
 
 
 def is_asserted(literal: str, function: str, own: str) -> bool:
-    """Return whether a literal of a test is compared with itself elsewhere, so that the test fails with another.
+    """Return whether a test fails with another value of a literal, as far as lines tell.
 
-    It occurs twice at least in the function, at least once in an assertion; ``own`` is the line of the edit.
+    The literal is in an assertion itself (``own`` is the line of the edit), or it is in an assertion of the function
+    as well, which may begin up to two lines before.
     """
+    if _ASSERTED.search(own):
+        return True
     word = re.compile(rf"(?<![\w.]){re.escape(literal)}(?![\w.])")
-    holding = [line for line in function.split("\n") if word.search(line)]
-    others = list(holding)
-    if own in others:
-        others.remove(own)
-    return bool(others) and any(_ASSERTED.search(line) for line in holding)
+    lines = function.split("\n")
+    return any(
+        line != own and word.search(line) and any(map(_ASSERTED.search, lines[max(0, row - 2) : row + 1]))
+        for row, line in enumerate(lines)
+    )
 
 
 def _bare(line: str) -> str:
