@@ -115,6 +115,8 @@ if (ends) {
       for (const { index } of text.slice(start).matchAll(end)) {
         if (index < least) continue;
         const found = text.slice(start, start + index + (/[)}]/.test(text[start + index]) ? 1 : 0));
+        // An expression goes on: `require("assert").strictEqual(…)`.
+        if (least && found.endsWith(')') && /^\s*[.([?`]/.test(text.slice(start + found.length))) continue;
         if (forms.some(([open, close]) => parses(open + found + close))) return found;
         if (++tries > 1000) break;
       }
