@@ -19,9 +19,11 @@ pytestmark = pytest.mark.skipif(
 
 # It leaves a child in its group, as a sandbox that was not closed would.
 MEASURING = """
+import signal
 import subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
 from accounting import accounted
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
 with accounted() as usage:
     child = subprocess.Popen(["/bin/sleep", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert int(usage.read_text()) >= 0
