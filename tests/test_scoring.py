@@ -268,7 +268,7 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
 
 
 class Waiting(FakeExecutor):
-    """What is incomplete ended with work of its top level pending."""
+    """What is incomplete ended before a check that waits for ever."""
 
     def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
         """Results in order."""

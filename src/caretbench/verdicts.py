@@ -74,7 +74,7 @@ def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
 
     Args:
         result: The run.
-        reference_waits: The reference ends with work of its top level pending too, so that is no fault of the answer.
+        reference_waits: The reference ends before a check that waits for ever too, so that is no fault of the answer.
     """
     if reference_waits:
         result = _where_waiting_is_honest(result)
@@ -82,13 +82,13 @@ def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
 
 
 def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
-    """Return the result as passed where all that is missing is that the top level waits for ever."""
+    """Return the result as passed where all that is missing is a check that waits for ever."""
     passed = result.status is Status.INCOMPLETE and waits(result)
     return result.model_copy(update={"status": Status.PASSED}) if passed else result
 
 
 def waits(result: ExecutionResult | None) -> bool:
-    """Return whether a run ended with work of its top level pending, which a reference makes honest."""
+    """Return whether a run ended before a check that waits for ever, which a reference makes honest."""
     return result is not None and result.waits
 
 

@@ -15,11 +15,11 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "5"
+CRITERION_VERSION = "6"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
-WAITS = "the program ended, but work that its top level began never settled"
-"""The reason of an incomplete program that ended with a promise pending that its top level had begun."""
+WAITS = "the program ended, but a check of it waits for a promise that never settled"
+"""The reason of an incomplete program that ended before a check, at a promise that nothing could settle any more."""
 
 _LATE = "it ran for longer than "
 _SPENT = "it used more than "

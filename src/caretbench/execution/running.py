@@ -225,8 +225,8 @@ class Runner:
         language = self.runtime(request.language)
         default = request.profile == "default"
         environment = dict(plan.environment)
-        if default and request.answer_lines:
-            environment[ANSWER_LINES] = ":".join(map(str, request.answer_lines))
+        if default and plan.answer_lines:
+            environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
         ran = self.sandbox.run(
             plan.argv,
             files=plan.files,

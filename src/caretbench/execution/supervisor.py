@@ -39,7 +39,7 @@ class SandboxResult(Frozen):
     signal: int | None = None
     sentinel: bool = False
     waits: bool = False
-    """Whether it ended in order while work that its top level began was still waiting."""
+    """Whether it ended in order while a check of it waited for a promise that never settled."""
     killed: Killed | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)

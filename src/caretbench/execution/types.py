@@ -133,7 +133,7 @@ class ExecutionResult(Frozen):
     reason: str = ""
     """For ``skipped`` and ``sandbox_error``: why, and what would help."""
     waits: bool = False
-    """The run is ``incomplete`` because work that its top level began never settled."""
+    """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
     """What the reports of a project's tests say, where there are reports."""
 
@@ -220,6 +220,8 @@ class RunPlan(Frozen):
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
     warm: Warm = Warm()
+    answer_lines: tuple[int, int] | None = None
+    """The first and last line of the answer in the program as it runs, where a harness judges exits by their place."""
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
 
 

@@ -44,24 +44,35 @@ if (ends) {
   const { Error } = globalThis;
   // Something of every caller of the function that asks, at most so many.
   const stack = (something, most) => {
-    const { prepareStackTrace, stackTraceLimit } = Error;
-    Error.stackTraceLimit = most + 2;
-    Error.prepareStackTrace = (error, frames) => frames.map(something);
-    const found = new Error().stack.slice(2);
-    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
-    return found;
+    const found = []; // filled by no method, since a program may have put its own in their place
+    try {
+      const { prepareStackTrace, stackTraceLimit } = Error;
+      Error.stackTraceLimit = most + 2;
+      Error.prepareStackTrace = (error, frames) => frames;
+      const frames = new Error().stack;
+      Error.prepareStackTrace = prepareStackTrace;
+      Error.stackTraceLimit = stackTraceLimit;
+      for (let at = 2; at < frames.length; at++) found[at - 2] = something(frames[at]);
+      return found;
+    } catch {
+      return [null, null]; // a program that froze `Error`, or that has no stack left: nobody knows who calls
+    }
   };
 
   // --- the end of the top level ---------------------------------------------------------------------------------
 
   // A CommonJS program may return before its end; then what stands behind its text is not reached.
   const program = process.argv[1];
+  const namesOf = (file) => [file, require('url').pathToFileURL(file).href];
   const LINE_END = /\r\n|[\n\r\u2028\u2029]/;
   const { readFileSync } = fs;
   let endsByCall = false;
   let ended = false;
-  let endWatch = () => () => false;
   let waits = () => false;
+  const watch = (text) => {
+    const { mayCheck } = require('./remaining.cjs');
+    if (mayCheck(text)) waits = require('./waiting.cjs')(text, namesOf(program), stack) || waits;
+  };
   const withEnd = (text) => {
     const { Script } = require('vm');
     const plain = text.replace(/^#!.*/, '');
@@ -71,14 +82,13 @@ if (ends) {
       return text; // not JavaScript, or an ECMAScript module, which cannot return
     }
     endsByCall = true;
-    if (/\b(?:async|Promise|then)\b/.test(text) && CHECK.test(text)) endWatch = watchTopLevel(text);
     // The last line is ours alone: nobody else can have reached it who calls from there.
     const line = `${text}\n`.split(LINE_END).length;
     const last = `end_${process.hrtime.bigint().toString(36)}`;
     const value = () => {
       ended = stack((frame) => frame.getLineNumber(), 1)[0] === line;
       delete globalThis[last];
-      waits = endWatch();
+      hearTheEnd();
     };
     Object.defineProperty(globalThis, last, { value, configurable: true });
     return `${text}\n;${last}();`;
@@ -87,113 +97,8 @@ if (ends) {
     const text = readFileSync.apply(this, values);
     if (values[0] !== program || typeof text !== 'string') return text;
     fs.readFileSync = readFileSync;
+    if (/\b(?:async|await|Promise|then)\b/.test(text)) watch(text);
     return withEnd(text);
-  };
-
-  // --- what the top level waits for -----------------------------------------------------------------------------
-
-  // A check that a program may fail to reach. `assert.fail` and a bare `throw` say what must not happen.
-  const CHECK =
-    /\bassert\b(?!\s*\.\s*fail\b|\s*=|['"])|assert['"]\s*\)\s*\.|\bexpect\s*\(|\b(?:deep)?(?:[sS]trict)?Equal\s*\(|\bif\s*\([^;]{0,200}(?:[=!]==?|[<>])[^;]{0,200}\)\s*\{?\s*throw\b/;
-  const ENDLESS = /\bfor\s*\(\s*;\s*;\s*\)|\bwhile\s*\(\s*(?:true|1)\s*\)/;
-
-  // What a call at a place of a program waits to do: the text of the function and of the call, with the functions that
-  // they name.
-  const reader = (text) => {
-    const { Script } = require('vm');
-    const parses = (code) => {
-      try {
-        return Boolean(new Script(code));
-      } catch {
-        return false;
-      }
-    };
-    const starts = [0, ...Array.from(text.matchAll(new RegExp(LINE_END, 'g')), (end) => end.index + end[0].length)];
-    const place = ({ line, column }) => starts[line - 1] + column - 1;
-    const shortest = (start, least, end, ...forms) => {
-      let tries = 0;
-      for (const { index } of text.slice(start).matchAll(end)) {
-        if (index < least) continue;
-        const found = text.slice(start, start + index + (/[)}]/.test(text[start + index]) ? 1 : 0));
-        // An expression goes on: `require("assert").strictEqual(…)`.
-        if (least && found.endsWith(')') && /^\s*[.([?`]/.test(text.slice(start + found.length))) continue;
-        if (forms.some(([open, close]) => parses(open + found + close))) return found;
-        if (++tries > 1000) break;
-      }
-      return '';
-    };
-    const functionAt = (start) => {
-      const [head, block] = /^(?:async\s*)?(?:\([^{}]*?\)|[\w$]+)\s*=>\s*(\{?)/.exec(text.slice(start)) || [];
-      if (head && !block) return shortest(start, head.length, /[;\n,)}]/g, ['(', ')']);
-      return shortest(start, 0, /\}/g, ['(', ')'], ['({', '})']);
-    };
-    const named = new Map();
-    const declared = /((?:async\s+)?function\s*\*?\s*([\w$]+))\s*\(|\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?=async\b|function\b|\(|[\w$]+\s*=>)/g;
-    for (const found of text.matchAll(declared)) {
-      named.set(found[2] || found[3], found[2] ? found.index : found.index + found[0].length);
-    }
-    const known = new Set();
-    const checks = (code) => {
-      if (CHECK.test(code)) return true;
-      const names = (code.match(/[\w$]+/g) || []).filter((name) => named.has(name) && !known.has(name));
-      names.forEach((name) => known.add(name));
-      return names.some((name) => checks(functionAt(named.get(name))));
-    };
-    return ({ origin, call }) => {
-      const body = origin ? functionAt(place(origin)) : '';
-      const called = shortest(place(call), 0, /\)/g, ['x.', ''], ['x', '']);
-      known.clear();
-      return !ENDLESS.test(body) && checks(`${body}\n${called}`);
-    };
-  };
-
-  // The promises that the top level begins: calls of the program's asynchronous functions, by itself or by plain functions
-  // that it calls; its own `then` and `Promise.all`. Not: what asynchronous functions begin, since they wait for what they
-  // want; what methods of objects begin, which may be work that never ends; `new Promise`, `race` and `catch` alone. Gives
-  // the function that ends the watch, which gives the function that says whether one is pending that holds checks.
-  const watchTopLevel = (text) => {
-    const { promiseHooks } = require('v8');
-    const { inspect } = require('util');
-    const begun = [];
-    const asynchronous = new Set();
-    const describe = (frame) => ({
-      file: frame.getFileName(),
-      name: frame.getFunctionName(),
-      plain: frame.isToplevel() && !frame.isConstructor(),
-      call: { line: frame.getLineNumber(), column: frame.getColumnNumber() },
-      // Where the function begins; not every version of V8 says so.
-      origin: frame.getEnclosingLineNumber && {
-        line: frame.getEnclosingLineNumber(),
-        column: frame.getEnclosingColumnNumber(),
-      },
-    });
-    const key = (origin) => `${origin.line}:${origin.column}`;
-    const stop = promiseHooks.onInit((promise, parent) => {
-      if (begun.length >= 1000) return;
-      const frames = stack(describe, 12);
-      const [maker] = frames;
-      if (maker && maker.file) {
-        if (maker.file !== program || parent || !maker.origin) return; // a library's, or what `await` makes for itself
-        asynchronous.add(key(maker.origin));
-      }
-      // The frame of the module itself lies above the loader's.
-      const top = frames.findIndex(({ file, name }) => name === 'Module._compile' && file.startsWith('node:')) - 1;
-      if (top < 1) return;
-      const between = frames.slice(1, top);
-      const plain = ({ file, plain, origin }) =>
-        !file || (file === program && plain && origin && !asynchronous.has(key(origin)));
-      const direct = (maker.name === 'then' || maker.name === 'all' || maker.name === 'allSettled') && top === 1;
-      if (!(maker.file ? between.every(plain) : direct)) return;
-      begun.push({ promise, origin: maker.file && maker.origin, call: frames[top].call });
-    });
-    return () => {
-      stop();
-      const shown = { customInspect: false, depth: 0 };
-      return () => {
-        const pending = begun.filter(({ promise }) => /\{\s*<pending>/.test(inspect(promise, shown)));
-        return pending.length > 0 && pending.some(reader(text));
-      };
-    };
   };
 
   // --- the end of the process -----------------------------------------------------------------------------------
@@ -206,24 +111,33 @@ if (ends) {
   // While the top level of a module waits, Node.js listens for the end to make the exit status 13 of it. An explicit
   // exit with that status has been announced by its number before, so `atEnd` is false.
   const moduleWaits = () => process.listeners('exit').some(({ name }) => name === 'handleProcessExit');
-  let { emit } = process;
-  Object.defineProperty(process, 'emit', {
+  let theirs = { get: () => Object.getPrototypeOf(process).emit };
+  const ours = {
     configurable: true,
     enumerable: false,
     get() {
       if (process._exiting && atEnd()) answer(moduleWaits() || waits());
-      return emit;
+      return theirs.get ? theirs.get.call(process) : theirs.value;
     },
     set(value) {
-      emit = value;
+      if (theirs.set) theirs.set.call(process, value);
+      else theirs = { value };
     },
-  });
+  };
+  // Again where the program has defined the property anew.
+  const hearTheEnd = () => {
+    const now = Object.getOwnPropertyDescriptor(process, 'emit');
+    if (now && (now.get === ours.get || !now.configurable)) return;
+    if (now) theirs = now;
+    Object.defineProperty(process, 'emit', ours);
+  };
+  hearTheEnd();
   // The innermost line of the program on the stack lies behind the answer, and no line of the answer is on it.
   const exitsBehindAnswer = () => {
     if (!lastLine) return false;
-    const names = [program, require('url').pathToFileURL(program).href];
+    const names = namesOf(program);
     const frames = stack((frame) => names.includes(frame.getFileName()) && frame.getLineNumber(), Infinity);
-    const lines = Array.isArray(frames) ? frames.filter(Boolean) : [];
+    const lines = frames.filter(Boolean);
     return lines[0] > lastLine && lines.every((line) => line < firstLine || line > lastLine);
   };
   const { reallyExit } = process;

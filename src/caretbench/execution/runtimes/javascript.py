@@ -11,7 +11,9 @@ from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolch
 PROGRAM = "test.js"
 NODE = "/usr/bin/node"
 PACKAGES = "/tmp/node_modules"  # noqa: S108 - inside the sandbox, above the work folder: import() looks there
-SENTINEL = f"{HARNESS}/sentinel.cjs"
+SENTINEL = "sentinel.cjs"
+HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
+"""What a program runs with, the file that is loaded first before what it loads."""
 
 NODE_FAILURES = (
     (re.compile(r"JavaScript heap out of memory|ERR_WORKER_OUT_OF_MEMORY"), Status.OUT_OF_MEMORY),
@@ -41,7 +43,7 @@ class JavaScriptRuntime(Runtime):
         version = tool_version(NODE, "--version")
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
-        mark = fingerprint(version, harness_file("sentinel.cjs"))
+        mark = fingerprint(version, *map(harness_file, HARNESS_FILES))
         return Toolchain(language=self.language, available=True, version=f"node {version}", fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
@@ -51,8 +53,8 @@ class JavaScriptRuntime(Runtime):
         files = {PROGRAM: request.source}
         arguments = [PROGRAM]
         if request.profile == "default":
-            arguments = ["--require", SENTINEL, PROGRAM]
-            files[SENTINEL] = harness_file("sentinel.cjs")
+            arguments = ["--require", f"{HARNESS}/{SENTINEL}", PROGRAM]
+            files |= {f"{HARNESS}/{name}": harness_file(name) for name in HARNESS_FILES}
         read_only = dict(bundle.read_only) if bundle else {}
         if bundle is not None and (bundle.root / "node_modules").is_dir():
             read_only[PACKAGES] = str(bundle.root / "node_modules")
@@ -63,6 +65,7 @@ class JavaScriptRuntime(Runtime):
             environment=bundle.environment if bundle else {},
             read_only=read_only,
             files=files,
+            answer_lines=request.answer_lines,
             address_space_limit=False,
         )
 

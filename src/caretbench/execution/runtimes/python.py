@@ -105,6 +105,7 @@ class PythonRuntime(Runtime):
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},
+            answer_lines=request.answer_lines,
         )
 
     def _fonts(self, request: ExecutionRequest, bundle: Bundle | None) -> dict[str, str]:
