@@ -1,7 +1,8 @@
 """Lines of an answer in its program: an explicit exit behind them is the program's own end, not the answer's.
 
 ``main().then(() => process.exit(0))``, ``sys.exit(main())`` and ``unittest.main()`` behind the caret are honest. Where
-an exit takes place is seen while the program runs, so only in languages whose harness sees the stack.
+an exit takes place is seen while the program runs, so only in languages whose harness sees the stack. TypeScript's
+runtime turns the lines into those of the program's JavaScript.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import re
 _LINE_END = {
     "python": re.compile(r"\r\n|[\n\r]"),
     "javascript": re.compile(r"\r\n|[\n\r\u2028\u2029]"),
+    "typescript": re.compile(r"\r\n|[\n\r\u2028\u2029]"),
 }
-"""What ends a line, by languages whose programs run with the lines that they are written with."""
+"""What ends a line, by languages whose harness sees on which lines an exit takes place."""
 
 
 def answer_lines(before: str, answer: str, language: str) -> tuple[int, int] | None:

@@ -5,7 +5,8 @@
 // TYPESCRIPT is the compiler's package folder, MODULES the folder that holds `node_modules`. A request on standard input is
 // a line "ID - BYTES" and so many bytes of program text. {"ready": true} is printed first, then one JSON line per program:
 // {"id", "kind", "missing", "diagnostics", "seconds", "memory_mb", "files"}. The files, in base64, are program.js, and
-// where the checker objects to the program, what it says in objections.json: {"kind", "diagnostics"}. Parsed and bound
+// where the checker objects to the program, what it says in objections.json: {"kind", "diagnostics"}; lines.json contains for
+// every line of program.js the first and the last line of the program that it was made of, or null. Parsed and bound
 // library files are shared; programs never see each other, as each has a program and a checker of its own.
 "use strict";
 const fs = require("fs");
@@ -27,6 +28,7 @@ const options = {
     esModuleInterop: true,
     allowSyntheticDefaultImports: true,
     skipLibCheck: true,
+    sourceMap: true,
 };
 
 // What a program makes the compiler say: bounded, and text (a program may hold half a surrogate pair, and a cut makes one).
@@ -125,12 +127,50 @@ host.resolveTypeReferenceDirectiveReferences = (references, file, redirected, gi
         );
     });
 
+const MAP_COMMENT = /\r?\n?\/\/# sourceMappingURL=.*\s*$/;
+const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+// Of every line of a program that was compiled, the first and the last line that it was made of, counted from 1.
+function origins(mappings) {
+    let line = 1; // of the source; every segment says how far it is from the segment before it
+    return mappings.split(";").map((segments) => {
+        let found = null;
+        for (const segment of segments.split(",")) {
+            const values = numbers(segment);
+            if (values.length < 4) continue; // made of nothing
+            line += values[2];
+            found = found ? [Math.min(found[0], line), Math.max(found[1], line)] : [line, line];
+        }
+        return found;
+    });
+}
+
+// Numbers in base 64: five bits a digit and a sixth that says whether more follow; the lowest bit of all is the sign.
+function numbers(segment) {
+    const found = [];
+    let value = 0;
+    let shift = 0;
+    for (const character of segment) {
+        const digit = DIGITS.indexOf(character);
+        value += (digit & 31) << shift;
+        shift += 5;
+        if (digit & 32) continue;
+        found.push(value & 1 ? -(value >>> 1) : value >>> 1);
+        value = shift = 0;
+    }
+    return found;
+}
+
 function compile(text) {
     programText = text;
     const parsed = (program = ts.createSourceFile(programPath, text, options.target));
     const whole = ts.createProgram({ rootNames: [programPath], options, host });
     const files = {};
-    const keep = (name, content) => (files[path.basename(name)] = Buffer.from(content).toString("base64"));
+    const keep = (name, content) => {
+        const map = name.endsWith(".map");
+        const text = map ? JSON.stringify(origins(JSON.parse(content).mappings)) : content.replace(MAP_COMMENT, "");
+        files[map ? "lines.json" : path.basename(name)] = Buffer.from(text).toString("base64");
+    };
     const render = (list) => ts.formatDiagnostics(list, formatHost);
 
     const syntax = whole.getSyntacticDiagnostics(parsed);

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
 from caretbench.execution.runtimes.base import fingerprint, harness_file, shorten, tool_version
-from caretbench.execution.runtimes.javascript import NODE, JavaScriptRuntime
+from caretbench.execution.runtimes.javascript import HARNESS_FILES, NODE, JavaScriptRuntime
 from caretbench.execution.runtimes.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
@@ -42,6 +42,8 @@ COMPILER_BUNDLE = "tools/typescript"
 _COMPILER = "typescript_compile.cjs"
 _OBJECTIONS = "objections.json"
 """What the type checker said, beside the JavaScript of a program that it objects to."""
+_LINES = "lines.json"
+"""Of every line of the JavaScript, the first and the last line that it was made of."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1150
 _COMPILER_MB = 1000.0
@@ -76,7 +78,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
             return Toolchain(language=self.language, available=False, remedy=remedy)
         # Which bundle serves a program is in the cache key by the program's bundle; the fallback only is not.
         fallback = next((bundle.lock_hash for bundle in bundles if bundle.name == COMPILER_BUNDLE), "")
-        texts = [harness_file(name) for name in (_COMPILER, "sentinel.cjs")]
+        texts = [harness_file(name) for name in (_COMPILER, *HARNESS_FILES)]
         return Toolchain(
             language=self.language,
             available=True,
@@ -122,7 +124,9 @@ class TypeScriptRuntime(JavaScriptRuntime):
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Run the JavaScript as a JavaScript program is run."""
         javascript = read_artefact(artefact / "program.js")
-        return super().plan(request.model_copy(update={"source": javascript}), artefact)
+        lines = _lines_in_javascript(request.answer_lines, artefact) if request.profile == "default" else None
+        update = {"source": javascript, "answer_lines": lines}
+        return super().plan(request.model_copy(update=update), artefact)
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Both verdicts; the type check's decides. Where modules are missing, it has none."""
@@ -143,6 +147,21 @@ class TypeScriptRuntime(JavaScriptRuntime):
                 "diagnostics": diagnostics,
             }
         )
+
+
+def _lines_in_javascript(lines: tuple[int, int] | None, artefact: Path) -> tuple[int, int] | None:
+    """Return the lines of the compiled program that contain what was made of the answer.
+
+    Those before them were made of nothing behind the answer's beginning, those behind of nothing before its end.
+    """
+    if lines is None:
+        return None
+    first, last = lines
+    origins = json.loads(read_artefact(artefact / _LINES))
+    made = [(number, *origin) for number, origin in enumerate(origins, 1) if origin]
+    ends = max((number for number, begin, _ in made if begin <= last), default=0)
+    begins = min((number for number, _, end in made if end >= first), default=ends)
+    return (min(begins, ends), ends) if ends else None
 
 
 def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
