@@ -20,11 +20,8 @@ const NONE = 0;
 const PERHAPS = 1;
 const SURELY = 2;
 
-// Whether a text may contain a check at all.
-const mayCheck = (text) => CHECK.test(text) || REFUSAL.test(text) || /\bthrow\b/.test(text);
-
 // Return the function that weighs what is left of a suspended function ({ origin, call }) or handler ({ call }).
-const remaining = (text) => {
+module.exports = (text) => {
   const { Script } = require('vm');
   const parses = (code) => {
     try {
@@ -148,5 +145,3 @@ const remaining = (text) => {
     return weights.get(key);
   };
 };
-
-module.exports = Object.assign(remaining, { mayCheck });

@@ -4,8 +4,6 @@
 // who waits for either. A function or handler counts where what is left of it contains a check (`remaining.cjs`), unless
 // everyone who waited for it went on without it, as behind a race that another promise won.
 'use strict';
-const remaining = require('./remaining.cjs');
-
 // Promises that are watched. A program that makes more is judged by these; one costs about 5 microseconds.
 const MOST = 3000;
 const MOST_FRAMES = 12;
@@ -14,8 +12,9 @@ const CONTAINERS = new Set(['Promise', 'race', 'any', 'all', 'allSettled']);
 
 // Return the function that says whether a check waits; null where this Node.js does not tell where functions begin.
 //
-// Arguments: the program's text, its names as a file, and a function that gives something of every frame of the stack.
-module.exports = (text, names, stack) => {
+// Arguments: the program's text, its names as a file, a function that gives something of every frame of the stack, and one
+// that gives what `remaining.cjs` exports.
+module.exports = (text, names, stack, remaining) => {
   const { promiseHooks } = require('v8');
   const { inspect } = require('util');
   const live = new Map(); // what waits, by the promise that its reaction settles
@@ -147,7 +146,7 @@ module.exports = (text, names, stack) => {
       return awaited(each.promise, seen) || awaited(each.outer, seen);
     };
 
-    const weigh = remaining(text);
+    const weigh = remaining()(text);
     return stuck.some((each) => {
       if (each.origin ? !each.own || !each.activation : !each.handles) return false;
       const weight = weigh(each);
