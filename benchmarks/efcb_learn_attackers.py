@@ -34,7 +34,7 @@ def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sa
     kept = folder / f"{name.replace('/', '+')}.npz"
     if not kept.exists():
         records = folder / f"{name.replace('/', '+')}.jsonl"
-        mine_git(clone, records, name=name, limit=2500)
+        mine_git(clone, records, name=name, limit=3000)
         pulls = list(read_rows(records, PullRequest))
         backgrounds = Backgrounds(pulls)
         rows: list[np.ndarray] = []
@@ -60,8 +60,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, help="without it, edits are only counted")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--without", action="append", default=[], metavar="OWNER/NAME")
-    parser.add_argument("--changes", type=int, default=120)
-    parser.add_argument("--edits", type=int, default=30)
+    parser.add_argument("--changes", type=int, default=300)
+    parser.add_argument("--edits", type=int, default=60)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.keep or Path(temporary)

@@ -60,8 +60,8 @@ def test_learners_find_what_tells_and_see_no_side(learner: type[Linear] | type[T
 
 
 def test_what_the_attackers_let_pass_tells_them_nothing() -> None:
-    samples = [Sample(made(800, seed), np.arange(800) // 10) for seed in range(3)]
-    found = learned(samples, rounds=3)
+    samples = [Sample(made(3000, seed), np.arange(3000) // 10) for seed in range(3)]
+    found = learned(samples)
     test = made(3000, 9)
     keep = found.passes(test) > np.random.default_rng(0).random(len(test))
     passed = test[keep]

@@ -22,15 +22,35 @@ from caretbench.suites.efcb.line_context import Numbers
 from caretbench.suites.efcb.line_features import FEATURES
 
 FILE: Final = "attackers.json"
-ROUNDS: Final = 3
+ROUNDS: Final = 2
 """Rounds that select."""
 _SURE: Final = 12.0
 _FOLDS: Final = 3
+# What cross-validated scores are multiplied with to be odds.
+_TRUSTS: Final = tuple(step / 20 for step in range(25))
+
+
+class Size(NamedTuple):
+    """How much the learners of a round may learn: :meth:`Linear.learn` and :meth:`Trees.learn` say what each is."""
+
+    linear_penalty: float
+    trees: int
+    depth: int
+    rate: float
+    penalty: float
+    every: int
+
+
+FIRST: Final = Size(linear_penalty=3.0, trees=400, depth=6, rate=0.08, penalty=10.0, every=4)
+"""Of the first round, which sees edits as they are drawn: most of them tell, and there are many."""
+LATER: Final = Size(linear_penalty=20.0, trees=80, depth=3, rate=0.1, penalty=40.0, every=3)
+"""Of rounds that see what passed: little is left to learn, and few edits count."""
 
 
 class LearnedRound(Row):
     """Both learners of one round, as numbers."""
 
+    trust: float
     linear_sizes: tuple[float, ...]
     linear_weights: tuple[float, ...]
     tree_sizes: tuple[float, ...]
@@ -48,23 +68,40 @@ class AttackersFile(Row):
 
 
 class Round(NamedTuple):
-    """Both learners of one round."""
+    """A linear learner, and trees that were learned on top of it; ``trust`` makes odds of their sum.
+
+    Learners that see new repositories are too sure of themselves, and what passes by odds that are too high can be told
+    by its opposite. ``trust`` is therefore told by repositories that the learners have not seen.
+    """
 
     linear: Linear
     trees: Trees
+    trust: float = 1.0
 
     @classmethod
-    def learn(cls, differences: Numbers, importance: Numbers) -> Round:
+    def learn(cls, differences: Numbers, importance: Numbers, size: Size = LATER) -> Round:
         """Learners of differences, each the right reading less the wrong one."""
-        return cls(Linear.learn(differences, importance), Trees.learn(differences, importance))
+        linear = Linear.learn(differences, importance, penalty=size.linear_penalty)
+        trees = Trees.learn(
+            differences,
+            importance,
+            linear.score(differences),
+            trees=size.trees,
+            depth=size.depth,
+            rate=size.rate,
+            penalty=size.penalty,
+            every=size.every,
+        )
+        return cls(linear, trees)
 
     def scores(self, differences: Numbers) -> Numbers:
-        """The scores of both, a column each."""
-        return np.stack((self.linear.score(differences), self.trees.score(differences)), axis=1)
+        """The scores of the linear learner alone, and of both together, a column each."""
+        linear = self.linear.score(differences)
+        return np.stack((linear, linear + self.trees.score(differences)), axis=1)
 
     def odds(self, differences: Numbers) -> Numbers:
-        """Natural logarithm of the odds that the first reading is right: the mean of both."""
-        found: Numbers = np.round(self.scores(differences).mean(axis=1), 4)
+        """Natural logarithm of the odds that the first reading is right."""
+        found: Numbers = np.round(self.trust * self.scores(differences)[:, 1], 4)
         return found
 
     def passes(self, differences: Numbers) -> Numbers:
@@ -76,6 +113,7 @@ class Round(NamedTuple):
         """As numbers."""
         return LearnedRound.model_validate(
             {
+                "trust": self.trust,
                 "linear_sizes": self.linear.scale.sizes.tolist(),
                 "linear_weights": self.linear.weights.tolist(),
                 "tree_sizes": self.trees.scale.sizes.tolist(),
@@ -96,6 +134,7 @@ class Round(NamedTuple):
                 np.array(row.tree_cuts),
                 np.array(row.tree_values),
             ),
+            row.trust,
         )
 
 
@@ -118,9 +157,12 @@ class Attackers(NamedTuple):
         return found
 
     def scores(self, differences: Numbers) -> Numbers:
-        """The sums of the linear and of the tree scores over all rounds, a column each."""
+        """The sums over all rounds of the linear learners' scores and of all learners', a column each."""
         found: Numbers = np.round(
-            sum((one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))), 4
+            sum(
+                (one.trust * one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))
+            ),
+            4,
         )
         return found
 
@@ -135,34 +177,49 @@ class Sample(NamedTuple):
 def learned(samples: Sequence[Sample], rounds: int = ROUNDS) -> Attackers:
     """Attackers from edits of several repositories.
 
-    What a round lets pass is told by learners of the same round that did not see the repository. Changes count alike:
-    a question takes two edits of a change, however many it has.
+    What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
+    see the repository. Changes count alike: a question takes two edits of a change, however many it has.
 
     Args:
         samples: One of each repository.
         rounds: Those that select.
     """
     passes = [np.ones(len(sample.changes)) for sample in samples]
-    folds = [place % min(_FOLDS, len(samples)) for place in range(len(samples))]
     found: list[Round] = []
     for number in range(rounds + 1):
+        size = LATER if number else FIRST
         weights = [_by_change(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
-        found.append(_learned(samples, weights))
-        if number == rounds:
-            break
-        for fold in sorted(set(folds)):
-            others = [place for place, other in enumerate(folds) if other != fold] or [0]
-            one = _learned([samples[place] for place in others], [weights[place] for place in others])
-            for place, other in enumerate(folds):
-                if other == fold:
-                    passes[place] = passes[place] * one.passes(samples[place].differences)
+        unseen = _unseen_scores(samples, weights, size)
+        trust = _trust(np.concatenate(unseen), np.concatenate(weights))
+        found.append(_learned(samples, weights, size)._replace(trust=trust))
+        passes = [
+            chances * np.exp(-np.clip(trust * scores, 0.0, _SURE))
+            for chances, scores in zip(passes, unseen, strict=True)
+        ]
     return Attackers((*found[:-1],), found[-1])
 
 
-def _learned(samples: Sequence[Sample], weights: Sequence[Numbers]) -> Round:
+def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> list[Numbers]:
+    """The scores of each sample's edits by learners that did not see the repository."""
+    found: list[Numbers] = [np.zeros(0)] * len(samples)
+    for fold in range(min(_FOLDS, len(samples))):
+        others = [place for place in range(len(samples)) if place % _FOLDS != fold] or [0]
+        one = _learned([samples[place] for place in others], [weights[place] for place in others], size)
+        for place in range(fold, len(samples), _FOLDS):
+            found[place] = one.scores(samples[place].differences)[:, 1]
+    return found
+
+
+def _trust(scores: Numbers, weights: Numbers) -> float:
+    """Return the factor by which scores are the likeliest odds."""
+    losses = [float((np.log1p(np.exp(-trust * scores)) * weights).sum()) for trust in _TRUSTS]
+    return _TRUSTS[int(np.argmin(np.round(losses, 6)))]
+
+
+def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> Round:
     together = np.concatenate([*weights])
     scale = together.sum() / max(float((together**2).sum()), 1e-12)  # as many rows as they are worth
-    return Round.learn(np.concatenate([sample.differences for sample in samples]), together * scale)
+    return Round.learn(np.concatenate([sample.differences for sample in samples]), together * scale, size)
 
 
 def _by_change(sample: Sample, chances: Numbers) -> Numbers:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from caretbench.suites.efcb.line_context import Numbers
 
-_BINS: Final = 8
+_BINS: Final = 16
 _CLIP: Final = 4.0
 _DIGITS: Final = 5
+_LEAF_DIGITS: Final = 4
 _NEWTON: Final = 12
 
 
@@ -91,21 +92,25 @@ class Trees(NamedTuple):
         cls,
         differences: Numbers,
         importance: Numbers,
+        start: Numbers | None = None,
         *,
         trees: int = 70,
         depth: int = 3,
         rate: float = 0.25,
         penalty: float = 20.0,
+        every: int = 1,
     ) -> Trees:
         """Trees that tell true differences from their negatives.
 
         Args:
             differences: The right reading less the wrong one, a row each.
             importance: The weight of each row.
+            start: What another learner scores; the trees add to it.
             trees: How many.
             depth: Of each.
             rate: By which each counts.
             penalty: Of the squared values of leaves.
+            every: A tree asks of one feature in so many, the next tree of the next ones.
         """
         scale = Scale.of(differences)
         one_way = scale(differences)
@@ -115,24 +120,27 @@ class Trees(NamedTuple):
         edges = [_edges(both[:, column]) for column in range(both.shape[1])]
         used = [column for column, cuts in enumerate(edges) if len(cuts)]
         binned = [np.searchsorted(edges[column], both[:, column], side="right") for column in used]
-        scores = np.zeros(len(both))
+        scores = np.zeros(len(both)) if start is None else np.concatenate((start, -start))
         all_columns: list[list[int]] = []
         all_cuts: list[list[float]] = []
         all_values: list[Numbers] = []
-        for _ in range(trees if used else 0):
+        for tree in range(trees if used else 0):
+            asked = range(tree % every, len(used), every) if len(used) > every else range(len(used))
             chances = 1 / (1 + np.exp(-scores))
             slopes, bends = weights * (targets - chances), weights * chances * (1 - chances)
             leaves = np.zeros(len(both), dtype=np.int64)
             columns: list[int] = []
             cuts: list[float] = []
             for level in range(depth):
-                number, cut = _best_cut(binned, edges, used, leaves, 1 << level, slopes, bends, penalty)
+                number, cut = _best_cut(
+                    binned, asked, edges, used, leaves, 1 << level, slopes, bends, penalty
+                )
                 columns.append(used[number])
                 cuts.append(float(edges[used[number]][cut]))
                 leaves = 2 * leaves + (binned[number] > cut)
             size = 1 << depth
             steps = np.bincount(leaves, slopes, size) / (np.bincount(leaves, bends, size) + penalty)
-            values = np.round(rate * steps, _DIGITS)
+            values = np.round(rate * steps, _LEAF_DIGITS)
             scores += values[leaves]
             all_columns.append(columns)
             all_cuts.append(cuts)
@@ -145,13 +153,12 @@ class Trees(NamedTuple):
         )
 
     def _raw(self, scaled: Numbers) -> Numbers:
-        scores = np.zeros(len(scaled))
-        for columns, cuts, values in zip(self.features, self.cuts, self.values, strict=True):
-            leaves = np.zeros(len(scaled), dtype=np.int64)
-            for column, cut in zip(columns, cuts, strict=True):
-                leaves = 2 * leaves + (scaled[:, column] >= cut)
-            scores += values[leaves]
-        return scores
+        if not len(self.features):
+            return np.zeros(len(scaled))
+        bits = scaled[:, self.features] >= self.cuts  # rows, trees, levels
+        leaves = bits @ (1 << np.arange(self.features.shape[1])[::-1])
+        found: Numbers = self.values[np.arange(len(self.features)), leaves].sum(axis=1)
+        return found
 
     def score(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is the right one."""
@@ -173,6 +180,7 @@ def _edges(values: Numbers) -> Numbers:
 
 def _best_cut(
     binned: Sequence[npt.NDArray[np.int64]],
+    asked: Sequence[int],
     edges: Sequence[Numbers],
     used: Sequence[int],
     leaves: npt.NDArray[np.int64],
@@ -182,8 +190,9 @@ def _best_cut(
     penalty: float,
 ) -> tuple[int, int]:
     """The feature, by its number among the used ones, and the cut that gain most over all leaves of a level."""
-    best = (-1.0, 0, 0)
-    for number, bins in enumerate(binned):
+    best = (-1.0, asked[0], 0)
+    for number in asked:
+        bins = binned[number]
         width = len(edges[used[number]]) + 1
         cells = leaves * width + bins
         slope = np.bincount(cells, slopes, size * width).reshape(size, width)

@@ -24,6 +24,7 @@ from caretbench.suites.efcb.plausibility import tokens
 Numbers = npt.NDArray[np.float64]
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = re.compile(r"[^\W\d]\w*|\d+")
 _CHARACTERS: Final = 4
 _MOST_CHARACTERS: Final = 24_000
 """Of a patch: what zlib is given as known text."""
@@ -60,6 +61,13 @@ class Read(NamedTuple):
                     yield "together", (name, other)
         yield "whole", self.tokens
 
+    def marked_grams(self, mark: str) -> Iterable[tuple[str, Hashable]]:
+        """What is counted apart for lines of each mark."""
+        for index in range(len(self.tokens) - 1):
+            yield f"pair {mark}", self.tokens[index : index + 2]
+        for index in range(len(self.tokens) - 2):
+            yield f"three {mark}", self.tokens[index : index + 3]
+
 
 @lru_cache(maxsize=60_000)
 def read(text: str) -> Read:
@@ -69,6 +77,12 @@ def read(text: str) -> Read:
     even = " ".join(text.split())
     runs = tuple(even[start : start + _CHARACTERS] for start in range(max(len(even) - _CHARACTERS + 1, 0)))
     return Read(text, found, names, runs)
+
+
+@lru_cache(maxsize=60_000)
+def template(text: str) -> str:
+    """A line without its names, its numbers and the blanks around it: ``a.b(1)`` and ``c.d(2)`` have one template."""
+    return _WORD.sub("x", text.strip())
 
 
 @lru_cache(maxsize=60_000)
@@ -96,12 +110,19 @@ class Context:
         self.marks = np.array([lines[place][0] for place in self.places])
         self._counts: Counter[tuple[str, Hashable]] = Counter()
         self._mentions: dict[str, list[int]] = {}
+        self._templates: dict[str, list[int]] = {}
         for place, one in self.reads.items():
             self._counts.update(one.grams)
+            self._counts.update(one.marked_grams(lines[place][0]))
+            self._templates.setdefault(template(one.text), []).append(place)
             for name in sorted({name for _, name in one.names}):
                 self._mentions.setdefault(name, []).append(place)
         self.total = sum(len(one.tokens) for one in self.reads.values())
-        self.hunk = np.cumsum([line.startswith("@@") for line in lines])
+        self.hunk: Sequence[int] = np.cumsum([line.startswith("@@") for line in lines]).tolist()
+        self._in_hunk: dict[int, list[int]] = {}
+        self._headers: dict[int, str] = {}
+        for place in self.reads:
+            self._in_hunk.setdefault(self.hunk[place], []).append(place)
 
     def without(self, places: Collection[int]) -> Known:
         """The context less some lines."""
@@ -114,6 +135,21 @@ class Context:
     def mentions(self, name: str) -> Sequence[int]:
         """The lines that have a name, in order."""
         return self._mentions.get(name, ())
+
+    def of_template(self, text: str) -> Sequence[int]:
+        """The lines of one template, in order."""
+        return self._templates.get(text, ())
+
+    def hunk_lines(self, place: int) -> Sequence[int]:
+        """The lines of the hunk of a line, in order."""
+        return self._in_hunk.get(self.hunk[place], ())
+
+    def header(self, place: int) -> str:
+        """What the header of the hunk of a line says, after its numbers."""
+        if self.hunk[place] not in self._headers:
+            row = self.hunk.index(self.hunk[place])
+            self._headers[self.hunk[place]] = self.lines[row].rpartition("@@")[2]
+        return self._headers[self.hunk[place]]
 
     def likeness(self, texts: Sequence[str]) -> Numbers:
         """How like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
@@ -135,6 +171,7 @@ class Known:
         for place in left_out:
             if place in context.reads:
                 self._less.update(context.reads[place].grams)
+                self._less.update(context.reads[place].marked_grams(context.lines[place][0]))
         self.kept = ~np.isin(context.places, sorted(left_out))
 
     def count(self, kind: str, gram: Hashable) -> int:
@@ -144,6 +181,34 @@ class Known:
     def mentions(self, name: str) -> list[int]:
         """The known lines that have a name."""
         return [place for place in self.context.mentions(name) if place not in self.left_out]
+
+    def at(self, place: int) -> Read | None:
+        """The line at a place, where it is code and known."""
+        return None if place in self.left_out else self.context.reads.get(place)
+
+    def of_template(self, text: str, place: int) -> list[Read]:
+        """The known lines of one template, but for the line at ``place``."""
+        return [
+            self.context.reads[other]
+            for other in self.context.of_template(text)
+            if other != place and other not in self.left_out
+        ]
+
+    def in_hunk(self, place: int) -> list[tuple[str, Read]]:
+        """The known lines of the hunk of a line, with their marks."""
+        return [
+            (self.context.lines[other][0], self.context.reads[other])
+            for other in self.context.hunk_lines(place)
+            if other not in self.left_out
+        ]
+
+    def before_in_hunk(self, place: int) -> list[Read]:
+        """The known lines before a line in its hunk, from the nearest."""
+        return [
+            self.context.reads[other]
+            for other in reversed(self.context.hunk_lines(place))
+            if other < place and other not in self.left_out
+        ]
 
     @cached_property
     def _squeezing(self) -> zlib._Compress:

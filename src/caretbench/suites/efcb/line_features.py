@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from caretbench.suites.efcb.line_context import Context, Known, Numbers, Read, parts, read
+from caretbench.suites.efcb.near_features import NEAR_FEATURES, near_numbers
 from caretbench.suites.efcb.plausibility import ORDERS, STRENGTH, UNSEEN, Without
 
 _TOKENS: Final = (
@@ -47,6 +48,7 @@ FEATURES: Final = (
     *_LIKE,
     *_REPOSITORY,
     "combined",
+    *NEAR_FEATURES,
 )
 """The names of the features, in the order of the numbers."""
 _NEAR: Final = 4
@@ -70,8 +72,9 @@ def features(context: Context, background: Without, lines: Sequence[tuple[int, s
         repository = np.stack([background.log_likelihoods([text]).sum(axis=1) for text in texts], axis=1)
     repository = repository.T
     combined = repository[:, ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
+    near = np.array([near_numbers(read(text), place, known) for place, text, known in lines])
     found: Numbers = np.concatenate(
-        (counted, tokens, _alike(context, lines), repository, combined[:, None]), axis=1
+        (counted, tokens, _alike(context, lines), repository, combined[:, None], near), axis=1
     )
     return np.round(found, 6)
 
