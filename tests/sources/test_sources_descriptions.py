@@ -6,6 +6,7 @@ import pytest
 
 from caretbench.sources.descriptions import (
     cleaned,
+    cleaned_title,
     form_lines,
     prose_characters,
     without_emails,
@@ -286,3 +287,20 @@ def test_the_title_goes_as_first_sentence_and_as_entry_and_nowhere_else() -> Non
     assert (
         cleaned("Fix it\n\nFix it, at last.", title="Fix it") == "Fix it\n\nFix it, at last."
     )  # too short to tell
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("[MRG+1] Add a feed exporter", "Add a feed exporter"),
+        ("[MRG+2] [WIP] Fix the downloader", "Fix the downloader"),
+        (" [wip]: Fix the downloader ", "Fix the downloader"),
+        ("[MRG+1-1] x", "[MRG+1-1] x"),
+        ("[RFC][MRG] Keep headers", "Keep headers"),
+        ("[docs] Say what a spider is", "[docs] Say what a spider is"),
+        ("[WIP]", "[WIP]"),
+        ("Return [MRG+1] as text", "Return [MRG+1] as text"),
+    ],
+)
+def test_titles_lose_marks_of_their_review(title: str, shown: str) -> None:
+    assert cleaned_title(title) == shown

@@ -17,8 +17,11 @@ from pydantic import BaseModel, ConfigDict
 
 from caretbench.sources.repeated_titles import Repeated
 
-VERSION: Final = "cleaning@3"
-"""Of what descriptions lose. 2: lines about the review, and the title again. 3: more of these lines."""
+VERSION: Final = "cleaning@4"
+"""Of what descriptions and titles lose.
+
+2: lines about the review, and the title again. 3: more of these lines. 4: marks of the review before titles.
+"""
 
 NO_FORM: frozenset[str] = frozenset()
 
@@ -53,6 +56,7 @@ class Table(BaseModel):
     reference_words: tuple[str, ...]
     form_lines: tuple[str, ...]
     review_lines: tuple[str, ...]
+    title_marks: tuple[str, ...]
 
     def pattern(self, *names: str) -> str:
         """Any entry of the named lists."""
@@ -81,6 +85,11 @@ def _form_line() -> re.Pattern[str]:
 @cache
 def _review_line() -> re.Pattern[str]:
     return re.compile(table().pattern("review_lines"), re.IGNORECASE)
+
+
+@cache
+def _title_marks() -> re.Pattern[str]:
+    return re.compile(rf"(?:\s*\[\s*(?:{table().pattern('title_marks')})\s*\]\s*:?)+\s*(?=\S)", re.IGNORECASE)
 
 
 @cache
@@ -164,6 +173,11 @@ def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
         begun = begun or bool(line.strip())
         kept.append(line.rstrip())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(_filled(kept))).strip("\n")
+
+
+def cleaned_title(title: str) -> str:
+    """Return the title without marks that say how far its review is (``[MRG+1]``, ``[WIP]``)."""
+    return _title_marks().sub("", title.strip(), count=1) if title.lstrip().startswith("[") else title.strip()
 
 
 def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:

@@ -14,7 +14,7 @@ from typing import Final
 
 from caretbench.languages import languages
 from caretbench.problem import Profile
-from caretbench.sources.descriptions import NO_FORM, cleaned, form_lines
+from caretbench.sources.descriptions import NO_FORM, cleaned, cleaned_title, form_lines
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant
 
@@ -41,13 +41,14 @@ def query(
         pull: The change.
         variant: How much of its title and description is shown.
         profile: ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers, lines
-            that only refer or are about the review, and of what repeats the title.
+            that only refer or are about the review, and of what repeats the title; the title loses marks of its review.
         form: The lines of its repository's form, from :func:`forms`.
     """
     description = (
         pull.description.strip() if profile == "paper" else cleaned(pull.description, form, pull.title)
     )
-    return Query(variant, _VARIANTS[variant](pull, description))
+    title = pull.title.strip() if profile == "paper" else cleaned_title(pull.title)
+    return Query(variant, _VARIANTS[variant](pull, title, description))
 
 
 def forms(pulls: Iterable[PullRequest]) -> Mapping[str, frozenset[str]]:
@@ -58,12 +59,12 @@ def forms(pulls: Iterable[PullRequest]) -> Mapping[str, frozenset[str]]:
     return {repo: form_lines(texts) for repo, texts in descriptions.items()}
 
 
-def _both(pull: PullRequest, description: str) -> str:
-    return f"{pull.title.strip()}\n\n{description}".strip()
+def _both(_: PullRequest, title: str, description: str) -> str:
+    return f"{title}\n\n{description}".strip()
 
 
-def _scrubbed(pull: PullRequest, description: str) -> str:
-    title = _WHERE.sub("", pull.title, count=1)
+def _scrubbed(pull: PullRequest, title: str, description: str) -> str:
+    title = _WHERE.sub("", title, count=1)
     text = _REFERENCE.sub("", _URL.sub("", f"{title.strip()}\n\n{description}"))
     named = _FileNames(pull)
     text = _WORD.sub(lambda found: "" if named.holds(found.group()) else found.group(), text)
@@ -92,9 +93,9 @@ class _FileNames:
         )
 
 
-_VARIANTS: Final[Mapping[QueryVariant, Callable[[PullRequest, str], str]]] = {
+_VARIANTS: Final[Mapping[QueryVariant, Callable[[PullRequest, str, str], str]]] = {
     "title_and_description": _both,
-    "title_only": lambda pull, _: pull.title.strip(),
-    "description_only": lambda _, description: description,
+    "title_only": lambda _pull, title, _: title,
+    "description_only": lambda _pull, _, description: description,
     "scrubbed": _scrubbed,
 }
