@@ -11,7 +11,8 @@ from efcb_code import added, change
 from caretbench.suites.efcb import attackers
 from caretbench.suites.efcb.attackers import AttackersFile, Round, Sample, learned, shipped
 from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.edit_pairs import pairs
+from caretbench.suites.efcb.edit_pairs import pairs, passed_edits, scored
+from caretbench.suites.efcb.learned_attacks import scores_here
 from caretbench.suites.efcb.learners import Linear, Trees
 from caretbench.suites.efcb.line_features import FEATURES
 from caretbench.suites.efcb.patches import Patch
@@ -116,16 +117,39 @@ def test_sites_are_the_edits_that_a_question_is_made_of() -> None:
 
 def test_pairs_are_on_different_lines_and_of_edits_that_passed() -> None:
     patch = Patch(render(PULL))
-    found = pairs(patch, Backgrounds([PULL]).without(PULL.repo), shipped(), rng(0, "test", "pairs"))
-    assert found.edits >= found.passed
-    again = pairs(patch, Backgrounds([PULL]).without(PULL.repo), shipped(), rng(0, "test", "pairs"))
-    assert found == again
-    for pair in found.pairs.values():
+
+    def once() -> tuple[object, ...]:
+        background = Backgrounds([PULL]).without(PULL.repo)
+        found = passed_edits(patch, background, shipped(), rng(0, "test", "edits"))
+        assert found.edits >= len(found.passed) == len(found.differences)
+        (edits,) = scored([found], [PULL.repo], ["one"], shipped())
+        return found.passed, edits, pairs(patch, edits, rng(0, "test", "pairs"))
+
+    passed, edits, made_pairs = once()
+    assert once() == (passed, edits, made_pairs)
+    for pair in made_pairs.values():
         assert pair.first.lines.isdisjoint(pair.second.lines)
-    none = pairs(
+        assert {pair.first, pair.second} <= set(passed)
+    none = passed_edits(
         Patch(render(change(("a.md", added("one two\nthree"))))),
         Backgrounds([]).without("owner/name"),
         shipped(),
         rng(0, "test", "none"),
     )
-    assert (none.pairs, none.edits) == ({}, 0)
+    assert (none.passed, none.edits, len(none.differences)) == ((), 0, 0)
+    assert scored([], [], [], shipped()) == []
+    assert pairs(patch, [], rng(0, "test", "pairs")) == {}
+
+
+def test_scores_here_come_from_other_changes_and_find_what_tells() -> None:
+    rows = [made(8, seed) for seed in range(120)]
+    names = [f"change {number}" for number in range(120)]
+    found = np.concatenate(scores_here(rows, ["owner/name"] * 120, names))
+    for column in range(2):
+        assert (found[:, column] > 0).mean() > 0.65
+    # A change's own differences do not decide its scores.
+    other = scores_here([-rows[0], *rows[1:]], ["owner/name"] * 120, names)
+    assert np.array_equal(other[0], -scores_here(rows, ["owner/name"] * 120, names)[0])
+    noise = np.random.default_rng(5).normal(size=(120, 8, 6))
+    blind = np.concatenate(scores_here(list(noise), ["owner/name"] * 120, names))
+    assert abs((blind > 0).mean() - 0.5) < 0.06

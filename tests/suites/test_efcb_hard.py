@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from efcb_code import added, change
 from rapidfuzz.distance import Indel, Levenshtein
@@ -15,8 +16,10 @@ from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.suites.efcb import choices_hard
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.choices_hard import HardItem, HardOptions, hard_items, problem, problems
-from caretbench.suites.efcb.edit_pairs import SCORERS, Found
+from caretbench.suites.efcb.edit_pairs import SCORERS, Passed
+from caretbench.suites.efcb.edits import Edit, Replacement
 from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.line_features import FEATURES
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 
@@ -133,18 +136,15 @@ def test_changes_without_two_swaps_are_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (Found({}, 0, 0), "too_few_edits"),
-        (Found({}, 9, 0), "telling_edits"),
-        (Found({}, 9, 1), "telling_edits"),
-        (Found({}, 9, 2), "no_fair_pair"),
-    ],
+    ("edits", "passed", "reason"),
+    [(0, 0, "too_few_edits"), (9, 0, "telling_edits"), (9, 1, "telling_edits"), (9, 2, "no_fair_pair")],
 )
 def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
-    monkeypatch: pytest.MonkeyPatch, found: Found, reason: str
+    monkeypatch: pytest.MonkeyPatch, edits: int, passed: int, reason: str
 ) -> None:
-    monkeypatch.setattr(choices_hard, "pairs", lambda *_: found)
+    one = Edit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
+    found = Passed((one,) * passed, np.zeros((passed, len(FEATURES))), edits)
+    monkeypatch.setattr(choices_hard, "passed_edits", lambda *_: found)
     _, rejected = hard_items(PULLS[:1], HardOptions())
     assert [one.reason for one in rejected] == [reason]
 

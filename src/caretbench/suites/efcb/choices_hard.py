@@ -18,7 +18,7 @@ from caretbench.suites.efcb.attackers import Attackers, shipped
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.choices import choice_problems
-from caretbench.suites.efcb.edit_pairs import SCORERS, Pair, pairs
+from caretbench.suites.efcb.edit_pairs import SCORERS, Pair, Passed, pairs, passed_edits, scored
 from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
 from caretbench.suites.efcb.parts import SourcesOf, no_sources
@@ -176,25 +176,36 @@ def _in_balance(
     sources: SourcesOf,
     attackers: Attackers,
 ) -> tuple[list[_Made], list[Rejected]]:
-    possible: dict[str, _Possible] = {}
     rejected: list[Rejected] = []
+    drawn: list[tuple[PullRequest, Passed]] = []
     for members in by_repository.values():
         for pull in members:
-            draw = rng(options.seed, f"{TASK} edits", _name(pull))
-            found = pairs(
-                Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull), attackers, draw
+            found = passed_edits(
+                Patch(render(pull), sources(pull)),
+                backgrounds.without(pull.repo, pull),
+                attackers,
+                rng(options.seed, f"{TASK} edits", _name(pull)),
             )
-            if found.pairs:
-                possible[_name(pull)] = _Possible(pull, found.pairs)
+            if len(found.passed) >= 2:
+                drawn.append((pull, found))
             else:
-                reason = (
-                    "too_few_edits"
-                    if not found.edits
-                    else "telling_edits"
-                    if found.passed < 2
-                    else "no_fair_pair"
-                )
+                reason = "telling_edits" if found.edits else "too_few_edits"
                 rejected.append(Rejected.of(pull, TASK, reason))
+    pulls = [pull for pull, _ in drawn]
+    edits = scored(
+        [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_name, pulls)], attackers
+    )
+    possible: dict[str, _Possible] = {}
+    for pull, of_change in zip(pulls, edits, strict=True):
+        ways = pairs(
+            Patch(render(pull), sources(pull)),
+            of_change,
+            rng(options.seed, f"{TASK} pairs", _name(pull)),
+        )
+        if ways:
+            possible[_name(pull)] = _Possible(pull, ways)
+        else:
+            rejected.append(Rejected.of(pull, TASK, "no_fair_pair"))
     chosen = evened(
         {name: one.pairs for name, one in possible.items()},
         {name: one.pull.repo for name, one in possible.items()},

@@ -2,22 +2,26 @@
 
 The choices are the patch, with the one edit, with the other, with both: each differs from the other three alike, so
 that likeness says nothing. Most edits make a patch less plausible. An edit is used as often as its like in the other
-direction: of edits whose difference speaks for the right reading by ``p`` to ``1 - p``, ``(1 - p) / p`` pass.
+direction: of edits whose difference speaks for the right reading by ``p`` to ``1 - p``, ``(1 - p) / p`` pass. Edits are
+drawn from all changes first; learners on what passed in this build then give scores, by which pairs are evened.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import Final, NamedTuple
 
+import numpy as np
 from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.suites.efcb.attackers import Attackers
 from caretbench.suites.efcb.balancing import Vector
 from caretbench.suites.efcb.edits import Edit
+from caretbench.suites.efcb.learned_attacks import scores_here
+from caretbench.suites.efcb.line_context import Numbers
 from caretbench.suites.efcb.line_features import FEATURES
 from caretbench.suites.efcb.patches import Patch
 from caretbench.suites.efcb.plausibility import Without
@@ -25,8 +29,8 @@ from caretbench.suites.efcb.sites import edit_differences
 
 MOST_EDITS: Final = 150
 """Looked at for each change."""
-SCORERS: Final = ("linear", "trees", "combined")
-"""Whose ranks of the right choice are even: both kinds of learned attackers, and n-grams."""
+SCORERS: Final = ("shipped", "linear_here", "trees_here", "combined")
+"""Whose ranks of the right choice are even: learned attackers, those learned on this build, and n-grams."""
 # Edits that are counted at a time, and of which no more are looked at once so many passed.
 _AT_ONCE: Final = 40
 _ENOUGH: Final = 16
@@ -44,50 +48,81 @@ class Pair(NamedTuple):
     second: Edit
 
 
-class Found(NamedTuple):
-    """Pairs of one change by the ranks that they give the right choice, and how many edits there were.
+class Passed(NamedTuple):
+    """The edits of one change that the attackers let pass, their differences, and how many edits there were.
 
-    ``passed`` are the edits that the attackers let pass.
+    ``edits`` is 0 where no two are on different lines. ``differences`` has a row for each edit.
     """
 
-    pairs: Mapping[Vector, Pair]
+    passed: tuple[Edit, ...]
+    differences: Numbers
     edits: int
-    passed: int
 
 
-class _Scored(NamedTuple):
+class Scored(NamedTuple):
+    """An edit with its score by each of :data:`SCORERS`: above 0 where it speaks for the right reading."""
+
     edit: Edit
     scores: tuple[float, ...]
 
 
-def pairs(patch: Patch, background: Without, attackers: Attackers, generator: random.Random) -> Found:
-    """For each attainable vector of ranks one pair: how many choices go before the right one, by :data:`SCORERS`."""
+def passed_edits(patch: Patch, background: Without, attackers: Attackers, generator: random.Random) -> Passed:
+    """Draw edits of a patch, and of these some that tell the attackers nothing."""
     edits = patch.edits(generator, MOST_EDITS)
+    passed: list[Edit] = []
+    rows: list[Numbers] = [np.zeros((0, len(FEATURES)))]
     if not _apart(edits):
-        return Found({}, 0, 0)
-    passed: list[_Scored] = []
-    seen = 0
-    while seen < len(edits) and len(passed) < _ENOUGH:
-        some = edits[seen : seen + _AT_ONCE]
+        return Passed((), rows[0], 0)
+    for start in range(0, len(edits), _AT_ONCE):
+        some = edits[start : start + _AT_ONCE]
         differences = edit_differences(patch, some, background)
-        passed += [
-            _Scored(edit, (*map(float, scores), float(values[_COMBINED])))
-            for edit, scores, values, chance in zip(
-                some, attackers.scores(differences), differences, attackers.passes(differences), strict=True
-            )
-            if generator.random() < chance
+        kept = [
+            place for place, chance in enumerate(attackers.passes(differences)) if generator.random() < chance
         ]
-        seen += len(some)
+        passed += [some[place] for place in kept]
+        rows.append(differences[kept])
+        if len(passed) >= _ENOUGH:
+            break
+    return Passed(tuple(passed), np.concatenate(rows), len(edits))
+
+
+def scored(
+    found: Sequence[Passed], repositories: Sequence[str], changes: Sequence[str], attackers: Attackers
+) -> list[list[Scored]]:
+    """The scores of all edits that passed in a build, a list for each change.
+
+    Args:
+        found: What passed of each change.
+        repositories: That of each change.
+        changes: The name of each change, by which parts are made for cross-validation.
+        attackers: Those that were learned elsewhere.
+    """
+    if not found:
+        return []
+    here = scores_here([one.differences for one in found], repositories, changes)
+    return [
+        [
+            Scored(edit, (float(elsewhere), *map(float, own), float(values[_COMBINED])))
+            for edit, elsewhere, own, values in zip(
+                one.passed, attackers.scores(one.differences)[:, 1], of_change, one.differences, strict=True
+            )
+        ]
+        for one, of_change in zip(found, here, strict=True)
+    ]
+
+
+def pairs(patch: Patch, edits: Sequence[Scored], generator: random.Random) -> dict[Vector, Pair]:
+    """For each attainable vector of ranks one pair: how many choices go before the right one, by :data:`SCORERS`."""
     found: dict[Vector, Pair] = {}
     tried: Counter[Vector] = Counter()
-    for first, second in _proposed(passed, generator):
+    for first, second in _proposed(edits, generator):
         ranks = _ranks(first, second, generator)
         tried[ranks] += 1
         if ranks not in found and tried[ranks] <= _TRIES and _holds(patch, first.edit, second.edit):
             found[ranks] = Pair(first.edit, second.edit)
             if len(found) == _MOST_VECTORS:
                 break
-    return Found(found, len(edits), len(passed))
+    return found
 
 
 def _apart(edits: Sequence[Edit]) -> bool:
@@ -95,9 +130,9 @@ def _apart(edits: Sequence[Edit]) -> bool:
     return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_AT_ONCE], 2))
 
 
-def _proposed(passed: Sequence[_Scored], generator: random.Random) -> Iterator[tuple[_Scored, _Scored]]:
+def _proposed(passed: Sequence[Scored], generator: random.Random) -> Iterator[tuple[Scored, Scored]]:
     """Pairs on different lines: a few of each two kinds, so that rare ranks are tried as often as common ones."""
-    kinds: dict[tuple[bool, ...], list[_Scored]] = defaultdict(list)
+    kinds: dict[tuple[bool, ...], list[Scored]] = defaultdict(list)
     for one in passed:
         kinds[tuple(score > 0 for score in one.scores)].append(one)
     both = list(combinations_with_replacement(sorted(kinds), 2))
@@ -109,7 +144,7 @@ def _proposed(passed: Sequence[_Scored], generator: random.Random) -> Iterator[t
                 yield first, second
 
 
-def _ranks(first: _Scored, second: _Scored, generator: random.Random) -> Vector:
+def _ranks(first: Scored, second: Scored, generator: random.Random) -> Vector:
     """Return how many choices go before the right one; where two are equal, either may."""
     found = []
     for one, other in zip(first.scores, second.scores, strict=True):

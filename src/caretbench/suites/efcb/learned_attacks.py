@@ -6,7 +6,7 @@ the changes where there are few repositories; what is learned elsewhere ships wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -90,33 +90,71 @@ def _elsewhere(questions: Sequence[Tested], attackers: Attackers) -> Mapping[str
 
 
 def _cross_validated(questions: Sequence[Tested]) -> Iterator[tuple[str, list[Numbers]]]:
-    folds = _folds(questions)
-    for name in ("linear", "trees"):
-        scores: list[Numbers] = [np.zeros(len(question.contrasted.contrasts)) for question in questions]
-        for fold in sorted(set(folds)):
-            rows = [
-                question.contrasted.told(question.correct)
-                for question, other in zip(questions, folds, strict=True)
-                if other != fold
-            ]
-            if not rows:
-                continue
-            learned = np.concatenate(rows)
-            weights = np.ones(len(learned))
-            learner = (
-                Linear.learn(learned, weights, penalty=10.0)
-                if name == "linear"
-                else Trees.learn(learned, weights, trees=_TREES, depth=2)
-            )
-            for place, question in enumerate(questions):
-                if folds[place] == fold:
-                    scores[place] = learner.score(question.contrasted.differences)
-        yield f"learned here, {name}", scores
+    told = [question.contrasted.told(question.correct) for question in questions]
+    asked = [question.contrasted.differences for question in questions]
+    weights = [np.ones(len(rows)) for rows in told]
+    folds = _folds(
+        [question.repository for question in questions], [question.group for question in questions]
+    )
+    for name in _LEARNERS:
+        yield f"learned here, {name}", _by_folds(name, told, weights, asked, folds)
 
 
-def _folds(questions: Sequence[Tested]) -> list[str]:
+def scores_here(
+    differences: Sequence[Numbers], repositories: Sequence[str], changes: Sequence[str]
+) -> list[Numbers]:
+    """What learners say that saw other repositories or changes: rows as in each of ``differences``, a column each.
+
+    Args:
+        differences: The right reading less the wrong one, for each change.
+        repositories: That of each change.
+        changes: The name of each change.
+    """
+    # A question takes two edits of a change, however many it has.
+    weights = [np.full(len(rows), 2 / max(len(rows), 2)) for rows in differences]
+    folds = _folds(repositories, changes)
+    columns = [_by_folds(name, differences, weights, differences, folds) for name in _LEARNERS]
+    return [np.stack(together, axis=1) for together in zip(*columns, strict=True)]
+
+
+def _by_folds(
+    name: str,
+    learned_from: Sequence[Numbers],
+    weights: Sequence[Numbers],
+    asked: Sequence[Numbers],
+    folds: Sequence[str],
+) -> list[Numbers]:
+    """The scores of each entry of ``asked`` by a learner that saw the entries of the other folds."""
+    scores: list[Numbers] = [np.zeros(len(rows)) for rows in asked]
+    for fold in sorted(set(folds)):
+        others = [place for place, other in enumerate(folds) if other != fold]
+        if not others:
+            continue
+        rows = np.concatenate([learned_from[place] for place in others])
+        importance = np.concatenate([weights[place] for place in others])
+        learner = _LEARNERS[name](rows, importance)
+        for place, other in enumerate(folds):
+            if other == fold and len(asked[place]):
+                scores[place] = learner.score(asked[place])
+    return scores
+
+
+def _linear(rows: Numbers, importance: Numbers) -> Linear:
+    return Linear.learn(rows, importance, penalty=10.0)
+
+
+def _trees(rows: Numbers, importance: Numbers) -> Trees:
+    return Trees.learn(rows, importance, trees=_TREES, depth=2)
+
+
+_LEARNERS: Final[Mapping[str, Callable[[Numbers, Numbers], Linear | Trees]]] = {
+    "linear": _linear,
+    "trees": _trees,
+}
+
+
+def _folds(repositories: Sequence[str], groups: Sequence[str]) -> list[str]:
     """Repositories, where there are several; else parts of the changes that keep questions of one set together."""
-    repositories = [question.repository for question in questions]
     if len(set(repositories)) >= _FEWEST_REPOSITORIES:
-        return repositories
-    return [str(int(sha256_text("fold", question.group), 16) % _FOLDS) for question in questions]
+        return list(repositories)
+    return [str(int(sha256_text("fold", group), 16) % _FOLDS) for group in groups]
