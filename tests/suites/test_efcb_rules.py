@@ -16,9 +16,8 @@ from caretbench.suites.efcb import learned_attacks
 from caretbench.suites.efcb.attackers import Attackers, Sample, _by_change
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.candidate_pool import CandidatePool, _Search
-from caretbench.suites.efcb.contrasts import Contrasted
 from caretbench.suites.efcb.easy_options import EasyOptions
-from caretbench.suites.efcb.edit_pairs import pairs
+from caretbench.suites.efcb.edit_pairs import passed_edits
 from caretbench.suites.efcb.leaks import holm_bound
 from caretbench.suites.efcb.line_context import Numbers
 from caretbench.suites.efcb.linking import Links
@@ -123,17 +122,16 @@ class Fixed:
     def passes(self, differences: Numbers) -> Numbers:
         return np.full(len(differences), self.chance)
 
-    def scores(self, differences: Numbers) -> Numbers:
-        return np.zeros((len(differences), 2))
-
 
 def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
     pull = change(("a.py", added(CALLS)))
     background = Backgrounds([pull]).without(pull.repo)
 
     def found(chance: float) -> tuple[int, int]:
-        one = pairs(Patch(render(pull)), background, cast("Attackers", Fixed(chance)), rng(0, "test", "pass"))
-        return one.edits, one.passed
+        one = passed_edits(
+            Patch(render(pull)), background, cast("Attackers", Fixed(chance)), rng(0, "test", "pass")
+        )
+        return one.edits, len(one.passed)
 
     assert found(0.0)[0] >= 16
     assert found(0.0)[1] == 0
@@ -142,12 +140,9 @@ def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
 
 
 def test_no_fold_has_a_part_of_a_repository_or_of_a_set() -> None:
-    def tested(repository: str, group: str) -> learned_attacks.Tested:
-        return learned_attacks.Tested(cast("Contrasted", None), 0, repository, group)
-
-    several = [tested(f"o/{number % 3}", f"g{number}") for number in range(30)]
-    assert learned_attacks._folds(several) == [one.repository for one in several]
-    folds = learned_attacks._folds([tested("o/r", f"g{number // 4}") for number in range(80)])
+    repositories = [f"o/{number % 3}" for number in range(30)]
+    assert learned_attacks._folds(repositories, ["one set"] * 30) == repositories
+    folds = learned_attacks._folds(["o/r"] * 80, [f"g{number // 4}" for number in range(80)])
     assert all(len(set(folds[start : start + 4])) == 1 for start in range(0, 80, 4))
     assert len(set(folds)) == 5
 

@@ -60,7 +60,7 @@ class LearnedRound(Row):
 
 
 class AttackersFile(Row):
-    """The file of shipped attackers; the last round judges, and selects nothing."""
+    """The file of shipped attackers; the last round learned on what the others let pass, and refuses no edit."""
 
     features: tuple[str, ...]
     learned_on: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class Round(NamedTuple):
 
 
 class Attackers(NamedTuple):
-    """Rounds that select, and the one that judges what is selected."""
+    """Rounds that refuse edits, and the one that learned on what they let pass."""
 
     rounds: tuple[Round, ...]
     judge: Round

@@ -29,8 +29,8 @@ from caretbench.suites.efcb.sites import edit_differences
 
 MOST_EDITS: Final = 150
 """Looked at for each change."""
-SCORERS: Final = ("shipped", "linear_here", "trees_here", "combined")
-"""Whose ranks of the right choice are even: learned attackers, those learned on this build, and n-grams."""
+SCORERS: Final = ("shipped", "judge", "linear_here", "trees_here", "combined")
+"""Whose ranks of the right choice are even: shipped attackers, those learned on this build, and n-grams."""
 # Edits that are counted at a time, and of which no more are looked at once so many passed.
 _AT_ONCE: Final = 40
 _ENOUGH: Final = 16
@@ -102,9 +102,14 @@ def scored(
     here = scores_here([one.differences for one in found], repositories, changes)
     return [
         [
-            Scored(edit, (float(elsewhere), *map(float, own), float(values[_COMBINED])))
-            for edit, elsewhere, own, values in zip(
-                one.passed, attackers.scores(one.differences)[:, 1], of_change, one.differences, strict=True
+            Scored(edit, tuple(map(float, values)))
+            for edit, *values in zip(
+                one.passed,
+                attackers.scores(one.differences)[:, 1],
+                attackers.judge.scores(one.differences)[:, 1],
+                *of_change.T,
+                one.differences[:, _COMBINED],
+                strict=True,
             )
         ]
         for one, of_change in zip(found, here, strict=True)
