@@ -13,7 +13,6 @@ import hashlib
 import os
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_it
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.verdict_file import VerdictFile
 from caretbench.files import cache_folder, sha256_json
+from caretbench.temporary import temporary_folder
 
 DETERMINISTIC = frozenset(
     {
@@ -349,11 +349,7 @@ def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCach
     with contextlib.ExitStack() as stack:
         folder = None
         if not use_cache:
-            folder = Path(
-                stack.enter_context(
-                    tempfile.TemporaryDirectory(prefix="caretbench-", ignore_cleanup_errors=True)
-                )
-            )
+            folder = stack.enter_context(temporary_folder("cache"))
             folder.chmod(0o755)
         mine = ResultCache(folder)
         stack.callback(mine.close)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import DataError
+from caretbench.temporary import temporary_folder
 
 OLDEST_GIT = (2, 31)
 _CHUNK = 1 << 18
@@ -107,8 +108,7 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
     _check_version()
     if not path.is_dir():
         raise DataError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
-    with tempfile.TemporaryDirectory(prefix="caretbench-git-") as name:
-        folder = Path(name)
+    with temporary_folder("git") as folder:
         ask = _Asking(path.resolve(), folder)
         try:
             # One by one: a path may hold a newline.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from caretbench.suites.efcb.building import build
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.starter_history import files
 from caretbench.suites.efcb.starter_repository import NAME, write_repository
+from caretbench.temporary import temporary_folder
 
 _DIGITS: Final = 12
 # What the problems hang on: the history, and the code that mines and builds.
@@ -36,8 +36,8 @@ def load() -> list[Problem]:
     """
     path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
     if not path.exists():
-        with tempfile.TemporaryDirectory(prefix="efcb-starter-") as folder:
-            write_rows(path, build(mine_starter(Path(folder)), BuildOptions(), attacked=False).problems)
+        with temporary_folder("efcb-starter") as folder:
+            write_rows(path, build(mine_starter(folder), BuildOptions(), attacked=False).problems)
     return list(read_rows(path, Problem))
 
 
