@@ -361,7 +361,7 @@ def test_files_are_bounded_where_nothing_can_be_mounted(
     original = LandlockWalls._walls
     monkeypatch.setattr(LandlockWalls, "_walls", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
-    monkeypatch.setattr(landlock, "_MOST_ENTRIES", 500)
+    monkeypatch.setattr(landlock, "MOST_FILES", 500)
     many = "import time\nfor number in range(700): open(str(number), 'w')\ntime.sleep(20); print('UNBOUNDED')"
     assert run(box, many).killed == "disk"
     assert not left_over()

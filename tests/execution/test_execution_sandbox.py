@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from caretbench.execution import sandbox as sandbox_module
 from caretbench.execution import walls
+from caretbench.execution.bounds import MOST_FILES
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.seccomp import MACHINES, seccomp_filter
 from caretbench.execution.supervisor import SandboxResult
@@ -186,6 +188,53 @@ def test_disk_in_memory_is_bounded(box: Sandbox) -> None:
         "    except OSError as error: print(error.errno)\n",
     )
     assert result.stdout.text.split() == ["28", "28"]
+
+
+FILES_UNTIL_FULL = """
+import os
+for place in ('/tmp', '/dev/shm'):
+    os.mkdir(place + '/many')
+    made = 0
+    try:
+        while made < 100_000:
+            os.close(os.open(f'{place}/many/{made}', os.O_CREAT | os.O_WRONLY))
+            made += 1
+        print('UNBOUNDED')
+    except OSError as error: print(error.errno, made)
+"""
+
+
+def test_the_number_of_files_in_memory_is_bounded(box: Sandbox) -> None:
+    result = run(box, FILES_UNTIL_FULL)
+    assert result.ok, (result.error, result.stderr.text)
+    for line in result.stdout.text.splitlines():
+        number, made = map(int, line.split())
+        assert number == errno.ENOSPC
+        assert MOST_FILES - 10 < made < MOST_FILES
+
+
+def test_what_is_bound_below_tmp_is_there_under_the_bound(tmp_path: Path) -> None:
+    """Folders, files, one in another, one that may be written, and names that the kernel escapes."""
+    for name in ("folder", "inner", "written"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "name").write_text(name)
+    (tmp_path / "folder" / "deep").mkdir()
+    (tmp_path / "written").chmod(0o777)
+    (tmp_path / "file").write_text("file")
+    result = Sandbox(level="namespaces").run(
+        ["/bin/sh", "-c", "cat '/tmp/ö b/name' '/tmp/ö b/deep/name' /tmp/a/file written/name && echo x > written/new;"
+         " echo y > '/tmp/ö b/new'; pwd; ls -A /tmp/work"],
+        limits=SMALL,
+        read_only={
+            "/tmp/ö b": str(tmp_path / "folder"),
+            "/tmp/ö b/deep": str(tmp_path / "inner"),
+            "/tmp/a/file": str(tmp_path / "file"),
+        },
+        writable={"/tmp/work/written": tmp_path / "written"},
+    )  # fmt: skip
+    assert result.stdout.text == "folderinnerfilewritten/tmp/work\nwritten\n", result
+    assert (tmp_path / "written" / "new").read_text() == "x\n"
+    assert not (tmp_path / "folder" / "new").exists()
 
 
 def test_a_flood_of_output_ends_the_program_and_keeps_head_and_tail(box: Sandbox) -> None:

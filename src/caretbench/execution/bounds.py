@@ -1,11 +1,21 @@
-"""Bounds that the kernel keeps for each process of a program, behind the watchdog's."""
+"""Bounds that the kernel keeps: of each process of a program, behind the watchdog's, and of its files in memory."""
 
 from __future__ import annotations
 
 from caretbench.execution.types import Limits
 
+MOST_FILES = 65_536
+"""Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
+
+The kernel keeps about a kilobyte for each, which the watchdog does not see.
+"""
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 _PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
+
+
+def memory_options(size_mb: int) -> str:
+    """Return the mount options of a file system in memory that a program may write to."""
+    return f"size={size_mb << 20},nr_inodes={MOST_FILES}"
 
 
 def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:

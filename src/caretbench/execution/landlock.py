@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import MachineError
+from caretbench.execution.bounds import MOST_FILES, memory_options
 from caretbench.execution.cgroups import MemoryGroup
 from caretbench.execution.confined_calls import confined_filter
 from caretbench.execution.host_users import own_user, unprivileged_user, users
@@ -50,7 +51,6 @@ _NETWORK, _SCOPES = 0x3, 0x3
 _READ_SEARCH = 1 << 2
 _PUBLIC_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PUBLIC_FACTS = (*FACTS, *(f"sys/{name}" for name in SETTINGS))
-_MOST_ENTRIES = 65_536
 _PREFIX = "caretbench-box-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THREADS_KNOWN_S = 5.0
@@ -250,7 +250,7 @@ class LandlockWalls:
             "user": user,
             "reads_all": reads_all,
             "mount": user is not None,
-            "tmp_bytes": limits.tmp_mb << 20,
+            "memory": memory_options(limits.tmp_mb),
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
             "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
             "reading": reading,
@@ -341,7 +341,7 @@ def _is_full(root: str, most_bytes: int) -> bool:
                 for entry in found:
                     entries += 1
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entries > _MOST_ENTRIES or size > most_bytes:
+                    if entries > MOST_FILES or size > most_bytes:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)

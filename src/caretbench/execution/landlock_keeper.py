@@ -29,7 +29,6 @@ FILTER, AMBIENT_RAISE = 2, 2
 CAPABILITY_VERSION, READ_SEARCH, SET_CAPABILITIES = 0x20080522, 2, 8
 NEW_MOUNTS = 0x20000
 NO_SUID, NO_DEVICES, RECURSIVE, PRIVATE = 2, 4, 0x4000, 0x40000
-INODES = 65_536
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
 """Landlock's rights that a rule for a single file can have: execute, write, read, truncate, device control."""
@@ -48,9 +47,9 @@ def check(result: int, what: str) -> int:
     return result
 
 
-def mount_memory(place: str, size: int, user: int, mode: int) -> None:
+def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
     """Lay a bounded file system in memory over a folder of this process's own namespace."""
-    options = b"size=%d,nr_inodes=%d,mode=%o,uid=%d,gid=%d" % (size, INODES, mode, user, user)
+    options = b"%s,mode=%o,uid=%d,gid=%d" % (bounds.encode(), mode, user, user)
     flags = ctypes.c_ulong(NO_SUID | NO_DEVICES)
     check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
 
@@ -62,8 +61,8 @@ def furnish(walls: dict[str, Any]) -> bool:
         return False
     try:
         check(libc.mount(b"none", b"/", None, ctypes.c_ulong(RECURSIVE | PRIVATE), None), "mount")
-        mount_memory(place, walls["tmp_bytes"], walls["user"], 0o700)
-        mount_memory("/dev/shm", walls["tmp_bytes"], walls["user"], 0o700)  # noqa: S108
+        mount_memory(place, walls["memory"], walls["user"], 0o700)
+        mount_memory("/dev/shm", walls["memory"], walls["user"], 0o700)  # noqa: S108
     except OSError:
         return False
     return True

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bounds import resource_limits
+from caretbench.execution.bounds import memory_options, resource_limits
 from caretbench.execution.host_users import own_user, users
 from caretbench.execution.levels import SandboxUnavailable
 from caretbench.execution.seccomp import seccomp_filter
@@ -91,7 +91,7 @@ class LastingSandbox:
             seccomp=True,
             user="caller" if user is None else "unprivileged",
         )
-        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", user, limits.tmp_mb << 20)
+        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb))
         try:
             self._worker = _keeper().submit(Worker, key, binary, program).result()
         except SandboxUnavailable:
@@ -224,7 +224,7 @@ class LastingSandbox:
                 "display": [],
                 "tree": None,
                 "artefact": "",
-                "tmp_bytes": limits.tmp_mb << 20,
+                "memory": memory_options(limits.tmp_mb),
                 "lasting": True,
                 "aside": [],
             },

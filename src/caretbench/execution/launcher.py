@@ -26,7 +26,9 @@ PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 4, 22, 24
 FILTER = 2
 CAPABILITY_VERSION = 0x20080522
 NEW_MOUNTS, BIND, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
-NO_SUID, NO_EXECUTION = 2, 8
+NO_SUID, NO_DEVICES, NO_EXECUTION = 2, 4, 8
+TEMPORARY, SHARED = "/tmp", "/dev/shm"  # noqa: S108 - inside the sandbox
+FOLDERS = ("/tmp/work", "/tmp/home")  # noqa: S108
 TERMINALS = 16
 """Maximum number of pseudo-terminals of a program: the machine has some thousands for all."""
 DISPLAY_SOCKET = "/tmp/.X11-unix/X99"  # noqa: S108 - inside the sandbox
@@ -62,6 +64,40 @@ def cover_kernel(covers: str, kept: list[str]) -> None:
             mount((covers + cover).encode(), place.encode(), None, BIND)
         except FileNotFoundError:  # a kernel module went in this moment
             continue
+
+
+def mount_memory(place: str, options: str) -> None:
+    """Mount an empty file system in memory, whose size and number of files are bounded, and which all may write to."""
+    mount(b"tmpfs", place.encode(), b"tmpfs", NO_SUID | NO_DEVICES, options.encode() + b",mode=1777")
+
+
+def mount_files(options: str) -> None:
+    """Mount an empty /tmp with the work folder and the home folder."""
+    mount_memory(TEMPORARY, options)
+    for folder in FOLDERS:
+        os.mkdir(folder, 0o700)
+
+
+def bound_files(options: str) -> None:
+    """Cover bubblewrap's /tmp and /dev/shm, whose numbers of files it cannot bound; what it bound in /tmp stays."""
+    with open("/proc/self/mountinfo", "rb") as stream:  # which writes a space as \040
+        places = [line.split()[4].decode("unicode_escape").encode("latin-1") for line in stream]
+    held: dict[bytes, int] = {}
+    for place in sorted(set(places)):
+        if place.startswith(b"/tmp/") and not any(place.startswith(above + b"/") for above in held):
+            held[place] = os.open(place, os.O_PATH)
+    mount_memory(SHARED, options)
+    mount_files(options)
+    for place, descriptor in held.items():
+        source = b"/proc/self/fd/%d" % descriptor
+        if os.path.isdir(source):
+            os.makedirs(place, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.close(os.open(place, os.O_CREAT | os.O_WRONLY))
+        mount(source, place, None, BIND | RECURSIVE)
+        os.close(descriptor)
+    os.chdir(FOLDERS[0])
 
 
 def own_terminals() -> None:
@@ -291,9 +327,16 @@ def read_job(channel: int) -> dict[str, Any]:
 def main() -> None:
     """Do one job.
 
-    Arguments: descriptors of the channel and of the system call filter, the covers' folder, what is kept of /proc.
+    Arguments: descriptors of the channel and of the system call filter, mount options of files in memory, the covers'
+    folder, what is kept of /proc.
     """
-    given, rules, covers, kept = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    given, rules, files, covers, kept = (
+        int(sys.argv[1]),
+        int(sys.argv[2]),
+        sys.argv[3],
+        sys.argv[4],
+        sys.argv[5:],
+    )
     channel = os.dup(given)  # to a low number: the program's two are drawn from the high ones
     os.close(given)
     try:
@@ -302,6 +345,7 @@ def main() -> None:
         )  # no writing into this process through /proc/1/mem
         check(libc.unshare(NEW_MOUNTS), "unshare")
         mount(b"none", b"/", None, RECURSIVE | PRIVATE)
+        bound_files(files)
         cover_kernel(covers, kept)
         own_terminals()
         with open(rules, "rb") as stream:

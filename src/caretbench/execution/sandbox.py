@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caretbench.execution.bounds import resource_limits
+from caretbench.execution.bounds import memory_options, resource_limits
 from caretbench.execution.cache_folders import BOUND
 from caretbench.execution.cgroups import ROOM_MB, MemoryGroup, MemoryGroups, find_groups
 from caretbench.execution.host_mounts import forget_maps
@@ -325,7 +325,6 @@ class Sandbox:
             user = stack.enter_context(_user(folders))
             ground = stack.enter_context(reached(self._binary, binds, folders, user))
             arguments = wall_arguments(
-                tmp_mb=limits.tmp_mb,
                 read_only=ground.read_only,
                 writable=ground.writable,
                 descriptors={
@@ -342,7 +341,7 @@ class Sandbox:
             process = ground.start(
                 [
                     "--args", str(arguments_fd), "--", interpreter, "-I", "-S", "-B", LAUNCHER, str(theirs.fileno()),
-                    str(rules), COVERS, *KEPT_OF_PROC,
+                    str(rules), memory_options(limits.tmp_mb), COVERS, *KEPT_OF_PROC,
                 ],
                 pass_fds=[*opened, theirs.fileno(), *([index.door.fileno()] if index is not None else [])],
                 stdin=stdin if isinstance(stdin, int) else subprocess.DEVNULL,
@@ -371,7 +370,7 @@ class Sandbox:
         """The same behind walls inside warm ones; None where there are none, and the program was not started."""
         if self._binary is None or self._filter is None:
             return None
-        ready = self._workers.job(warm, job, binds, tmp_bytes=limits.tmp_mb << 20)
+        ready = self._workers.job(warm, job, binds, tmp_mb=limits.tmp_mb)
         with ExitStack() as stack:
             worker = stack.enter_context(self._workers.lease(ready.key, self._binary, self._filter))
             if worker is None:

@@ -22,6 +22,8 @@ HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
 KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
 INSIDE_USER = 1000
+_OWN_BYTES = 64 << 20
+"""Size of the ``/tmp`` of our first process inside, which covers it for every program: its files cannot be counted."""
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -153,7 +155,6 @@ def inside_files(*scripts: str) -> dict[str, bytes]:
 
 def wall_arguments(
     *,
-    tmp_mb: int,
     read_only: Mapping[str, str],
     writable: Mapping[str, str],
     descriptors: Mapping[str, int],
@@ -164,7 +165,6 @@ def wall_arguments(
     """Bubblewrap's options.
 
     Args:
-        tmp_mb: Size of the memory-backed ``/tmp``, which holds the work folder.
         read_only: Path inside -> path on the host.
         writable: The same, writable: only for a compiler's artefact folders.
         descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
@@ -180,8 +180,8 @@ def wall_arguments(
         *_folders_above([*public_settings(), *descriptors, *read_only, *writable]),
         *_system_arguments(),
         "--proc", "/proc", "--dev", "/dev",
-        "--size", str(tmp_mb << 20), "--tmpfs", "/dev/shm",
-        "--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp",
+        "--size", str(_OWN_BYTES), "--tmpfs", "/dev/shm",
+        "--perms", "1777", "--size", str(_OWN_BYTES), "--tmpfs", "/tmp",
         "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,
     ]  # fmt: skip
     for capability in capabilities:

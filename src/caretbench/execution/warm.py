@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from caretbench.execution.bounds import memory_options
 from caretbench.execution.host_mounts import child_of, write_maps
 from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.kernel_facts import COVERS
@@ -62,13 +63,13 @@ class WorkerKey(NamedTuple):
     packages: str
     user: int | None
     """Whom root starts it as; None where an ordinary user does."""
-    lasting_bytes: int = 0
-    """Size of a ``/tmp`` that all programs share; 0: each gets one of its own."""
+    lasting: str = ""
+    """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
 
     @property
     def many_users(self) -> bool:
         """Whether each of its programs is another user of the host."""
-        return self.user is not None and not self.lasting_bytes
+        return self.user is not None and not self.lasting
 
 
 class Ready(NamedTuple):
@@ -156,7 +157,6 @@ class Worker:
         binds = {**interpreter_binds, **dict(key.binds)}
         ground = stack.enter_context(reached(binary, binds, {}, key.user))
         walls = wall_arguments(
-            tmp_mb=64,
             read_only=ground.read_only,
             writable={},
             descriptors={path: held(text) for path, text in inside_files("launcher.py", "zygote.py").items()},
@@ -170,7 +170,7 @@ class Worker:
         walls += maps.arguments if maps is not None else []
         words = [
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
-            str(key.lasting_bytes), COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+            key.lasting, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
         ]  # fmt: skip
         process = ground.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
@@ -331,7 +331,7 @@ class Workers:
         job: Mapping[str, object],
         binds: Mapping[str, str],
         *,
-        tmp_bytes: int,
+        tmp_mb: int,
     ) -> Ready:
         """The job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
@@ -361,7 +361,7 @@ class Workers:
         extra: dict[str, object] = {
             "forked": warm.harness,
             "artefact": artefact,
-            "tmp_bytes": tmp_bytes,
+            "memory": memory_options(tmp_mb),
             "aside": [(place, inside) for place, inside in aside.items() if inside not in given],
             "given": list(given),
         }

@@ -39,7 +39,6 @@ READ_ONLY = 1
 PR_SET_DUMPABLE = 4
 MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
-INODES = 65_536
 INSIDE_USER = 1000
 ORDER = struct.Struct("=iii")
 """What a message says: the program's user (0: this process's own), whether a door comes, how many mounts."""
@@ -108,7 +107,7 @@ def switch_loopback(flags: int) -> None:
         fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
 
 
-def lay_over(memory: bytes) -> None:
+def lay_over(memory: str) -> None:
     """Make the snapshot the work folder, to be changed at will: what is written lies in memory.
 
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
@@ -118,7 +117,7 @@ def lay_over(memory: bytes) -> None:
         raise OSError("no overlay: the snapshot belongs to another user")
     step = "memory"
     try:
-        mount(b"tmpfs", PROJECT, b"tmpfs", NO_SUID | NO_DEVICES, memory)
+        launcher.mount_memory(PROJECT.decode(), memory)
         os.mkdir(PROJECT + b"/upper", 0o755)
         os.mkdir(PROJECT + b"/work", 0o700)
         step = "attributes"
@@ -132,19 +131,12 @@ def lay_over(memory: bytes) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
-def mount_files(memory: bytes) -> None:
-    """An empty /tmp with the work folder."""
-    mount(b"tmpfs", b"/tmp", b"tmpfs", NO_SUID | NO_DEVICES, memory)
-    for folder in ("/tmp/work", "/tmp/home"):
-        os.mkdir(folder, 0o700)
-
-
-def keep_files(size: int) -> None:
+def keep_files(memory: str) -> None:
     """In the zygote itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
     user, group = os.getuid(), os.getgid()
     launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
     map_user(user, group)
-    mount_files(b"size=%d,nr_inodes=%d,mode=1777" % (size, INODES))
+    launcher.mount_files(memory)
 
 
 def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
@@ -162,17 +154,16 @@ def furnish(job: dict[str, Any], mounts: list[int]) -> None:
     """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
     given = list(zip(mounts, job.get("given", []), strict=True))
     attach(given, below_tmp=False)
-    memory = b"size=%d,nr_inodes=%d,mode=1777" % (job["tmp_bytes"], INODES)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
-    mount(b"tmpfs", b"/dev/shm", b"tmpfs", NO_SUID | NO_DEVICES, memory)
+    launcher.mount_memory(launcher.SHARED, job["memory"])
     launcher.own_terminals()
     if not job.get("lasting"):
-        mount_files(memory)
+        launcher.mount_files(job["memory"])
     tree = job.get("tree") or {}
     if tree.get("overlay"):
-        lay_over(memory)
+        lay_over(job["memory"])
     if not tree.get("loopback", True):
         switch_loopback(0)
     for source, target in job["aside"]:
@@ -260,8 +251,9 @@ def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program:
 def main() -> None:
     """Serve.
 
-    Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, the size of
-    the ``/tmp`` that programs share or 0, the folder of the covers, what is kept of /proc (with commas), modules.
+    Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, the mount
+    options of the ``/tmp`` that programs share or nothing, the folder of the covers, what is kept of /proc (with
+    commas), modules.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
     with open(int(sys.argv[2]), "rb") as stream:
@@ -280,8 +272,8 @@ def main() -> None:
             importlib.import_module(module)
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
-    if int(lasting):
-        keep_files(int(lasting))
+    if lasting:
+        keep_files(lasting)
     gc.freeze()
     control.send(b"r")
     job = serve(control, (covers, kept.split(",")), filter_program)
