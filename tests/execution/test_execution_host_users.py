@@ -5,17 +5,21 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import select
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from caretbench.execution import host_mounts, host_users, reaching, user_leases, walls
+from caretbench.execution import warm as warm_sandboxes
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.host_users import own_user, users
 from caretbench.execution.index_policy import index_policy
@@ -24,6 +28,7 @@ from caretbench.execution.lasting import LastingSandbox
 from caretbench.execution.levels import accepted_levels
 from caretbench.execution.reaching import reached
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
@@ -305,6 +310,44 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
         Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only=binds)
+
+
+def _open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("module", [warm_sandboxes, host_mounts])
+def test_where_root_may_not_say_who_programs_are_nothing_is_left(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the child of bubblewrap that waits to be told, nor a descriptor."""
+    waiting: list[int] = []
+
+    def refuse(process: int, *_: str) -> None:
+        waiting.append(os.pidfd_open(process))
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def attempt() -> None:
+        if module is warm_sandboxes:
+            key = warm_sandboxes.WorkerKey((), (), (), "system", host_users.unprivileged_user())
+            warm_sandboxes.Worker(key, binary, seccomp_filter() or b"")
+        else:
+            host_mounts.mount_for(str(tmp_path), 12345, binary)
+
+    binary = walls.find_bubblewrap() or ""
+    host_mounts.forget_maps()
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(module, "write_maps", refuse)
+    before = _open_descriptors()
+    with pytest.raises(PermissionError):
+        attempt()
+    assert len(waiting) == 1
+    ended, _, _ = select.select(waiting, [], [], 5)
+    if not ended:
+        signal.pidfd_send_signal(waiting[0], signal.SIGKILL)
+    os.close(waiting[0])
+    assert ended
+    assert _open_descriptors() == before
 
 
 def test_a_folder_too_large_to_look_through_is_called_so(

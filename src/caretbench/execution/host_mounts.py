@@ -6,6 +6,7 @@ the user who is to read them: the modes on the disk stay as they are, and nobody
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -119,21 +120,29 @@ def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     ]  # fmt: skip
     process = subprocess.Popen(
         command, pass_fds=[gate, told], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, process_group=0,
     )  # fmt: skip
     os.close(gate)
     os.close(told)
     try:
         child = child_of(facts)
         write_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
-        found = os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-        os.kill(child, signal.SIGKILL)
-        return found
+        return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        process.kill()
-        process.wait()
+        end_group(process)
         os.close(go)
         os.close(facts)
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End bubblewrap, which leads a process group, and its child, which does not end by itself while it waits for us.
+
+    The child asks to die with its parent only after its users are known to it.
+    """
+    if process.returncode is None:  # its number is not another's before it is waited for
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def child_of(facts: int) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from caretbench.execution.bounds import memory_options
-from caretbench.execution.host_mounts import child_of, write_maps
+from caretbench.execution.host_mounts import child_of, end_group, write_maps
 from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.kernel_facts import COVERS
 from caretbench.execution.reaching import closed_places, reached
@@ -182,9 +182,8 @@ class Worker:
         try:
             if maps is not None:
                 maps.write()
-        except OSError:
-            process.kill()
-            process.wait()
+        except BaseException:
+            end_group(process)
             raise
         return process
 
@@ -247,8 +246,7 @@ class Worker:
     def close(self) -> None:
         """End it, with whatever still runs in it."""
         self._control.close()
-        self._process.kill()
-        self._process.wait()
+        end_group(self._process)
 
 
 class _Maps:
