@@ -94,6 +94,6 @@ def build_tasks(folder: Path, count: int = 16, options: BuildOptions | None = No
     built = _built(count, options or BuildOptions())
     pulls: Sequence[PullRequest] = records(count)
     made = EfcbFolder(folder)
-    made.begin()
-    made.write(built.manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, fit=True)
+    with made.begun():
+        made.write(built.manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, fit=True)
     return folder

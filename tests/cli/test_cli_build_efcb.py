@@ -168,7 +168,7 @@ def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", "--depth", "4", f"file://{clone}", str(shallow))
     done = Done("--git", shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
     assert "the clone is shallow: what is older is not there" in done.err
-    whole = Done("--git", shallow, *REVERSE, "-o", tmp_path / "tasks")
+    whole = Done("--git", shallow, *REVERSE, "-o", tmp_path / "whole")
     assert "shallow boundary" in whole.err
     assert whole.code == 0, whole.err
 

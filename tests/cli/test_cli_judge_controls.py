@@ -75,7 +75,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     ]
     made = EfcbFolder(tmp_path_factory.mktemp("tasks"))
-    made.begin()
     problems = [*built.problems, *choices]
     made.write(built.manifest(pulls, (), {}), problems, built.rejected, (), fit=True)
     return made.path

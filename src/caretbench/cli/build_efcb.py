@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from caretbench.cli.common import AsJson, Steps, aligned, note, say, say_json
+from caretbench.cli.common import AsJson, Steps, note, say_json
 from caretbench.errors import DataError
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from caretbench.problem import Profile
     from caretbench.sources.pull_request import PullRequest
     from caretbench.sources.repository import RepositoryFacts
-    from caretbench.suites.efcb.building import Built
-    from caretbench.suites.efcb.folder import EfcbFolder, EfcbManifest
-    from caretbench.suites.efcb.leaks import Leak
+    from caretbench.suites.efcb.folder import EfcbFolder
 
 
 def efcb(
@@ -39,7 +39,12 @@ def efcb(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Changes that were mined before: JSONL, .gz too; may be repeated."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of problems.")] = Path("tasks"),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The folder of problems; one with a build of other options is refused."
+        ),
+    ] = Path("tasks"),
     profile: Annotated[
         str, typer.Option(help="default: without what gives answers away; paper: as published.")
     ] = "default",
@@ -69,20 +74,28 @@ def efcb(
     Nothing is run, and no network is used but with --github. What would give answers away is measured; where position,
     length or likeness does, the build fails. The same command goes on after a stop.
     """
+    from caretbench.cli.build_efcb_output import numbers, print_build
     from caretbench.sources.source_tree import SourceTrees
     from caretbench.suites.efcb.building import build
+    from caretbench.suites.efcb.earlier_build import EarlierBuild
     from caretbench.suites.efcb.folder import EfcbFolder
     from caretbench.suites.efcb.options import BuildOptions
+    from caretbench.suites.efcb.shortfalls import undescribed
 
     tasks = _tasks(task)
     if not (git or github or records):
         raise ValueError("nothing to read: give --git PATH, --github OWNER/NAME, or --records FILE")
     options = BuildOptions(seed=seed, profile=_profile(profile), rotations=rotations)
     _check(records or (), since, until)  # before an earlier build's problems are taken away
+    chosen: dict[str, JsonValue] = {
+        "tasks": list(tasks), "rotations": rotations, "since": since, "until": until, "limit": limit,
+    }  # fmt: skip
     folder = EfcbFolder(output)
+    earlier = EarlierBuild.of(folder)
+    if earlier is not None:
+        earlier.refuse_other_options(options.profile, seed, chosen)
     started = time.monotonic()
-    with Steps(quiet=as_json) as steps:
-        folder.begin()
+    with Steps(quiet=as_json) as steps, folder.begun():
         clones: dict[str, Path] = {}
         mined, skipped = _mine(
             folder, git or (), github or (), since, until, limit, max_requests, steps, clones
@@ -90,21 +103,18 @@ def efcb(
         pulls = _read(folder, records or (), since, until, limit)
         if not pulls:
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+        if earlier is not None and (replaced := earlier.replaced(Counter(pull.repo for pull in pulls))):
+            note(replaced)
         with SourceTrees(clones) as trees:
             built = build(pulls, options, tasks, steps, sources=trees.of)
-        chosen = {
-            "tasks": list(tasks),
-            "rotations": rotations,
-            "since": since,
-            "until": until,
-            "limit": limit,
-        }
         manifest = built.manifest(pulls, mined, chosen, skipped)
         folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
+    for line in undescribed(built, pulls, mined):
+        note(line)
     if as_json:
-        say_json(_numbers(manifest, built, time.monotonic() - started))
+        say_json(numbers(manifest, built, time.monotonic() - started))
     else:
-        _print(manifest, built, output)
+        print_build(manifest, built, output)
     if not built.fit:
         raise typer.Exit(1)
 
@@ -219,108 +229,3 @@ def _read(
 
     paths = [path for path in (folder.pull_requests_path,) if path.exists()]
     return newest(read_pull_requests([*paths, *records]), since, until, limit)
-
-
-def _numbers(manifest: EfcbManifest, built: Built, wall_s: float) -> dict[str, object]:
-    return {
-        "changes": dict(manifest.changes),
-        "accepted": dict(manifest.accepted),
-        "yields": [row.model_dump(mode="json") for row in manifest.yields],
-        "problems": dict(manifest.problems),
-        "leaks": [
-            leak.model_dump(mode="json", exclude={"schema_version"}) | {"exceeded": leak.exceeded}
-            for leak in built.leaks
-        ],
-        "fit": built.fit,
-        "wall_s": round(wall_s, 1),
-    }
-
-
-def _print(manifest: EfcbManifest, built: Built, output: Path) -> None:
-    """What was read, what the filters took, what there is, and what gives answers away."""
-    rows = [
-        (repository, str(count), str(manifest.accepted.get(repository, 0)))
-        for repository, count in manifest.changes.items()
-    ]
-    for line in aligned(rows, ("repository", "changes", "accepted")):
-        say(line)
-    say("\nWhat the filters took:")
-    filters = [
-        (y.repository, y.filter.replace("_", " "), str(y.failing), str(y.only), str(y.left))
-        for y in manifest.yields
-        if y.failing
-    ]
-    for line in aligned(filters, ("repository", "filter", "fail", "fail no other", "left")):
-        say(line)
-    say()
-    for line in aligned(
-        [(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems")
-    ):
-        say(line)
-    _print_leaks(built)
-    if built.exceeded:
-        names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
-        note(f"beyond chance and 3 standard errors: {names}")
-        if built.options.profile == "paper":
-            note("the paper profile keeps such questions, to be compared with what was published")
-    if built.fit:
-        say(f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …")
-    elif not built.filtered.pulls:
-        say(f"\n{output}: no problems: no change passes every filter")
-    elif not built.problems:
-        say(f"\n{output}: no problems: no task could be made of what passes; rejected.jsonl says why")
-    else:
-        say(f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why")
-
-
-def _print_leaks(built: Built) -> None:
-    """A line for each attack, a column for each tier; an exclamation mark where a hard limit is passed.
-
-    Of the many features, those are printed that are highest somewhere; all of them are in the report's file.
-    """
-    parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in built.leaks))
-    if not parts:
-        return
-    several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
-    heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
-    # A word a line, so that columns are narrow.
-    height = max(map(len, heads))
-    stacked = zip(*([""] * (height - len(words)) + words for words in heads), strict=True)
-    sizes = {(leak.task, leak.tier, leak.query): leak for leak in built.leaks}
-    found: dict[tuple[str, str], dict[tuple[str, str, str], str]] = {}
-    high = _highest_features(built.leaks)
-    for leak in built.leaks:
-        if (
-            leak.family == "feature"
-            and leak.kind == "limit"
-            and leak.attack not in high
-            and not leak.exceeded
-        ):
-            continue
-        mark = "!" if leak.exceeded else ""
-        row = found.setdefault((leak.kind, leak.attack), {})
-        row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{mark}"
-    rows = [
-        ("", "problems", *(str(sizes[part].problems) for part in parts)),
-        ("", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)),
-        *((kind, attack, *(row.get(part, "") for part in parts)) for (kind, attack), row in found.items()),
-    ]
-    say("\nWhat finds the right choice without understanding (chance 0.250):")
-    *above, last = stacked
-    first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
-    for line in aligned([*others, *rows], first):
-        say(line)
-    small = {(leak.task, leak.tier): leak.problems for leak in built.leaks if leak.too_small}
-    for part, count in small.items():
-        say(f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified")
-
-
-def _highest_features(leaks: Sequence[Leak]) -> set[str]:
-    """The feature that finds most in each tier."""
-    best: dict[tuple[str, str, str], Leak] = {}
-    for leak in leaks:
-        if leak.family == "feature" and leak.kind == "limit":
-            part = leak.task, leak.tier, leak.query
-            if part not in best or leak.accuracy > best[part].accuracy:
-                best[part] = leak
-    return {leak.attack for leak in best.values()}

@@ -15,7 +15,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -63,10 +64,25 @@ class EfcbFolder:
         self.candidates_path = path / "candidates.jsonl"
         self.problems_path = path / "problems.jsonl"
 
-    def begin(self) -> None:
-        """Take away what an earlier build found: a folder never shows problems that are not its own."""
+    @contextlib.contextmanager
+    def begun(self) -> Iterator[None]:
+        """Remove the problems of an earlier build: a folder never shows problems that are not its own.
+
+        A build that fails before it has mined anything leaves neither an empty file nor a new folder.
+        """
+        absent = [place for place in (self.path, *self.path.parents) if not place.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
         self.problems_path.unlink(missing_ok=True)
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):
+                if not self.pull_requests_path.stat().st_size:
+                    self.pull_requests_path.unlink()
+            with contextlib.suppress(OSError):
+                for place in absent:
+                    place.rmdir()
+            raise
 
     def write(
         self,
