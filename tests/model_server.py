@@ -40,6 +40,7 @@ class Behaviour:
 
     ``pause_s`` stands before the first byte; ``drip_s`` between the parts of a stream; ``cut`` ends a stream after so
     many parts, as ``cut_how`` says: ``abort`` (the connection breaks) or ``clean`` (it ends as if all were said).
+    ``whole`` answers in one piece where a stream is asked for.
     ``logprobs`` stand as they are in every choice of a whole answer, where the request asks for some.
     """
 
@@ -52,6 +53,7 @@ class Behaviour:
     cut: int | None = None
     cut_how: str = "abort"
     half: bool = False
+    whole: bool = False
     choices: int | None = None
     null: bool = False
     finish: str = "stop"
@@ -442,7 +444,7 @@ def _handler(model: ModelServer) -> type[BaseHTTPRequestHandler]:
                 return
             asked = request.body if isinstance(request.body, dict) else {}
             texts = model.texts(request, behaviour)
-            if asked.get("stream", endpoint.streams_by_default) and not behaviour.half:
+            if asked.get("stream", endpoint.streams_by_default) and not (behaviour.half or behaviour.whole):
                 parts = endpoint.stream(asked, texts, behaviour.finish, behaviour.usage)
                 self._stream(parts, endpoint.media, behaviour)
                 return

@@ -3,6 +3,7 @@ the key."""
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import logging
@@ -101,8 +102,9 @@ def assert_clear(message: str) -> None:
     assert len(message) <= 500
 
 
-@pytest.mark.parametrize("how", ["abort", "clean"])
-@pytest.mark.parametrize("after", range(7))
+@pytest.mark.parametrize(
+    ("how", "after"), [("abort", 0), *((how, after) for how in ("abort", "clean") for after in range(1, 7))]
+)
 def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
     """A chat answer of six pieces: role, six texts, finish, usage, end. Only from the finish on is it whole."""
     text = "one two three four five six"
@@ -113,6 +115,41 @@ def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
         one = failed(client)
     assert one.kind == "provider"
     assert_clear(one.message)
+
+
+def test_a_server_that_ignores_the_wish_for_a_stream_is_asked_without(monkeypatch):
+    with (
+        ModelServer(lambda _request: Behaviour(whole=True)) as server,
+        asking(monkeypatch, server, connections=1, max_retries=0) as client,
+    ):
+        found = answered(client, *(request(f"question {number}") for number in range(6)))
+        asked = [bool(one.body.get("stream")) for one in server.requests]
+    assert {one.text for one in found} == {"return 2 * x"}
+    assert asked == [*(3 * [True, False]), *(3 * [False])], "after three no stream is asked for"
+    assert [one.latency.attempts for one in found] == [2, 2, 2, 1, 1, 1]
+    assert all(one.latency.first_s is None for one in found)
+
+
+def test_requests_in_flight_when_a_stream_is_refused_are_asked_without_too(monkeypatch):
+    def refusing(request: Recorded) -> Behaviour | None:
+        if not request.body.get("stream"):
+            return None
+        refusal = error(400, "'stream' is not supported by this model")
+        return dataclasses.replace(refusal, pause_s=0.5)  # so that all are asked before one is refused
+
+    with (
+        ModelServer(refusing) as server,
+        asking(monkeypatch, server, connections=4, max_retries=0) as client,
+    ):
+        assert len(answered(client, *(request(f"question {number}") for number in range(4)))) == 4
+
+
+def test_empty_streams_of_a_server_that_streams_are_accidents(monkeypatch):
+    script = [Behaviour(), *(4 * [Behaviour(body=b""), Behaviour()])]
+    with ModelServer(script) as server, asking(monkeypatch, server, connections=1, max_retries=0) as client:
+        found = answered(client, *(request(f"question {number}") for number in range(6)))
+        assert server.requests[-1].body["stream"] is True
+    assert found[-1].latency.first_s is not None
 
 
 def test_an_error_in_the_middle_of_a_stream_is_no_answer(monkeypatch):

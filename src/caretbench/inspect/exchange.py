@@ -31,6 +31,9 @@ from caretbench.problem import Latency, Usage
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput, StreamEvent
 
+_UNSTREAMED = 3
+"""Calls of a model that never streamed, answered only without a stream, after which no stream is asked for."""
+
 _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 
 
@@ -82,6 +85,8 @@ class Exchange:
         self.together = together
         self.stream = options.stream
         self.first_tokens = MOST_TOKENS
+        self._streamed = False
+        self._unstreamed = 0
         self._model = model
         self._options = options
         self._stop_texts = stop_texts
@@ -90,31 +95,46 @@ class Exchange:
     async def ask(self, call: Call) -> Outcome:
         """Try until there is an answer, or no hope or patience for one."""
         attempts = 0
+        stream = self.stream
+        empty_stream = False
         while True:
             attempts += 1
             tokens = self.first_tokens
             fault = None
             try:
                 async with asyncio.timeout(self._options.timeout_s):
-                    reply = await self._try(call, attempts)
-                return self._settled(call, reply, attempts)
+                    reply = await self._try(call, attempts, stream=stream)
+                outcome = self._settled(call, reply, attempts)
             except TimeoutError:
                 fault = Fault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
             except Exception as error:
                 fault = fault_of(error, self._secrets)
+            else:
+                self._learn(stream=stream, empty_stream=empty_stream)
+                return outcome
             if tokens > FEWEST_TOKENS and _is_refusal_of_tokens(call, fault):
                 self.first_tokens = FEWEST_TOKENS
                 continue
             if fault.status in (400, 422) and len(call.samples) > 1:
                 self.together = False  # n may be what it does not take: asked singly, the provider will tell
                 return Outcome(call, again=call.samples)
-            if fault.status in (400, 422) and self.stream and "stream" in fault.message.lower():
-                self.stream = False
+            if fault.status in (400, 422) and stream and "stream" in fault.message.lower():
+                self.stream = stream = False
+                continue
+            if fault.unstreamed and stream:
+                stream, empty_stream = False, True  # the server may ignore the wish for a stream
                 continue
             if not fault.again or attempts > self._options.max_retries:
                 failure = self._failure(call, call.samples, fault, attempts)
                 return Outcome(call, failures=[failure], fault=fault)
             await asyncio.sleep(self._pause(call, fault, attempts))
+
+    def _learn(self, *, stream: bool, empty_stream: bool) -> None:
+        """Ask for no more streams where the model answers without them alone; an empty stream may be an accident."""
+        self._streamed = self._streamed or stream
+        self._unstreamed += empty_stream
+        if self._unstreamed >= _UNSTREAMED and not self._streamed:
+            self.stream = False
 
     def _pause(self, call: Call, fault: Fault, attempts: int) -> float:
         """Seconds until the next try: doubling, spread so that requests do not come in step, or what is asked for."""
@@ -123,7 +143,7 @@ class Exchange:
         doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
         return min(limit, max(doubling, fault.retry_after or 0.0))
 
-    async def _try(self, call: Call, attempts: int) -> _Reply:
+    async def _try(self, call: Call, attempts: int, *, stream: bool) -> _Reply:
         first: float | None = None
         begin = time.monotonic()
 
@@ -144,7 +164,7 @@ class Exchange:
                 self.first_tokens,
             ),
             cache=False,
-            on_stream=on_stream if self.stream else None,
+            on_stream=on_stream if stream else None,
         )
         told = (output.metadata or {}).get("caretbench_first_s")  # providers of ours measure it themselves
         first = told if isinstance(told, float) else first

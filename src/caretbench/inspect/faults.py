@@ -23,6 +23,8 @@ _WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})
 _MISSING = frozenset(
     {"MachineError", "PrerequisiteError", "ImportError", "ModuleNotFoundError", "NotImplementedError"}
 )
+_EMPTY_STREAM = "NoStreamDataError"
+"""Inspect's word for a server that ends with success and sends no event: it ignores ``stream``, or sends nothing."""
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "UnsupportedProtocol", "InvalidURL"})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "ReadTimeout", "AttemptTimeoutError"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
@@ -36,7 +38,10 @@ _HOPELESS: dict[int, Hopeless] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a try brought no answer. ``again``: another try may; ``retry_after``: seconds that the server asks for."""
+    """Why a try brought no answer. ``again``: another try may; ``retry_after``: seconds that the server asks for.
+
+    ``unstreamed``: a stream was asked for, and what came has no part of one.
+    """
 
     kind: FailureKind
     message: str
@@ -44,6 +49,7 @@ class Fault:
     status: int | None = None
     retry_after: float | None = None
     hopeless: Hopeless = "no"
+    unstreamed: bool = False
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -97,6 +103,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
             None,
         ),
         hopeless=hopeless,
+        unstreamed=_EMPTY_STREAM in names,
     )
 
 
