@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -125,6 +128,43 @@ def test_full_disk_is_a_fault(machine: pytest.MonkeyPatch) -> None:
     check = row("free disk")
     assert not check.ok
     assert "CARETBENCH_CACHE" in check.fix
+
+
+def test_cache_that_is_a_file_or_cannot_be_made_is_a_fault_with_its_remedy(
+    machine: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    for cache in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/absent")):
+        machine.setenv("CARETBENCH_CACHE", str(cache))
+        check = row("workspaces")
+        assert not check.ok
+        assert str(cache) in check.detail
+        assert "choose another cache (CARETBENCH_CACHE" in check.detail
+        assert "[Errno" not in check.detail
+        if cache.is_relative_to(tmp_path):
+            disk = row("free disk")
+            assert (disk.ok, disk.detail) == (
+                False,
+                f"{tmp_path / 'file'} is a file, no folder for the cache",
+            )
+            assert "CARETBENCH_CACHE" in disk.fix
+
+
+def test_cache_that_this_user_may_not_enter_is_a_fault(tmp_path: Path) -> None:
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or setpriv is None:
+        pytest.skip("needs root, to become somebody else")
+    command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
+    if subprocess.run([*command, "import caretbench.execution.doctor"], capture_output=True).returncode:
+        pytest.skip("this interpreter cannot be reached by others")
+    (tmp_path / "closed").mkdir(mode=0o700)
+    environment = {**os.environ, "CARETBENCH_CACHE": str(tmp_path / "closed" / "cache")}
+    program = (
+        "from caretbench.execution import doctor\n"
+        "print({check.name: check.ok for check in [*doctor._machine(), *doctor._toolchains(), *doctor._bundles()]})"
+    )
+    ran = subprocess.run([*command, program], env=environment, capture_output=True, text=True, check=False)
+    assert "'free disk': False" in ran.stdout, ran.stderr
 
 
 def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPatch) -> None:

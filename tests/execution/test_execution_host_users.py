@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -310,6 +311,43 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
         Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only=binds)
+
+
+LAID_OVER = """
+from pathlib import Path
+from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.types import Limits, ProjectTree, Warm
+tree = ProjectTree(snapshot=Path("/usr/share"))
+print(Sandbox(level="namespaces").run(["/bin/true"], limits=Limits(), warm=Warm(), tree=tree).error)
+"""
+
+
+@pytest.mark.parametrize("capability", ["sys_admin", "dac_override"])
+def test_root_that_cannot_map_users_says_which_capability_it_lacks(capability: str, tmp_path: Path) -> None:
+    ran = _without(capability, LAID_OVER, tmp_path)
+    assert ran.stdout.startswith("no overlay: root cannot map the users"), ran
+    assert f"without CAP_{capability.upper()};" in ran.stdout
+    assert f"`--cap-add {capability.upper()}`" in ran.stdout
+
+
+@pytest.mark.parametrize("capability", ["setuid", "setgid", "kill"])
+def test_root_that_cannot_start_or_end_programs_of_others_is_refused_once(
+    capability: str, tmp_path: Path
+) -> None:
+    program = "from caretbench.execution.sandbox import Sandbox; Sandbox().probe()"
+    ran = _without(capability, program, tmp_path)
+    said = ran.stderr.splitlines()[-1]
+    assert said.count(f"lacks CAP_{capability.upper()}") == 1, ran
+    assert said.count("start CaretBench as an ordinary user") == 1
+
+
+def _without(capability: str, program: str, cache: Path) -> subprocess.CompletedProcess[str]:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("setpriv is not installed")
+    command = [setpriv, f"--bounding-set=-{capability}", f"--inh-caps=-{capability}", sys.executable, "-c"]
+    environment = {**os.environ, "CARETBENCH_CACHE": str(cache)}
+    return subprocess.run([*command, program], env=environment, capture_output=True, text=True, check=False)
 
 
 def _open_descriptors() -> int:

@@ -8,13 +8,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from caretbench.execution import lasting, warm
 from caretbench.execution.lasting import LastingSandbox
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits
+from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.types import Limits, ProjectTree, Warm
 from caretbench.execution.walls import launcher_interpreter
 
 PYTHON = launcher_interpreter()[0]
@@ -129,5 +130,31 @@ def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) ->
         LastingSandbox(LIMITS)
     monkeypatch.undo()
     monkeypatch.setattr(warm.Worker, "start", lambda *_: None)
-    with LastingSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable, match="no walls inside walls"):
+    with (
+        LastingSandbox(LIMITS) as box,
+        pytest.raises(SandboxUnavailable, match="no namespaces can be made inside"),
+    ):
         box.run(["/bin/true"])
+
+
+def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original = warm.inside_files
+
+    def unknown_namespaces(*names: str) -> dict[str, bytes]:
+        files = original(*names)
+        path = "/run/caretbench/zygote.py"
+        assert files[path].count(b"NEW_IPC | NEW_NETWORK\n") == 1
+        return {**files, path: files[path].replace(b"NEW_IPC | NEW_NETWORK\n", b"0x1\n")}
+
+    monkeypatch.setattr(warm, "inside_files", unknown_namespaces)
+    with LastingSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable) as refusal:
+        box.run(["/bin/true"])
+    assert "unshare: Invalid argument" in str(refusal.value)
+    assert "sysctl -w user.max_user_namespaces" in str(refusal.value)
+    tree = ProjectTree(snapshot=Path("/usr/share"))
+    result = Sandbox(level="namespaces").run(["/bin/true"], limits=LIMITS, warm=Warm(), tree=tree)
+    assert result.error is not None
+    assert result.error.startswith(f"{NO_OVERLAY}: no namespaces")
+    assert "unshare: Invalid argument" in result.error

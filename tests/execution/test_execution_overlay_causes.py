@@ -36,7 +36,7 @@ UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'
         ("layers: [Errno 22] mount: Invalid argument", NEW, "over the cache's file system (EINVAL"),
         ("memory: [Errno 12] mount: no", NEW, "no memory file system can be mounted in the sandbox (ENOMEM"),
         ("it needs namespaces", NEW, "needs the level `namespaces`"),
-        ("this kernel builds no walls inside walls", NEW, "no walls inside walls"),
+        ("no namespaces can be made inside a sandbox", NEW, "no namespaces can be made inside a sandbox"),
     ],
 )
 def test_the_cause_is_that_of_the_step_that_failed(

@@ -16,6 +16,7 @@ import pytest
 from caretbench.execution import sandbox as sandbox_module
 from caretbench.execution import walls
 from caretbench.execution.bounds import MOST_FILES
+from caretbench.execution.host_users import NoUsers
 from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.seccomp import MACHINES, seccomp_filter
 from caretbench.execution.supervisor import SandboxResult
@@ -402,6 +403,16 @@ def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> N
     broken.chmod(0o755)
     with pytest.raises(SandboxUnavailable, match="apparmor_restrict_unprivileged_userns"):
         Sandbox(str(broken), level="namespaces").probe()
+
+
+def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> range:
+        raise NoUsers("root has no users to give")
+
+    for module in ("sandbox", "landlock", "warm"):
+        monkeypatch.setattr(f"caretbench.execution.{module}.users", nobody)
+    with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
+        Sandbox().probe()
 
 
 @pytest.mark.skipif(display_server() is None, reason="Xvfb is not installed")

@@ -18,6 +18,7 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution import host_mounts, walls
+from caretbench.execution.obstacles import NO_NESTING
 from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.snapshots import IGNORED, Snapshot, SnapshotStore
 from caretbench.execution.types import Limits, Status
@@ -80,7 +81,7 @@ def project(take: Take) -> Snapshot:
 
 
 class ColdSandbox(Sandbox):
-    """As where a kernel builds no walls inside walls."""
+    """As where no namespaces can be made inside a sandbox."""
 
     def _run_warm(self, *_: object, **__: object) -> None:  # type: ignore[override]
         return None
@@ -571,7 +572,7 @@ def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
 
 def test_the_error_names_what_lacks() -> None:
     result = ColdSandbox().run(["/bin/true"], limits=Limits(), tree=_tree_on(Path("/usr/share")))
-    assert result.error == f"{NO_OVERLAY}: this kernel builds no walls inside walls"
+    assert result.error == f"{NO_OVERLAY}: {NO_NESTING}"
 
 
 def _tree_on(folder: Path) -> object:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.building import building, folder_digest, sweep
-from caretbench.execution.cache_folders import ARTEFACTS
+from caretbench.execution.cache_folders import ARTEFACTS, unusable
 from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.verdict_file import VerdictFile
@@ -135,9 +135,7 @@ class ResultCache:
             self._checked = False
             sweep(self._artefacts)
         except OSError as error:
-            raise MachineError(
-                f"{self.folder}: {error.strerror}; free space, or choose another cache"
-            ) from error
+            raise unusable(self.folder, error) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
@@ -240,7 +238,7 @@ class ResultCache:
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
     def _full(self, error: OSError) -> MachineError:
-        return MachineError(f"{self._artefacts}: {error.strerror}; free space, or choose another cache")
+        return unusable(self._artefacts, error)
 
     def _discard(self, place: Path) -> None:
         """Take a folder away at once: half of it is never seen in its place."""

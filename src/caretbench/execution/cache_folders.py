@@ -1,6 +1,10 @@
-"""Names of the folders below the cache that are bound into sandboxes; whoever fills one takes its name from here."""
+"""Names of the folders below the cache that are bound into sandboxes, and the refusal of an unusable cache."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from caretbench.errors import MachineError
 
 BUNDLES = "bundles"
 """Libraries that suites need."""
@@ -14,3 +18,10 @@ SNAPSHOTS = "snapshots"
 """Projects."""
 BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 """All of them: the probe runs with them, as programs do."""
+
+
+def unusable(place: Path, error: OSError) -> MachineError:
+    """Return the refusal of a cache in which nothing can be kept."""
+    return MachineError(
+        f"{place}: {error.strerror}; free space, or choose another cache (CARETBENCH_CACHE=/another/folder)"
+    )

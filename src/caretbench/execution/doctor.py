@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 
+from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
@@ -76,7 +78,7 @@ def _workspaces() -> Check:
     try:
         spaces = Workspaces(sandbox)
         placed = spaces.probe()
-    except (SandboxUnavailable, OSError) as error:
+    except (MachineError, OSError) as error:
         return Check(name="workspaces", ok=False, detail=f"no command runs in a project: {error}")
     finally:
         sandbox.close()
@@ -130,11 +132,17 @@ def _pip() -> str | None:
 
 def _disk() -> Check:
     folder = bundles.bundles_folder()
-    place = next(path for path in (folder, *folder.parents) if path.exists())
+    place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
+    fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
+    if not place.is_dir():
+        return Check(
+            name="free disk", ok=False, detail=f"{place} is a file, no folder for the cache", fix=fix
+        )
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Check(name="free disk", ok=False, detail=f"{place} cannot be written to", fix=fix)
     free = shutil.disk_usage(place).free / 1e9
     ok = free >= FREE_DISK_GB
-    fix = "" if ok else "export CARETBENCH_CACHE=/a/folder/with/more/room"
-    return Check(name="free disk", ok=ok, detail=f"{free:.0f} GB at {place}", fix=fix)
+    return Check(name="free disk", ok=ok, detail=f"{free:.0f} GB at {place}", fix="" if ok else fix)
 
 
 def _toolchains() -> Iterator[Check]:

@@ -20,6 +20,9 @@ from caretbench.execution.user_leases import lease
 _COUNT = 513
 _FIRST = (64_646, 60_706, 70_000)
 """Numbers at which a range may begin. A container often has the numbers below 65,536 alone."""
+_NEEDED = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL")
+"""Capabilities without which root can neither start a program as another user nor end it."""
+_CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_ADMIN": 21}
 _ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
@@ -44,6 +47,11 @@ def users() -> range | None:
         wanted = range(first, first + _COUNT)
         free = not any(begin < wanted.stop and wanted.start < end for begin, end in taken)
         if free and _mapped(wanted, "uid") and _mapped(wanted, "gid"):
+            if missing := lacking(*_NEEDED):
+                raise NoUsers(
+                    f"root starts programs as users of their own and ends them, and lacks {' and '.join(missing)}: "
+                    "give it that, or start CaretBench as an ordinary user"
+                )
             return wanted
     if _is_ordinary_outside():
         return None
@@ -58,6 +66,13 @@ def unprivileged_user() -> int:
     """Return the user of the host that owns what programs may change, and runs compilers."""
     found = users()
     return found[0] if found is not None else _FIRST[0]
+
+
+def lacking(*names: str) -> list[str]:
+    """Return those of these capabilities that this process does not have."""
+    words = (line.split() for line in _lines("/proc/self/status") if line.startswith("CapEff:"))
+    held = next((int(value, 16) for _, value in words), 0)
+    return [name for name in names if not held >> _CAPABILITIES[name] & 1]
 
 
 @contextlib.contextmanager

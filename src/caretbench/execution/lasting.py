@@ -25,6 +25,7 @@ from pathlib import Path
 from caretbench.execution.bounds import memory_options, resource_limits
 from caretbench.execution.host_users import own_user, users
 from caretbench.execution.levels import SandboxUnavailable
+from caretbench.execution.obstacles import NO_NESTING
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
@@ -211,7 +212,7 @@ class LastingSandbox:
             raise SandboxUnavailable(
                 "the sandbox has ended"
                 if self._worker.ended
-                else "this kernel builds no walls inside walls, so no sandbox keeps its files here"
+                else f"no sandbox keeps its files here: {self._worker.obstacle or NO_NESTING}"
             )
         begin = time.monotonic()
         job = marshal.dumps(

@@ -5,14 +5,15 @@ Everything here waits on subprocesses and is called from worker threads; the eng
 
 from __future__ import annotations
 
+import errno
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache import ResultCache, program_key
+from caretbench.execution.cache_folders import unusable
 from caretbench.execution.classification import classify, missing_module
 from caretbench.execution.host_users import NoUsers
 from caretbench.execution.levels import Level
@@ -127,7 +128,7 @@ class Runner:
                 built = [fault] * len(requests)
             if any(result.status is not None for result in built) and self._cache.short_of_space():
                 # What a compiler says that has no room is no verdict.
-                raise MachineError(f"{folder.parent}: the disk is full; free space, or choose another cache")
+                raise unusable(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
                 if result.artefact is None:

@@ -35,6 +35,7 @@ from caretbench.execution.index_policy import PROXY_PORT
 from caretbench.execution.kernel_facts import COVERS
 from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
 from caretbench.execution.levels import Level, SandboxUnavailable, accepted_levels, say_weaker
+from caretbench.execution.obstacles import NO_BUBBLEWRAP, NO_FILTER, NO_NESTING, no_sandbox
 from caretbench.execution.reaching import opened_for, reached
 from caretbench.execution.seccomp import seccomp_filter
 from caretbench.execution.supervisor import START_S, Dialogue, SandboxResult, Supervisor
@@ -141,6 +142,8 @@ class Sandbox:
                 isolation = self._really_run()
             except SandboxUnavailable as error:
                 self._confined = None
+                if str(error) in str(obstacle):  # neither level can be had, for one reason
+                    raise obstacle from None
                 raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
             self.fallback = str(obstacle)
             say_weaker(self.fallback)
@@ -148,7 +151,7 @@ class Sandbox:
 
     def _really_run(self) -> Isolation:
         if self._binary is None and self._levels[0] == "namespaces" and self._confined is None:
-            raise SandboxUnavailable(_NO_BUBBLEWRAP)
+            raise SandboxUnavailable(NO_BUBBLEWRAP)
         try:
             result = self.run(
                 ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected()
@@ -158,7 +161,7 @@ class Sandbox:
         if not result.ok or result.isolation is None:
             said = result.error or result.stderr.text or f"killed: {result.killed}"
             raise SandboxUnavailable(
-                _advice(said) if self._confined is None else f"no Landlock walls: {said}"
+                no_sandbox(said) if self._confined is None else f"no Landlock walls: {said}"
             )
         return result.isolation
 
@@ -311,7 +314,7 @@ class Sandbox:
                 return result
         if tree is not None and (tree.snapshot is not None or not tree.loopback):
             lacking = NO_OVERLAY if tree.snapshot is not None else "loopback cannot be switched off"
-            return SandboxResult(error=f"{lacking}: this kernel builds no walls inside walls")
+            return SandboxResult(error=f"{lacking}: {self._no_warm(folders)}")
         data = marshal.dumps(job, 2)
         with ExitStack() as stack:
             opened: list[int] = []
@@ -402,6 +405,14 @@ class Sandbox:
                 return result.model_copy(update={"error": "the sandbox that it ran in ended"})
             return result
 
+    def _no_warm(self, folders: Mapping[str, str]) -> str:
+        """Return why a program did not run in a warm sandbox."""
+        if folders:
+            return "the command writes to a folder of the host, which no warm sandbox has"
+        if self._filter is None:
+            return NO_FILTER
+        return self._workers.obstacle or NO_NESTING
+
     def keep_warm(self, artefacts: Path) -> None:
         """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
         self._workers.artefacts = artefacts
@@ -474,27 +485,3 @@ def _confined() -> LandlockWalls:
         return LandlockWalls()
     except LandlockUnavailable as error:
         raise SandboxUnavailable(str(error)) from None
-
-
-_NO_BUBBLEWRAP = (
-    "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
-    "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
-)
-_NAMESPACE_COMPLAINTS = (
-    "user namespace",
-    "uid map",
-    "Operation not permitted",
-    "No space left",
-    "_namespaces exceeded",
-)
-_NAMESPACE_ADVICE = (
-    "; this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "
-    "(Debian); `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile for bwrap "
-    "(Ubuntu 24.04); `sysctl -w user.max_user_namespaces=15000`; "
-    "in Docker, `--security-opt seccomp=unconfined`"
-)
-
-
-def _advice(said: str) -> str:
-    forbidden = any(complaint in said for complaint in _NAMESPACE_COMPLAINTS)
-    return f"no sandbox can be built here ({said.strip()[:400]}){_NAMESPACE_ADVICE if forbidden else ''}"

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.execution.building import building, sweep
-from caretbench.execution.cache_folders import SNAPSHOTS
+from caretbench.execution.cache_folders import SNAPSHOTS, unusable
 from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.types import Frozen
 from caretbench.execution.walls import reachable_by_others
@@ -96,12 +96,18 @@ class SnapshotStore:
         folder: Where; ``snapshots`` in :func:`caretbench.files.cache_folder` by default. Where root keeps it in a
             place that others can reach, its files belong to the unprivileged user that programs run as: an overlay
             can only change what belongs to somebody inside.
+
+    Raises:
+        MachineError: the folder cannot be made or written to.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder() / SNAPSHOTS
-        for place in (self.folder, self.folder / "objects", self.folder / "trees"):
-            place.mkdir(parents=True, exist_ok=True, mode=0o755)
+        try:
+            for place in (self.folder, self.folder / "objects", self.folder / "trees"):
+                place.mkdir(parents=True, exist_ok=True, mode=0o755)
+        except OSError as error:
+            raise unusable(self.folder, error) from error
         give = users() is not None and reachable_by_others(self.folder)
         self._owner = unprivileged_user() if give else None
 

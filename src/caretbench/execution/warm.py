@@ -25,6 +25,7 @@ from caretbench.execution.bounds import memory_options
 from caretbench.execution.host_mounts import child_of, end_group, write_maps
 from caretbench.execution.host_users import unprivileged_user, users
 from caretbench.execution.kernel_facts import COVERS
+from caretbench.execution.obstacles import no_maps, no_nesting
 from caretbench.execution.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 from caretbench.execution.walls import (
@@ -124,6 +125,8 @@ class Worker:
         self.under_way = 0
         self.proved = False
         """Whether a program's walls were ever built in it."""
+        self.obstacle = ""
+        """Why the last program's were not."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         try:
@@ -233,13 +236,16 @@ class Worker:
             theirs.close()
             os.close(out_write)
             os.close(error_write)
-        descriptor = _first_process(ours) if handed else None
-        if descriptor is None:
+        try:
+            if not handed:
+                raise OSError("it has ended")  # noqa: TRY301  as where nothing answers
+            pid, handle = _first_process(ours)
+        except OSError as error:
+            self.obstacle = no_nesting(str(error))
             ours.close()
             os.close(out_read)
             os.close(error_read)
             return None
-        pid, handle = descriptor
         self.proved = True
         return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
 
@@ -271,7 +277,11 @@ class _Maps:
         found = users()
         assert found is not None  # noqa: S101  root alone comes here
         rows = f"0 {found.start} {len(found)}\n"
-        write_maps(child_of(self._facts), rows, rows)
+        child = child_of(self._facts)
+        try:
+            write_maps(child, rows, rows)
+        except PermissionError as error:
+            raise PermissionError(no_maps(error)) from None
         os.write(self._go, b"g")
 
     def __exit__(self, *_: object) -> None:
@@ -285,15 +295,17 @@ def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
     return {inside: path for inside, path in binds.items() if path in closed or inside == _SNAPSHOT}
 
 
-def _first_process(channel: socket.socket) -> tuple[int, int] | None:
-    """The first process behind the new walls, by the credentials of its greeting: its number here, and a handle."""
+def _first_process(channel: socket.socket) -> tuple[int, int]:
+    """The first process behind the new walls, by the credentials of its greeting: its number here, and a handle.
+
+    Raises:
+        OSError: it was not built; with what it said.
+    """
     channel.settimeout(_START_S)
-    try:
-        words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
-    except OSError:
-        return None
+    words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
     if not words.startswith(b'{"here"'):
-        return None
+        said = words.decode("utf-8", "replace").strip().removeprefix('{"error": "').removesuffix('"}')
+        raise OSError(said or "no process could be started")
     pid = next(
         (
             _CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]
@@ -303,11 +315,8 @@ def _first_process(channel: socket.socket) -> tuple[int, int] | None:
         0,
     )
     if pid <= 0:
-        return None
-    try:
-        return pid, os.pidfd_open(pid)
-    except OSError:
-        return None
+        raise OSError("its process is not known here")
+    return pid, os.pidfd_open(pid)
 
 
 class Workers:
@@ -319,6 +328,8 @@ class Workers:
         self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
         self._retired: list[Worker] = []
         self._failures: Counter[WorkerKey] = Counter()
+        self.obstacle = ""
+        """Why the last one that failed could not be built, or built no walls for a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
@@ -392,6 +403,7 @@ class Workers:
         One that did may have met a moment without memory, or without room for processes.
         """
         with self._lock:
+            self.obstacle = worker.obstacle
             if not worker.proved:
                 self._failures[key] += 1
             if self._workers.get(key) is worker:
@@ -411,8 +423,9 @@ class Workers:
                 self._keeper = self._keeper or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
                 try:
                     worker = self._keeper.submit(Worker, key, binary, filter_program).result()
-                except OSError:
+                except OSError as error:
                     self._failures[key] += 1
+                    self.obstacle = str(error)
                     return None
                 self._workers[key] = worker
             self._workers.move_to_end(key)

@@ -189,7 +189,7 @@ def find_sdk() -> Sdk | None:
 
 
 def _sdk_in(root: Path) -> Sdk | None:
-    if not (root / "dotnet").is_file():
+    if not os.access(root / "dotnet", os.R_OK):  # also where this user may not look
         return None
     compilers = [path for path in (root / "sdk").glob(f"*/{_ROSLYN}") if (path / "csc.dll").is_file()]
     frameworks = list((root / "shared" / _FRAMEWORK).glob("[0-9]*"))
