@@ -14,10 +14,12 @@ import typer.main
 from pydantic import BaseModel
 
 from caretbench.cli import app
+from caretbench.execution.seccomp import MACHINES
 from caretbench.execution.tamper import patterns
 from caretbench.execution.types import Status
 from caretbench.judging.missing import MissingJudgement
 from caretbench.judging.ratings import HumanRating
+from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
 from caretbench.runs import Manifest, ModelInfo, Validity
 
@@ -149,6 +151,23 @@ def imported(text: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "caretbench":
             _, *below = (node.module or "").split(".")
             yield from below[:1] or [alias.name for alias in node.names]
+
+
+def test_every_refused_system_call_is_named() -> None:
+    """One section has them all, and none that is allowed."""
+    page = (ROOT / "docs/execution.md").read_text("utf-8")
+    section = page.partition("### Refused system calls")[2].partition("### Levels")[0]
+    rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("| ")][1:]
+    named = set(re.findall(r"`([a-z0-9_]+)`", " ".join(rows)))
+    refused = {name for machine in MACHINES.values() for name in machine.denied}
+    partly = {"clone", "ioctl", "setsockopt"}
+    assert named == refused | partly
+
+
+def test_the_suffixes_of_programs_of_ones_own_are_those_of_the_languages() -> None:
+    page = (ROOT / "docs/devbench.md").read_text("utf-8")
+    line = next(line for line in page.splitlines() if line.startswith("Suffixes are "))
+    assert re.findall(r"`(\.\w+)`", line) == [language(name).suffix for name in languages()]
 
 
 def test_rooms_import_only_from_rooms_below() -> None:
