@@ -178,8 +178,8 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
 @pytest.mark.parametrize(
     ("remote", "numbered", "remedy"),
     [
-        ("https://github.com/owner/name", True, "--github owner/name reads them"),
-        ("", True, "--github OWNER/NAME reads them"),
+        ("https://github.com/owner/name", True, "--github owner/name reads it"),
+        ("", True, "--github OWNER/NAME reads it"),
         ("https://gitlab.com/owner/name", True, ""),
         ("https://github.com/owner/name", False, ""),
     ],
@@ -195,9 +195,9 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
             stream.write(f'[remote "origin"]\n\turl = {remote}\n')
     done = Done("--git", history.folder, *REVERSE, "-o", tmp_path / "tasks")
     name = "owner/name" if remote else "widgets"
-    [line] = [line for line in done.err.splitlines() if "no description" in line]
-    assert line.startswith(f"{name}: 2 of 10 changes are refused since they have no description")
-    assert line.endswith(remedy or "no description")
+    [line] = [line for line in done.err.splitlines() if "missing description" in line]
+    assert line.startswith(f"{name}: 2 of 10 changes are refused for a missing description alone")
+    assert line.endswith(remedy or "a missing description alone")
     assert "only this filter" in done.out
 
 
@@ -206,7 +206,7 @@ def test_few_missing_descriptions_are_not_worth_a_line(tmp_path: Path) -> None:
     silent(history, 1, numbered=True)
     history.write()
     done = Done("--git", history.folder, *REVERSE, "-o", tmp_path / "tasks")
-    assert "since they have no description" not in done.err
+    assert "missing description" not in done.err
 
 
 def silent(history: History, count: int, *, numbered: bool) -> None:

@@ -85,10 +85,8 @@ def undescribed(
         if count <= UNDESCRIBED * totals[repo]:
             continue
         merged = sum(pull.repo == repo and pull.number is not None for pull in alone)
-        line = f"{repo}: {count} of {totals[repo]} changes are refused since they have no description"
+        line = f"{repo}: {count} of {totals[repo]} changes are refused for a missing description alone"
         if merged and hosts.get(repo) in (None, _GITHUB):
             name = repo if "/" in repo else "OWNER/NAME"
-            line += (
-                f"; git does not know those of {merged} that are pull requests: --github {name} reads them"
-            )
+            line += f"; git does not know that of {merged} pull requests: --github {name} reads it"
         yield line
