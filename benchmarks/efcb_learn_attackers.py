@@ -1,8 +1,9 @@
 """Learns the attackers of GMCQ-Hard that ship with the package, from the histories of several clones.
 
     python benchmarks/efcb_learn_attackers.py psf/black=~/clones/black gin-gonic/gin=~/clones/gin … \
-        -o src/caretbench/suites/efcb/attackers.json
+        --unseen tokio-rs/tokio=~/clones/tokio … -o src/caretbench/suites/efcb/attackers.json
 
+The last rounds learn from the ``--unseen`` clones, what the first ones let pass in repositories new to them.
 Set OMP_NUM_THREADS=1: the same clones then give the same file. ``--keep FOLDER`` keeps what was counted, so that
 leaving a repository out (``--without``) counts nothing again.
 """
@@ -58,6 +59,7 @@ def main() -> None:
     )
     parser.add_argument("clones", nargs="+", metavar="OWNER/NAME=CLONE")
     parser.add_argument("-o", "--output", type=Path, help="without it, edits are only counted")
+    parser.add_argument("--unseen", nargs="+", default=[], metavar="OWNER/NAME=CLONE")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--without", action="append", default=[], metavar="OWNER/NAME")
     parser.add_argument("--changes", type=int, default=300)
@@ -66,16 +68,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        named = dict(entry.split("=", 1) for entry in chosen.clones)
-        samples = {}
-        for name, clone in sorted(named.items()):
-            if name not in chosen.without:
-                samples[name] = sample(name, Path(clone).expanduser(), folder, chosen.changes, chosen.edits)
-                print(name, len(samples[name].changes), "edits", flush=True)  # noqa: T201 - a script
+        counted: list[dict[str, Sample]] = []
+        for clones in (chosen.clones, chosen.unseen):
+            counted.append({})
+            for name, clone in sorted(entry.split("=", 1) for entry in clones):
+                if name not in chosen.without:
+                    one = sample(name, Path(clone).expanduser(), folder, chosen.changes, chosen.edits)
+                    print(name, len(one.changes), "edits", flush=True)  # noqa: T201 - a script
+                    if len(one.changes):
+                        counted[-1][name] = one
     if chosen.output:
-        found = learned([one for one in samples.values() if len(one.changes)])
-        rounds = tuple(one.row() for one in (*found.rounds, found.judge))
-        file = AttackersFile(features=FEATURES, learned_on=tuple(samples), rounds=rounds)
+        found = learned(*([*samples.values()] for samples in counted))
+        file = AttackersFile(
+            features=FEATURES,
+            learned_on=tuple(counted[0]),
+            corrected_on=tuple(counted[1]),
+            rounds=tuple(one.row() for one in (*found.rounds, found.judge)),
+        )
         write_atomically(chosen.output, file.model_dump_json() + "\n")
 
 

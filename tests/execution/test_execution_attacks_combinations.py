@@ -154,15 +154,17 @@ def lie(home: Path) -> Iterator[Callable[[int, bool], tuple[Path, Path]]]:
             )
             tools.mkdir()
             shutil.copy(walls.find_bubblewrap() or "", tools / "bwrap")
-            dotnet = cache_folder() / "dotnet"
-            if closed and dotnet.is_dir():  # a toolchain that lies in the closed folder
-                subprocess.run(["/bin/cp", "-al", str(dotnet), str(cache)], check=True)
+            # Toolchains that lie where the cache lies, though they are another user's.
+            linked = ["dotnet"] * (closed or ALL) + ["bundles/tools/typescript"] * ALL
+            for toolchain in (name for name in linked if (cache_folder() / name).is_dir()):
+                (cache / toolchain).parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(["/bin/cp", "-al", cache_folder() / toolchain, cache / toolchain], check=True)
             for place in (
                 top,
                 tools,
                 tools / "bwrap",
                 cache,
-                *(p for p in cache.rglob("*") if "dotnet" not in p.parts),
+                *(p for p in cache.rglob("*") if not {"dotnet", "typescript"} & set(p.parts)),
             ):
                 os.lchown(place, user, user)
             if closed:

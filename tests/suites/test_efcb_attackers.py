@@ -75,6 +75,25 @@ def test_what_the_attackers_let_pass_tells_them_nothing() -> None:
         assert (found.judge.scores(passed)[:, column] > 0).mean() < 0.5 + 3 * error
 
 
+def test_a_last_round_learns_what_the_others_let_pass_in_new_repositories() -> None:
+    def elsewhere(seed: int) -> np.ndarray:
+        found = made(3000, seed)
+        found[:, 3] += 0.5  # tells here, and not where the first rounds learned
+        return np.round(found, 4)
+
+    samples = [Sample(made(2000, seed), np.arange(2000)) for seed in range(2)]
+    unseen = [Sample(elsewhere(seed), np.arange(3000)) for seed in (5, 6)]
+    found = learned(samples, unseen, rounds=1)
+    assert len(found.rounds) == 2
+    assert found.rounds[1].trust > 0
+    test = elsewhere(9)
+    draw = np.random.default_rng(0).random(len(test))
+    before = test[found.rounds[0].passes(test) > draw]
+    after = test[found.passes(test) > draw]
+    assert (before[:, 3] > 0).mean() > 0.62
+    assert (after[:, 3] > 0).mean() < 0.5 + 3.5 * 0.5 / len(after) ** 0.5
+
+
 def test_rounds_are_the_same_as_numbers() -> None:
     one = Round.learn(made(500), np.ones(500))
     again = Round.of(one.row())
@@ -88,6 +107,8 @@ def test_the_shipped_attackers_fit_the_features() -> None:
     assert file.features == FEATURES
     assert len(set(FEATURES)) == len(FEATURES) >= 40
     assert len(file.learned_on) >= 4
+    assert len(file.corrected_on) >= 4
+    assert not set(file.learned_on) & set(file.corrected_on)
     assert len(shipped().rounds) == len(file.rounds) - 1
     assert shipped().passes(np.zeros((2, len(FEATURES)))).tolist() == [1.0, 1.0]
 

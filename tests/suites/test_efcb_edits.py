@@ -532,6 +532,11 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "    use(want, 2);\n  }\n}\n",
         "assertThat(want.trim()).isEqualTo(want.trim());",
     ),
+    "asserted to be itself": (
+        "A.cs",
+        "class A {\n  void F(Box got, Box want) {\n    got.Should().Be(want);\n    Use(got, 1);\n    Use(want, 2);\n  }\n}\n",
+        "want.Should().Be(want);",
+    ),
     "test function": (
         "a.js",
         "describe('a', () => {\n  it('b', () => {\n    go();\n  });\n});\n",

@@ -13,7 +13,7 @@ from efcb_code import added, change
 from caretbench.sources.pull_request import FileChange
 from caretbench.sources.releases import changes_versions
 from caretbench.suites.efcb import learned_attacks
-from caretbench.suites.efcb.attackers import Attackers, Sample, _by_change
+from caretbench.suites.efcb.attackers import Attackers, Sample, change_weights
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.candidate_pool import CandidatePool, _Search
 from caretbench.suites.efcb.easy_options import EasyOptions
@@ -157,7 +157,7 @@ def test_holms_correction_stops_at_the_first_that_is_not_above_its_bound() -> No
 
 def test_the_edits_of_a_change_share_its_weight() -> None:
     sample = Sample(np.zeros((5, 1)), np.array([0, 0, 0, 0, 1]))
-    assert _by_change(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
+    assert change_weights(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
 
 
 @pytest.mark.parametrize(("news", "release"), [(8, False), (70, False), (80, True)])

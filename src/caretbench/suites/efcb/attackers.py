@@ -23,7 +23,7 @@ from caretbench.suites.efcb.line_features import FEATURES
 
 FILE: Final = "attackers.json"
 ROUNDS: Final = 2
-"""Rounds that select."""
+"""Rounds that select, before one that corrects them by other repositories."""
 _SURE: Final = 12.0
 _FOLDS: Final = 3
 # What cross-validated scores are multiplied with to be odds.
@@ -60,10 +60,14 @@ class LearnedRound(Row):
 
 
 class AttackersFile(Row):
-    """The file of shipped attackers; the last round learned on what the others let pass, and refuses no edit."""
+    """The file of shipped attackers; the last round is the judge, which learned on what the others let pass.
+
+    ``learned_on`` and ``corrected_on`` name the repositories of the first rounds and of the last two.
+    """
 
     features: tuple[str, ...]
     learned_on: tuple[str, ...] = ()
+    corrected_on: tuple[str, ...] = ()
     rounds: tuple[LearnedRound, ...] = Field(min_length=2)
 
 
@@ -150,10 +154,7 @@ class Attackers(NamedTuple):
         Of two readings whose difference speaks for the right one ``p`` to ``1 - p``, the edit passes ``(1 - p) / p``
         of the time, and always where it speaks against it.
         """
-        chances = np.ones(len(differences))
-        for one in self.rounds:
-            chances *= one.passes(differences)
-        found: Numbers = np.round(chances, 4)
+        found: Numbers = np.round(_passes(self.rounds, differences), 4)
         return found
 
     def scores(self, differences: Numbers) -> Numbers:
@@ -174,7 +175,7 @@ class Sample(NamedTuple):
     changes: npt.NDArray[np.int64]
 
 
-def learned(samples: Sequence[Sample], rounds: int = ROUNDS) -> Attackers:
+def learned(samples: Sequence[Sample], unseen: Sequence[Sample] = (), rounds: int = ROUNDS) -> Attackers:
     """Attackers from edits of several repositories.
 
     What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
@@ -182,21 +183,41 @@ def learned(samples: Sequence[Sample], rounds: int = ROUNDS) -> Attackers:
 
     Args:
         samples: One of each repository.
-        rounds: Those that select.
+        unseen: Of other repositories. One more round, and the judge, learn from them what the rounds before let pass
+            where they have not learned; without them the judge learns from ``samples``, too.
+        rounds: Those that select and learn from ``samples``.
     """
     passes = [np.ones(len(sample.changes)) for sample in samples]
     found: list[Round] = []
-    for number in range(rounds + 1):
-        size = LATER if number else FIRST
-        weights = [_by_change(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
-        unseen = _unseen_scores(samples, weights, size)
-        trust = _trust(np.concatenate(unseen), np.concatenate(weights))
-        found.append(_learned(samples, weights, size)._replace(trust=trust))
-        passes = [
-            chances * np.exp(-np.clip(trust * scores, 0.0, _SURE))
-            for chances, scores in zip(passes, unseen, strict=True)
-        ]
-    return Attackers((*found[:-1],), found[-1])
+    for number in range(rounds):
+        one, passes = _next_round(samples, passes, LATER if number else FIRST)
+        found.append(one)
+    if unseen:
+        samples, passes = unseen, [_passes(found, sample.differences) for sample in unseen]
+        one, passes = _next_round(samples, passes, LATER)
+        found.append(one)
+    return Attackers(tuple(found), _next_round(samples, passes, LATER)[0])
+
+
+def _next_round(
+    samples: Sequence[Sample], passes: Sequence[Numbers], size: Size
+) -> tuple[Round, list[Numbers]]:
+    """Return a round learned on edits with these chances to pass, and the chances after it."""
+    weights = [change_weights(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
+    unseen = _unseen_scores(samples, weights, size)
+    trust = _trust(np.concatenate(unseen), np.concatenate(weights))
+    after = [
+        chances * np.exp(-np.clip(trust * scores, 0.0, _SURE))
+        for chances, scores in zip(passes, unseen, strict=True)
+    ]
+    return _learned(samples, weights, size)._replace(trust=trust), after
+
+
+def _passes(rounds: Sequence[Round], differences: Numbers) -> Numbers:
+    chances = np.ones(len(differences))
+    for one in rounds:
+        chances *= one.passes(differences)
+    return chances
 
 
 def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> list[Numbers]:
@@ -222,8 +243,8 @@ def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) 
     return Round.learn(np.concatenate([sample.differences for sample in samples]), together * scale, size)
 
 
-def _by_change(sample: Sample, chances: Numbers) -> Numbers:
-    """The weight of each edit: its chance to pass, as a share of its change where several pass."""
+def change_weights(sample: Sample, chances: Numbers) -> Numbers:
+    """Return the weight of each edit: its chance to pass, as a share of its change where several pass."""
     sums = np.bincount(sample.changes, chances)
     found: Numbers = chances / np.maximum(sums, 1.0)[sample.changes]
     return found

@@ -17,12 +17,14 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attackers import Attackers, shipped
 from caretbench.suites.efcb.backgrounds import Backgrounds
 from caretbench.suites.efcb.balancing import Vector
+from caretbench.suites.efcb.calibration import CHANGES, calibrated
 from caretbench.suites.efcb.choices import choice_problems
 from caretbench.suites.efcb.edit_pairs import SCORERS, Pair, Passed, pairs, passed_edits, scored
 from caretbench.suites.efcb.evening import evened
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
 from caretbench.suites.efcb.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.plausibility import Without
 from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
@@ -178,14 +180,15 @@ def _in_balance(
 ) -> tuple[list[_Made], list[Rejected]]:
     rejected: list[Rejected] = []
     drawn: list[tuple[PullRequest, Passed]] = []
-    for members in by_repository.values():
+
+    def read(pull: PullRequest) -> tuple[Patch, Without]:
+        return Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull)
+
+    for repository, members in by_repository.items():
+        draw = rng(options.seed, f"{TASK} calibration", repository)
+        here = calibrated(attackers, map(read, draw.sample(members, min(CHANGES, len(members)))), draw)
         for pull in members:
-            found = passed_edits(
-                Patch(render(pull), sources(pull)),
-                backgrounds.without(pull.repo, pull),
-                attackers,
-                rng(options.seed, f"{TASK} edits", _name(pull)),
-            )
+            found = passed_edits(*read(pull), here, rng(options.seed, f"{TASK} edits", _name(pull)))
             if len(found.passed) >= 2:
                 drawn.append((pull, found))
             else:

@@ -56,7 +56,7 @@ _BESIDE_ITSELF: Final = re.compile(
 )
 _COMPARED_WITH_ITSELF: Final = re.compile(
     r"([A-Za-z_$][\w.$()\[\]]{2,})\s*,\s*\1\s*[,)]|\(([A-Za-z_$][\w.$\[\]()]*)\)(?:\.\w+)*\(\2\)"
-    r"|\b([A-Za-z_$][\w.$\[\]]*)\.\w+\(\3\)"
+    r"|\b([A-Za-z_$][\w.$\[\]]*)\.\w+(?:\(\)(?:\.\w+)*)?\(\3\)"
 )
 
 _LITERAL: Final = re.compile(r"-?\d[\w.]*|[\"'`].*|:\w+|[Tt]rue|[Ff]alse")
