@@ -15,7 +15,7 @@ from typing import Literal
 from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
-CRITERION_VERSION = "6"
+CRITERION_VERSION = "7"
 """A part of every cache key: raise it when the same run would be judged otherwise."""
 
 WAITS = "the program ended, but a check of it waits for a promise that never settled"
