@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import resources
 
 import numpy as np
@@ -151,6 +152,9 @@ def test_pairs_are_on_different_lines_and_of_edits_that_passed() -> None:
     for pair in made_pairs.values():
         assert pair.first.lines.isdisjoint(pair.second.lines)
         assert {pair.first, pair.second} <= set(passed)
+        assert patch.exchanged(pair.first).isdisjoint(patch.exchanged(pair.second))
+    by_exchange = Counter(exchange for edit in passed for exchange in patch.exchanged(edit))
+    assert max(by_exchange.values()) > 1
     none = passed_edits(
         Patch(render(change(("a.md", added("one two\nthree"))))),
         Backgrounds([]).without("owner/name"),

@@ -537,6 +537,38 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "class A {\n  void F(Box got, Box want) {\n    got.Should().Be(want);\n    Use(got, 1);\n    Use(want, 2);\n  }\n}\n",
         "want.Should().Be(want);",
     ),
+    "line of two lines above": (
+        "a.py",
+        "def f(one, two):\n    send(one, 1)\n    wait()\n    send(two, 1)\n    use(one, 2)\n    use(two, 2)\n",
+        "send(one, 1)\n1",
+    ),
+    "repeated case": (
+        "a.go",
+        'func f(k string) int {\n\tswitch k {\n\tcase "one":\n\t\treturn g("two", 1)\n\tcase "two":\n\t\treturn g("one", 2)\n'
+        "\t}\n\treturn 0\n}\n",
+        'case "two":\n\t\treturn g("two", 1)',
+    ),
+    "repeated key": (
+        "a.py",
+        "def f(a, b):\n    g('one', a)\n    g('two', b)\n    return {\n        'one': str(a),\n        'two': len(b),\n    }\n",
+        "'two': str(a),",
+    ),
+    "value under a test of types": (
+        "a.ts",
+        "function f() {\n  const a = g(1); // $ExpectType number\n  const b = g(2); // $ExpectType number\n  h(1, 2);\n}\n",
+        "const a = g(2); // $ExpectType number",
+    ),
+    "room that is made": (
+        "a.go",
+        "func f(one []int, two []int) []int {\n\tall := make([]int, 0, len(one))\n\tuse(one, 1)\n\tuse(two, 2)\n"
+        "\tuse(len(two), len(one))\n\treturn all\n}\n",
+        "all := make([]int, 0, len(two))",
+    ),
+    "repaired": (
+        "a.py",
+        "def f(one: int, two: int) -> bool:\n    use(one, two)\n    use(two, one)\n    return one == 0 and one == 0\n",
+        "return one == 0 and two == 0",
+    ),
     "test function": (
         "a.js",
         "describe('a', () => {\n  it('b', () => {\n    go();\n  });\n});\n",
@@ -652,7 +684,7 @@ def test_a_hunk_with_errors_is_not_edited() -> None:
 
 def test_a_cut_hunk_is_read_with_what_it_needs_around_it() -> None:
     hunk = (
-        "@@ -4,6 +4,10 @@ func f() {\n \tone := 1\n \ttwo := 2\n+\tif one < two {\n+\t\tuse(one, two)\n+\t}\n+\tuse(two, one)\n"
+        "@@ -4,6 +4,10 @@ func f() {\n \tone := 1\n \ttwo := 2\n+\tif one < two {\n+\t\tuse(one, two)\n+\t}\n+\ttake(two, one)\n"
         " \treturn one\n }\n \n func g() {"
     )
     found = changed(Patch(render(change(("a.go", hunk)))))

@@ -162,11 +162,13 @@ def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
     """Return whether the four choices are four programs, as far from each other as they should be.
 
     None is a renaming of another or has its lines in another order, and none has more faults than the patch. The one
-    with both edits has no line that became like the next.
+    with both edits has no line that became like the next, and not the same exchange twice: a test that asks for another
+    value in two places may be as right.
     """
     choices: list[list[Edit]] = [[], [first], [second], [first, second]]
     return (
-        not any(patch.raises_errors(choice) for choice in choices[1:])
+        patch.exchanged(first).isdisjoint(patch.exchanged(second))
+        and not any(patch.raises_errors(choice) for choice in choices[1:])
         and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
         and not any(patch.is_permutation(one, other) for one, other in combinations(choices, 2))
         and not patch.copies(choices[3])

@@ -20,8 +20,19 @@ _TEST_PATH: Final = re.compile(
     r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE
 )
 _NEAR: Final = 4
+_COPIED: Final = 3
 _EMPTY_TEST: Final = re.compile(
     r"(?:len\(([\w.]+)\)|([\w.]+)\.(?:length|size|Count|len|count)\b(?:\(\))?)\s*(?:>=?|<=?)\s*[012]\b"
+)
+# A label of a switch, a key or a field at the start of a line.
+_LABEL: Final = re.compile(r"\s*(case\s.+?|[\"']?[\w.$-]+[\"']?)\s*(?::(?![:=])|=>)")
+_TYPE_TEST: Final = re.compile(
+    r"\$Expect(?:Type|Error)|\bexpect(?:Type|Error|Assignable|NotAssignable)\b|\bassert_type\("
+)
+# What a text ends with that is followed by how much room is made.
+_ROOM: Final = re.compile(
+    r"(?:\bmake\(\[\][^,()]*,[^,()]*,|\bmake\((?:map|chan)\b[^,()]*,|[wW]ith_?[cC]apacity\(|\breserve\("
+    r"|\bensureCapacity\(|\b(?:StringBuilder|ArrayList<\w*>|HashMap<[\w, ]*>)\()\s*(?:len\(|[\w.]*)$"
 )
 
 
@@ -62,13 +73,47 @@ def is_permutation(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def copied(lines: Sequence[str], places: Iterable[int]) -> int:
-    """Return how many of the lines at ``places`` are like the line above or below."""
+    """Return how many of the lines at ``places`` are like one of the three lines above or below."""
     found = 0
     for place in places:
         own = _bare(lines[place])
-        around = [_bare(lines[near]) for near in (place - 1, place + 1) if 0 <= near < len(lines)]
-        found += bool(re.search(r"\w", own)) and own in around
+        around = [*lines[max(0, place - _COPIED) : place], *lines[place + 1 : place + 1 + _COPIED]]
+        found += bool(re.search(r"\w", own)) and own in map(_bare, around)
     return found
+
+
+def repeats_label(lines: Sequence[str], place: int, after: str) -> bool:
+    """Return whether a line becomes one with the label, key or field of another line of the same block."""
+    label = _LABEL.match(after)
+    before = _LABEL.match(lines[place])
+    if label is None or (before is not None and before[1] == label[1]):
+        return False
+    depth = _indentation(after)
+    for step in (-1, 1):
+        row = place + step
+        while 0 <= row < len(lines) and (not lines[row].strip() or _indentation(lines[row]) >= depth):
+            other = _LABEL.match(lines[row])
+            if other is not None and other[1] == label[1] and _indentation(lines[row]) == depth:
+                return True
+            row += step
+    return False
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def is_unseen(line: str, start: int, old: str) -> bool:
+    """Return whether nothing can see what is edited: how much room is made, or a value where only its type is tested.
+
+    Args:
+        line: The line without its mark.
+        start: Where the edited text begins in it.
+        old: The edited text.
+    """
+    return bool(_ROOM.search(line[:start])) or (
+        _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old) is None
+    )
 
 
 def asserted_equal(lines: Sequence[str], place: int, one: str, other: str) -> bool:

@@ -22,7 +22,9 @@ from caretbench.suites.efcb.line_guards import (
     is_empty_loop_test,
     is_permutation,
     is_test,
+    is_unseen,
     operands_beside_themselves,
+    repeats_label,
 )
 from caretbench.suites.efcb.name_edits import replacements, swaps
 from caretbench.suites.efcb.parts import Sources, parts_of
@@ -34,7 +36,7 @@ from caretbench.syntax.parser import encode, error_count
 GUARDS: Final = (
     "broken_surroundings", "one_occurrence", "one_occurrence_each", "out_of_scope", "other_receiver", "other_kind",
     "other_arguments", "captured", "same_value", "left_unused", "symmetric_call", "without_order", "beside_itself",
-    "copied_line", "test_data", "asserted_equal", "old_side", "raises_errors",
+    "copied_line", "repeated_label", "test_data", "asserted_equal", "old_side", "raises_errors",
 )  # fmt: skip
 """Why a change of an added line is no valid edit.
 
@@ -43,12 +45,14 @@ literal occurs nowhere else in the patch, so that nothing says what belongs ther
 exchange is a consistent renaming. ``out_of_scope``: the name is declared later, elsewhere, or has no value yet.
 ``other_receiver``: members of different things. ``other_kind``: another type, or nothing says that it is the same.
 ``other_arguments``: a function that takes others, or another number. ``captured``: Java's inner functions take no
-variable that is assigned again. ``same_value``: one begins as the other. ``left_unused``: a variable would not be used.
+variable that is assigned again. ``same_value``: one begins as the other, or nothing sees the difference.
+``left_unused``: a variable would not be used.
 ``symmetric_call``: both are sides of a call that does not tell them apart. ``without_order``: it only changes the order
 of statements, of operands, of entries. ``beside_itself``: it brings a name to both sides of an operator or a comma
-(``depth = depth``), which tells a wrong choice without the text. ``copied_line``: it makes a line the one above or
-below. ``test_data``: a literal of a test that no assertion speaks of. ``asserted_equal``: an assertion close by says
-that both variables are equal. ``old_side``: it brings a removed line back.
+(``depth = depth``), which tells a wrong choice without the text, or takes one away, which may be a fault of the patch.
+``copied_line``: it makes a line one of the three above or below. ``repeated_label``: a label, key or field that its
+block has already. ``test_data``: a literal of a test that no assertion speaks of. ``asserted_equal``: an assertion
+close by says that both variables are equal. ``old_side``: it brings a removed line back.
 ``raises_errors``: it does not parse.
 """
 _BESIDE_ITSELF: Final = re.compile(
@@ -133,7 +137,7 @@ class Patch:
                 return "one_occurrence_each"
             if sorted(map(even, before)) == sorted(map(even, after)) or _without_order(unit, edit):
                 return "without_order"
-        if _beside_itself(after) > _beside_itself(before):
+        if _beside_itself(after) != _beside_itself(before):
             return "beside_itself"
         guard = self._line_refusal(unit, edit)
         if guard is not None:
@@ -156,8 +160,12 @@ class Patch:
             old = own[one.start - 1 : one.end - 1]
             if re.fullmatch(r"[A-Za-z_]\w*", old) and asserted_equal(lines, one.line, old, one.text):
                 return "asserted_equal"
-            if edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line):
+            if is_unseen(own, one.start - 1, old) or (
+                edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line)
+            ):
                 return "same_value"
+            if repeats_label(lines, one.line, self._edited([edit])[one.file, one.line][1:]):
+                return "repeated_label"
             if _LITERAL.fullmatch(old):
                 function = unit.function_text(one.line)
                 if is_test(self.rendered.files[one.file].path, function) and not is_asserted(
@@ -167,7 +175,7 @@ class Patch:
         return None
 
     def copies(self, edits: Sequence[Edit]) -> bool:
-        """Return whether these edits make a line like the one above or below."""
+        """Return whether these edits make a line like one of the three above or below."""
         edited = self._edited(edits)
         for file in {file for file, _ in edited}:
             places = [number for where, number in edited if where == file]
@@ -223,6 +231,13 @@ class Patch:
         edited = self._edited([edit])
         places = sorted(edited)
         return [self._lines[file][line][1:] for file, line in places], [edited[place][1:] for place in places]
+
+    def exchanged(self, edit: Edit) -> set[frozenset[str]]:
+        """Return what an edit exchanges: the text before and after of each replacement, in no order."""
+        return {
+            frozenset((self._lines[one.file][one.line][one.start : one.end], one.text))
+            for one in edit.replacements
+        }
 
     def around(self, made: Iterable[Edit], *edits: Edit) -> str:
         """The part of the patch in which ``edits`` are, from the first line to the last, with some of them made."""
