@@ -1,0 +1,203 @@
+"""Measures the structure of the package: size, folders, long functions, import cycles, names, rules written by hand.
+
+    python benchmarks/structure.py [SOURCE] [--list]
+
+Every figure is counted in the syntax trees of ``SOURCE`` (default: ``src/caretbench`` next to this file), so that two
+checkouts can be compared. ``--list`` names what is counted, with file and line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+MOST_MODULES = 15
+MOST_LINES = 60
+MOST_PARAMETERS = 8
+MOST_BRANCHES = 15
+PACKAGE = "caretbench"
+BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.Try,
+    ast.IfExp,
+    ast.comprehension,
+    ast.ExceptHandler,
+    ast.match_case,
+)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+Found = dict[str, list[str]]
+
+
+class Module:
+    """One module: its path below the source, its dotted name and its syntax tree."""
+
+    def __init__(self, source: Path, path: Path) -> None:
+        self.path = path.relative_to(source)
+        self.text = path.read_text()
+        self.tree = ast.parse(self.text)
+        parts = (PACKAGE, *self.path.with_suffix("").parts)
+        self.is_package = parts[-1] == "__init__"
+        self.name = ".".join(parts[:-1] if self.is_package else parts)
+
+    def imported(self) -> Iterator[str]:
+        """The names of this package that it imports anywhere, lazily and under ``TYPE_CHECKING`` too."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (one.name for one in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                level = node.level - self.is_package if node.level else 0
+                base = self.name.split(".")[: -level or None] if node.level else []
+                start = ".".join([*base, *filter(None, [node.module])])
+                yield start
+                yield from (f"{start}.{one.name}" for one in node.names)
+
+
+def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions of a module with their place."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, FUNCTIONS):
+            yield f"{module.path}:{node.lineno} {node.name}", node
+
+
+def branches(function: ast.AST) -> int:
+    """The number of places where a function's flow divides; those of functions within it do not count."""
+    total = 0
+    for node in ast.iter_child_nodes(function):
+        if isinstance(node, FUNCTIONS):
+            continue
+        total += isinstance(node, BRANCHES) + (len(node.values) - 1 if isinstance(node, ast.BoolOp) else 0)
+        total += branches(node)
+    return total
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The number of parameters, without ``self`` and ``cls``."""
+    stated = function.args
+    names = [one.arg for one in (*stated.posonlyargs, *stated.args, *stated.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def cycles(modules: Iterable[Module]) -> list[list[str]]:
+    """Groups of modules that import each other, by any kind of import (Tarjan's algorithm)."""
+    named = {module.name: module for module in modules}
+    edges = {
+        name: sorted({other for other in module.imported() if other in named and other != name})
+        for name, module in named.items()
+    }
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        number[name] = low[name] = len(number)
+        stack.append(name)
+        for other in edges[name]:
+            if other not in number:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], number[other])
+        if low[name] == number[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(10_000)
+    for name in sorted(named):
+        if name not in number:
+            visit(name)
+    return found
+
+
+def statuses_by_hand(module: Module) -> Iterator[str]:
+    """Collections of two or more members of ``Status`` that are written out."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+            members = [
+                one
+                for one in node.elts
+                if isinstance(one, ast.Attribute)
+                and isinstance(one.value, ast.Name)
+                and one.value.id == "Status"
+            ]
+            if len(members) >= 2:
+                yield f"{module.path}:{node.lineno} {', '.join(one.attr for one in members)}"
+
+
+def measure(source: Path) -> Found:
+    """What each figure counts, by the figure's name."""
+    modules = [
+        Module(source, path)
+        for path in sorted(source.rglob("*.py"))
+        if not any(
+            part.startswith("starter") and part != path.name for part in path.relative_to(source).parts
+        )
+    ]
+    found: Found = defaultdict(list)
+    folders: dict[Path, int] = defaultdict(int)
+    classes: dict[str, list[str]] = defaultdict(list)
+    for module in modules:
+        folders[module.path.parent] += not module.is_package
+        found["lines"] += [str(module.path)] * len(module.text.splitlines())
+        found["modules named like the standard library's"] += (
+            [str(module.path)] if module.path.stem in sys.stdlib_module_names else []
+        )
+        found["sets of Status by hand"] += statuses_by_hand(module)
+        for place, function in functions(module):
+            size = (function.end_lineno or function.lineno) - function.lineno + 1
+            found[f"functions of more than {MOST_LINES} lines"] += [f"{place}: {size}"] * (size > MOST_LINES)
+            count = parameters(function)
+            found[f"functions of more than {MOST_PARAMETERS} parameters"] += [f"{place}: {count}"] * (
+                count > MOST_PARAMETERS
+            )
+            count = branches(function)
+            found[f"functions of more than {MOST_BRANCHES} branches"] += [f"{place}: {count}"] * (
+                count > MOST_BRANCHES
+            )
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and node.value == "paper":
+                found['lines with the literal "paper"'].append(f"{module.path}:{node.lineno}")
+        for statement in module.tree.body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                classes[statement.name].append(str(module.path))
+    found['lines with the literal "paper"'] = sorted({*found['lines with the literal "paper"']})
+    found['files with the literal "paper"'] = sorted(
+        {place.partition(":")[0] for place in found['lines with the literal "paper"']}
+    )
+    found["modules"] = [str(module.path) for module in modules]
+    found[f"folders of more than {MOST_MODULES} modules"] = [
+        f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MOST_MODULES
+    ]
+    found["public class names in several modules"] = [
+        f"{name}: {', '.join(paths)}" for name, paths in sorted(classes.items()) if len(paths) > 1
+    ]
+    found["groups of modules that import each other"] = [", ".join(group) for group in cycles(modules)]
+    return found
+
+
+def main() -> None:
+    """Count and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = Path(__file__).parents[1] / "src" / PACKAGE
+    parser.add_argument("source", nargs="?", type=Path, default=default)
+    parser.add_argument("--list", action="store_true", help="name what is counted")
+    chosen = parser.parse_args()
+    for name, entries in measure(chosen.source).items():
+        print(f"{len(entries):6}  {name}")  # noqa: T201 - a script
+        if chosen.list and name not in ("lines", "modules"):
+            print(*(f"        {entry}" for entry in entries), sep="\n")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
