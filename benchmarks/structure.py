@@ -133,36 +133,34 @@ def statuses_by_hand(module: Module) -> Iterator[str]:
                 yield f"{module.path}:{node.lineno} {', '.join(one.attr for one in members)}"
 
 
-def measure(source: Path) -> Found:
-    """What each figure counts, by the figure's name."""
-    modules = [
+def read(source: Path) -> list[Module]:
+    """The modules of the package, without the programs of starter sets."""
+    return [
         Module(source, path)
         for path in sorted(source.rglob("*.py"))
-        if not any(
-            part.startswith("starter") and part != path.name for part in path.relative_to(source).parts
-        )
+        if not any(part.startswith("starter") for part in path.relative_to(source).parent.parts)
     ]
+
+
+def measure(modules: Iterable[Module]) -> Found:
+    """What each figure counts, by the figure's name."""
     found: Found = defaultdict(list)
     folders: dict[Path, int] = defaultdict(int)
     classes: dict[str, list[str]] = defaultdict(list)
     for module in modules:
         folders[module.path.parent] += not module.is_package
-        found["lines"] += [str(module.path)] * len(module.text.splitlines())
-        found["modules named like the standard library's"] += (
-            [str(module.path)] if module.path.stem in sys.stdlib_module_names else []
-        )
+        if module.path.stem in sys.stdlib_module_names:
+            found["modules named like the standard library's"].append(str(module.path))
         found["sets of Status by hand"] += statuses_by_hand(module)
         for place, function in functions(module):
-            size = (function.end_lineno or function.lineno) - function.lineno + 1
-            found[f"functions of more than {MOST_LINES} lines"] += [f"{place}: {size}"] * (size > MOST_LINES)
-            count = parameters(function)
-            found[f"functions of more than {MOST_PARAMETERS} parameters"] += [f"{place}: {count}"] * (
-                count > MOST_PARAMETERS
-            )
-            count = branches(function)
-            found[f"functions of more than {MOST_BRANCHES} branches"] += [f"{place}: {count}"] * (
-                count > MOST_BRANCHES
-            )
+            lines = (function.end_lineno or function.lineno) - function.lineno + 1
+            for most, unit, count in (
+                (MOST_LINES, "lines", lines),
+                (MOST_PARAMETERS, "parameters", parameters(function)),
+                (MOST_BRANCHES, "branches", branches(function)),
+            ):
+                if count > most:
+                    found[f"functions of more than {most} {unit}"].append(f"{place}: {count}")
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Constant) and node.value == "paper":
                 found['lines with the literal "paper"'].append(f"{module.path}:{node.lineno}")
@@ -173,7 +171,6 @@ def measure(source: Path) -> Found:
     found['files with the literal "paper"'] = sorted(
         {place.partition(":")[0] for place in found['lines with the literal "paper"']}
     )
-    found["modules"] = [str(module.path) for module in modules]
     found[f"folders of more than {MOST_MODULES} modules"] = [
         f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MOST_MODULES
     ]
@@ -193,9 +190,12 @@ def main() -> None:
     parser.add_argument("source", nargs="?", type=Path, default=default)
     parser.add_argument("--list", action="store_true", help="name what is counted")
     chosen = parser.parse_args()
-    for name, entries in measure(chosen.source).items():
-        print(f"{len(entries):6}  {name}")  # noqa: T201 - a script
-        if chosen.list and name not in ("lines", "modules"):
+    modules = read(chosen.source)
+    print(f"{sum(len(module.text.splitlines()) for module in modules):6}  lines")  # noqa: T201 - a script
+    print(f"{len(modules):6}  modules")  # noqa: T201
+    for name, entries in measure(modules).items():
+        print(f"{len(entries):6}  {name}")  # noqa: T201
+        if chosen.list:
             print(*(f"        {entry}" for entry in entries), sep="\n")  # noqa: T201
 
 
