@@ -23,12 +23,12 @@ import numpy as np
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.attackers import Attackers, AttackersFile, Round
+from caretbench.suites.efcb.attacks.attackers import Attackers, AttackersFile, Round
+from caretbench.suites.efcb.attacks.floors import Attacked, attacked, credit
+from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
+from caretbench.suites.efcb.attacks.plausibility import code_lines, lines_apart, tokens
 from caretbench.suites.efcb.efcb_score import HARD
-from caretbench.suites.efcb.floors import Attacked, attacked, credit
-from caretbench.suites.efcb.folder import EfcbFolder
-from caretbench.suites.efcb.leaks import Leak, leak_report
-from caretbench.suites.efcb.plausibility import code_lines, lines_apart, tokens
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.rendering import render
 
 MOST_ITEMS = 3_000_000

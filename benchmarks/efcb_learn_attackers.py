@@ -1,7 +1,7 @@
 """Learns the attackers of GMCQ-Hard that ship with the package, from the histories of several clones.
 
     python benchmarks/efcb_learn_attackers.py psf/black=~/clones/black gin-gonic/gin=~/clones/gin … \
-        --unseen tokio-rs/tokio=~/clones/tokio … -o src/caretbench/suites/efcb/attackers.json
+        --unseen tokio-rs/tokio=~/clones/tokio … -o src/caretbench/suites/efcb/attacks/attackers.json
 
 The last rounds learn from the ``--unseen`` clones, what the first ones let pass in repositories new to them.
 Set OMP_NUM_THREADS=1: the same clones then give the same file. ``--keep FOLDER`` keeps what was counted, so that
@@ -20,14 +20,14 @@ from caretbench.files import read_rows, write_atomically
 from caretbench.sources.mining import mine_git
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.source_tree import SourceTrees
-from caretbench.suites.efcb.attackers import AttackersFile, Sample, learned
-from caretbench.suites.efcb.backgrounds import Backgrounds
+from caretbench.suites.efcb.attacks.attackers import AttackersFile, Sample, learned
+from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.attacks.sites import edit_differences
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.filtering import accepted
-from caretbench.suites.efcb.line_features import FEATURES
-from caretbench.suites.efcb.patches import Patch
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.sites import edit_differences
 
 
 def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sample:

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
-from caretbench.execution.watchdog import descendants
 
 TEXTS = {
     "python": "values = [{n} * i for i in range({m})]\nassert sum(values) == {n} * {m} * ({m} - 1) // 2\n",

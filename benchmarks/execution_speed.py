@@ -29,12 +29,12 @@ from accounting import accounted
 from command_lines import COMMAND_LINES
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.running import Runner
-from caretbench.execution.runtimes.csharp import find_sdk
-from caretbench.execution.runtimes.java import public_class
-from caretbench.execution.runtimes.typescript import COMPILER_BUNDLE, find_typescript
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.toolchains.csharp import find_sdk
+from caretbench.execution.toolchains.java import public_class
+from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
 from caretbench.suites import suite
 

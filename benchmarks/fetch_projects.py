@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from caretbench.download import Pinned, fetch, is_there
 from caretbench.errors import DataError
-from caretbench.suites.simcopilot.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
+from caretbench.projects.setup.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
 
 TABLE = Path(__file__).with_name("projects.toml")
 ARCHIVES = ".archives"

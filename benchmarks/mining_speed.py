@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from caretbench.sources.git_access import opened
-from caretbench.sources.git_diffs import SkippedCommit, read_diffs
-from caretbench.sources.git_history import list_commits
+from caretbench.sources.git.access import opened
+from caretbench.sources.git.diffs import SkippedCommit, read_diffs
+from caretbench.sources.git.history import list_commits
+from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.mining import mine_git
-from caretbench.sources.patch_stream import Limits
 
 FILES = 300
 LINES = 250

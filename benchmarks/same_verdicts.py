@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import serving
-from caretbench.execution.sandbox import Sandbox
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import serving
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.suites import suite
 

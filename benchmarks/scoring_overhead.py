@@ -16,8 +16,8 @@ from pathlib import Path
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Completion
-from caretbench.runs import RunFolder
-from caretbench.scoring import Scoring
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.score import Scoring
 from caretbench.suites import suite
 
 

@@ -28,8 +28,8 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray
 from ray.cluster_utils import Cluster
 
+from caretbench.execution.cluster.ray_engine import RayExecutor
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.ray_engine import RayExecutor
 from caretbench.execution.types import ExecutionRequest, Executor
 
 STORE_BYTES = 100 << 20

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import write_rows
-from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.projects.running import file_splice, take_projects
+from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.setup.settings import read_settings
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.running import file_splice, take_projects
-from caretbench.suites.simcopilot.settings import read_settings
 from caretbench.suites.simcopilot.starter import projects, starter_task, tasks_path
 
 

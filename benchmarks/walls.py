@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from accounting import accounted
 
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.types import Limits, Warm
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
 from tests.project_files import open_folder
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.building import Built, build
-from caretbench.suites.efcb.folder import EfcbFolder
 from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.seeding import rng
 from tests.git_repository import DAY, EPOCH, History
 

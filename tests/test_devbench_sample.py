@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.runs import RunFolder
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains import load_runtime
+from caretbench.runs.folder import RunFolder
 from caretbench.suites.devbench.layout import RELEASED_LANGUAGES
 
 # Golden answers that must pass, of the 30 of each language: the first five problems of each category.

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.report.frame import load_run
-from caretbench.report.published import beside_published
-from caretbench.report.summary import summarise
-from caretbench.runs import DataInfo, Manifest, RunFolder
-from caretbench.scoring import Scoring
+from caretbench.reports.frame import load_run
+from caretbench.reports.published import beside_published
+from caretbench.reports.summary import summarise
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.score import Scoring
 from caretbench.suites import suite
 
 

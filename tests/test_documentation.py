@@ -14,14 +14,14 @@ import typer.main
 from pydantic import BaseModel
 
 from caretbench.cli import app
-from caretbench.execution.seccomp import MACHINES
-from caretbench.execution.tamper import patterns
+from caretbench.execution.sandbox.kernel.seccomp import MACHINES
+from caretbench.execution.scan.tamper import patterns
 from caretbench.execution.types import Status
-from caretbench.judging.missing import MissingJudgement
-from caretbench.judging.ratings import HumanRating
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
-from caretbench.runs import Manifest, ModelInfo, Validity
+from caretbench.runs.folder import Manifest, ModelInfo, Validity
+from caretbench.runs.judging.missing import MissingJudgement
+from caretbench.runs.judging.ratings import HumanRating
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

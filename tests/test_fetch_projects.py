@@ -12,8 +12,8 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.bundles import bundle_specs
 from caretbench.files import sha256_file
-from caretbench.suites.simcopilot.rules import mining_rules
-from caretbench.suites.simcopilot.settings import SETTINGS_FILE, read_settings
+from caretbench.projects.setup.settings import SETTINGS_FILE, read_settings
+from caretbench.suites.simcopilot.mining.rules import mining_rules
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"
 

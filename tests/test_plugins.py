@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.asking import Asking
 from caretbench.extraction import POLICIES, policies, policy
 from caretbench.models import ChatPrompt
 from caretbench.plugins import PluginError
 from caretbench.problem import Caret
 from caretbench.prompts import choose, preprocessor, preprocessors, strategies, strategy
 from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.runs.asking import Asking
 from caretbench.suites import suite
 from tests.fakes import FakeClient
 

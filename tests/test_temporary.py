@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from caretbench import temporary
-from caretbench.execution.cache import opened as opened_cache
-from caretbench.sources.git_access import opened as opened_clone
+from caretbench.execution.cache.verdicts import opened as opened_cache
+from caretbench.sources.git.access import opened as opened_clone
 from caretbench.temporary import remove_leftovers, temporary_folder
 from tests.efcb_tasks import write_history
 
 HOLDING = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache import opened as cache
-from caretbench.sources.git_access import opened as clone
+from caretbench.execution.cache.verdicts import opened as cache
+from caretbench.sources.git.access import opened as clone
 with clone(Path(sys.argv[1])), cache(None, use_cache=False):
     print("held", flush=True)
     sys.stdin.read()

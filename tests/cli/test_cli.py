@@ -13,7 +13,7 @@ import pytest
 
 from caretbench import cli
 from caretbench.cli.common import aligned, harmless, select
-from caretbench.runs import RunFolder
+from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.selection import parse_select
 

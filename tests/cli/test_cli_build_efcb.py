@@ -18,8 +18,8 @@ from caretbench import cli
 from caretbench.files import DataError, write_rows
 from caretbench.sources.pull_request import read_pull_requests
 from caretbench.suites.efcb import building
-from caretbench.suites.efcb.folder import EfcbFolder
-from caretbench.suites.efcb.leaks import leak_report
+from caretbench.suites.efcb.attacks.leaks import leak_report
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.efcb_tasks import changes, write_history
 from tests.git_repository import DAY, EPOCH, History, git
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import write_rows
-from caretbench.suites.efcb.folder import EfcbFolder
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.cli.test_cli_build_efcb import Done
 from tests.efcb_tasks import Written, changes, write_history
 from tests.git_repository import DAY, EPOCH, History
@@ -74,7 +74,7 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
         "changes of owner/name: 8 there, 9 here\n"
     ) in done.err
     monkeypatch.setattr(
-        "caretbench.suites.efcb.earlier_build.versions", lambda: {"caretbench": "99", "python": "3"}
+        "caretbench.suites.efcb.output.earlier_build.versions", lambda: {"caretbench": "99", "python": "3"}
     )
     newer = Done("--records", records, *REVERSE, "-o", tasks)
     assert f"{tasks}: 11 problems are replaced: caretbench: " in newer.err

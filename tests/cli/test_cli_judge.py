@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.cli import judge
 from caretbench.files import DataError, read_rows
-from caretbench.inspect.options import ClientOptions
-from caretbench.judging.missing import errors_path
-from caretbench.judging.ratings import HumanRating
+from caretbench.inspect.client.options import ClientOptions
 from caretbench.problem import Completion, Usage
-from caretbench.runs import DataInfo, Manifest, RunFolder
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.judging.missing import errors_path
+from caretbench.runs.judging.ratings import HumanRating
 from caretbench.suites import suite
 from tests.fakes import FakeClient, failure
 from tests.model_server import ModelServer, answer, error

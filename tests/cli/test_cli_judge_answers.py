@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.files import read_rows
-from caretbench.judging.missing import missing_judgements
-from caretbench.judging.rated_answers import JudgedAnswers
-from caretbench.judging.ratings import HumanRating
 from caretbench.problem import Completion, Problem, Profile, Score
-from caretbench.report.judged_values import judged_values
-from caretbench.runs import DataInfo, Manifest, RunFolder
+from caretbench.reports.judged.rated_answers import JudgedAnswers
+from caretbench.reports.judged.values import judged_values
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.judging.missing import missing_judgements
+from caretbench.runs.judging.ratings import HumanRating
 from tests.asked_graders import agreeing, contrary, kind_of
 from tests.asked_problems import CHANGES, all_asked, asked
 from tests.model_server import Behaviour, ModelServer, Recorded, answer, silence

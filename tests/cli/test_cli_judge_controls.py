@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
-from caretbench.runs import DataInfo, Manifest, RunFolder
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.suites.efcb.building import build
-from caretbench.suites.efcb.folder import EfcbFolder
 from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.asked_graders import constant, drawn, noisy, noisy_verdict, rating
 from tests.efcb_tasks import records
 from tests.model_server import ModelServer, Recorded

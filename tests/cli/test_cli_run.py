@@ -17,15 +17,15 @@ import pytest
 from typer.testing import CliRunner
 
 from caretbench import cli
-from caretbench.asking import prompt_text
 from caretbench.cli import clients
 from caretbench.cli.run_file import load_run_file
 from caretbench.cli.run_plan import named_spec
 from caretbench.files import DataError
-from caretbench.inspect.options import ClientOptions
+from caretbench.inspect.client.options import ClientOptions
 from caretbench.models import ChatPrompt, ModelRequest, Sampling
 from caretbench.problem import Usage
-from caretbench.runs import RunFolder
+from caretbench.runs.asking import prompt_text
+from caretbench.runs.folder import RunFolder
 from tests.fakes import FakeClient, Reply, failure
 from tests.model_server import Behaviour, ModelServer, Recorded, drip, error
 

@@ -9,8 +9,8 @@ import pytest
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import load_runtime
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck, Provenance
-from caretbench.runs import RunFolder
-from caretbench.scoring import Scoring
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.score import Scoring
 from caretbench.suites.devbench.suite import DevBench
 
 CPP = "#include <cassert>\n#include <cstdlib>\n"

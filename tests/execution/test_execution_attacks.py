@@ -15,8 +15,8 @@ import pytest
 from attack_table import GOOD, NO_VERDICT, Attack, run, tables
 from compiled_programs import need_toolchain
 
-from caretbench.execution import walls
-from caretbench.execution.tamper import tamper_flags
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
 

@@ -19,10 +19,10 @@ import pytest
 from attack_table import NO_VERDICT, tables
 from test_execution_attacks_unprivileged import PYTHON, home
 
-from caretbench.execution import walls
-from caretbench.execution.host_users import users
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.host.users import users
+from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.types import Status
-from caretbench.execution.watchdog import descendants
 from caretbench.files import cache_folder
 
 __all__ = ["home"]
@@ -40,8 +40,8 @@ import json, sys
 from attack_table import run, tables
 from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.warm import Workers
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.warm import Workers
 kind, languages, places, rest = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4])
 if kind == "unnested":
     Workers._take = lambda *_: None

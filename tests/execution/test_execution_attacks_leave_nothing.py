@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from attack_table import GOOD, NO_VERDICT, Attack, Table, requests, tables
 
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.host_users import users
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.host.users import users
+from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, Status
-from caretbench.execution.watchdog import descendants
 
 ATTACKS = int(os.environ.get("CARETBENCH_ATTACKS", "120"))
 SLOW = {Status.TIMEOUT, Status.OUT_OF_MEMORY}

@@ -19,7 +19,7 @@ import pytest
 from attack_table import FOLDER, GOOD, NO_VERDICT, tables
 
 import caretbench
-from caretbench.execution import walls
+from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.types import Status
 from caretbench.files import cache_folder
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import cgroups, walls
-from caretbench.execution.cgroups import MemoryGroup, MemoryGroups, delegated, first_version
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.kernel import cgroups
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated, first_version
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Warm
 
 PYTHON = walls.launcher_interpreter()[0]
@@ -119,7 +120,7 @@ def test_the_kernel_ends_what_takes_too_much(
     groups: MemoryGroups, monkeypatch: pytest.MonkeyPatch, level: str, warm: Warm | None
 ) -> None:
     """The watchdog is put to sleep, so that it is the kernel that ends the program."""
-    monkeypatch.setattr("caretbench.execution.supervisor.POLL_S", 1000.0)
+    monkeypatch.setattr("caretbench.execution.sandbox.supervisor.POLL_S", 1000.0)
     sandbox = Sandbox(level=level, groups=groups)
     try:
         assert sandbox.probe().memory == "cgroup-v1"
@@ -148,7 +149,8 @@ def test_groups_hold_and_cost_little(groups: MemoryGroups) -> None:
 def test_nothing_is_left_of_an_owner_that_was_killed(groups: MemoryGroups) -> None:
     parent = first_version()
     owner = (
-        "import sys, time\nfrom pathlib import Path\nfrom caretbench.execution.cgroups import MemoryGroups\n"
+        "import sys, time\nfrom pathlib import Path\n"
+        "from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups\n"
         f"groups = MemoryGroups(Path({str(parent)!r}), 'cgroup-v1')\n"
         "with groups.group(64 << 20) as group:\n"
         "    import subprocess\n"

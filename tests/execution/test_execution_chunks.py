@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import _Submission
 from caretbench.execution.types import (
     CompileResult,

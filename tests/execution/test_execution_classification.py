@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from caretbench.execution.classification import classify, missing_module, short_of_what_all_share
-from caretbench.execution.supervisor import Killed, SandboxResult
+from caretbench.execution.sandbox.supervisor import Killed, SandboxResult
 from caretbench.execution.types import Limits, Output, Status
 
 LIMITS = Limits(cpu_s=5)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from compiled_programs import run_programs
 
-from caretbench.execution.runtimes import csharp
+from caretbench.execution.toolchains import csharp
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from caretbench.execution.dispatch import Dispatcher, as_execution
-from caretbench.execution.results import TestOutcome
 from caretbench.execution.types import ExecutionRequest, Isolation, Output, Status
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.results import TestOutcome
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 from tests.fakes import ISOLATION, FakeExecutor
 
 

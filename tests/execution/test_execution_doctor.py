@@ -13,9 +13,9 @@ import pytest
 
 from caretbench.execution import doctor
 from caretbench.execution.bundles import BundleStatus
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Isolation, Toolchain
-from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspaces.workspace import Workspaces
 from caretbench.languages import languages
 
 WALLS = Isolation(

@@ -17,11 +17,11 @@ import pytest
 
 from caretbench.execution import classification, running
 from caretbench.execution.bundles import Bundle, LinkRule
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
@@ -331,7 +331,7 @@ def test_an_artefact_that_was_pruned_away_is_our_fault(
     def plan(*_arguments: object) -> None:
         raise FileNotFoundError("program.js")
 
-    monkeypatch.setattr("caretbench.execution.runtimes.python.PythonRuntime.plan", plan)
+    monkeypatch.setattr("caretbench.execution.toolchains.python.PythonRuntime.plan", plan)
     [result] = LocalExecutor(workers=1, cache=cache).submit([request("pass")])
     assert (result.status, result.reason) == (Status.SANDBOX_ERROR, "no process: program.js")
 
@@ -404,7 +404,7 @@ _SECOND_ATTEMPT = """
 import sys
 from pathlib import Path
 from caretbench.execution import engine, running
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 run = running.Runner.run
 
@@ -437,7 +437,7 @@ def test_an_interruption_ends_a_second_attempt(tmp_path: Path) -> None:
 _ENGINE = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.types import ExecutionRequest
 requests = (ExecutionRequest(id=str(n), language="python", source=f"import time\\nprint('engine-victim', {n})\\n"

@@ -27,15 +27,15 @@ from fault_programs import completions, languages, problems, requests, score, wa
 
 from caretbench import execution
 from caretbench.errors import MachineError
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
-from caretbench.execution.watchdog import descendants
 from caretbench.files import cache_folder
 from caretbench.problem import Score
-from caretbench.runs import RunFolder
-from caretbench.scoring import EXECUTION, GOLDEN
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.score import EXECUTION, GOLDEN
 from tests.project_files import open_folder
 
 KILLS = 20

@@ -8,11 +8,11 @@ import pytest
 from compiled_programs import need_toolchain
 from forgery_table import Forgery, tables
 
-from caretbench.execution import walls
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.own_exit import answer_lines
-from caretbench.execution.swallowing import flags_in_place
-from caretbench.execution.tamper import tamper_flags
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.scan.swallowing import flags_in_place
+from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 
 TABLES = tables()

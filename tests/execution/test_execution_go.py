@@ -6,7 +6,7 @@ import pytest
 from compiled_programs import need_toolchain, run_programs
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import go
+from caretbench.execution.toolchains import go
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 

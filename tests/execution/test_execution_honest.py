@@ -9,8 +9,8 @@ import pytest
 from compiled_programs import need_toolchain, run_programs
 from honest_table import HonestProgram, honest_tables, run_honest
 
-from caretbench.execution import walls
 from caretbench.execution.classification import WAITS
+from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.types import ExecutionResult, Status
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution import walls
-from caretbench.execution.index_policy import IndexHost, IndexPolicy
-from caretbench.execution.index_proxy import IndexProxy
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.index.policy import IndexHost, IndexPolicy
+from caretbench.execution.sandbox.index.proxy import IndexProxy
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Status, Warm
-from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
 
 PYTHON = walls.launcher_interpreter()[0]
 PAGE = b"<a href='tiny-1.0.whl'>tiny</a>" * 10

@@ -6,8 +6,8 @@ import pytest
 from compiled_programs import run_programs
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.runtimes import java
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.toolchains import java
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
 

@@ -9,13 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import java_warm, walls, workspace
-from caretbench.execution.java_projects import compiles_plainly, names_them, tools_mark
-from caretbench.execution.runtimes.java import usable_jdk
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces import java_warm, workspace
+from caretbench.execution.workspaces.java_projects import compiles_plainly, names_them, tools_mark
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+    Workspaces,
+)
 
 sandboxed = pytest.mark.skipif(
     walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"

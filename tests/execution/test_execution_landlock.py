@@ -17,15 +17,17 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import landlock, levels, walls
-from caretbench.execution import sandbox as sandbox_module
-from caretbench.execution.confined_calls import NUMBERS, confined_filter
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.landlock import LandlockUnavailable, LandlockWalls
-from caretbench.execution.removal import remove
-from caretbench.execution.runtimes import RUNTIMES
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox import levels
+from caretbench.execution.sandbox import program as sandbox_module
+from caretbench.execution.sandbox.kernel import landlock
+from caretbench.execution.sandbox.kernel.confined_calls import NUMBERS, confined_filter
+from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.removal import remove
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 
 pytestmark = pytest.mark.skipif(landlock.landlock_abi() < landlock.OLDEST_ABI, reason="no Landlock here")
@@ -39,7 +41,7 @@ ORDINARY_USER = 65_300
 BESIDE = """
 import pickle, sys
 from caretbench.execution import landlock
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
 landlock._PREFIX, abi, argv, options = pickle.load(sys.stdin.buffer)
 box = Sandbox(level="landlock")
 box._confined = landlock.LandlockWalls(abi)
@@ -419,7 +421,7 @@ def test_daemons_do_not_outlive_their_program(box: Sandbox, then: str, killed: s
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     marker = f"caretbench-{os.getpid()}-bereft"
     supervisor = (
-        "from caretbench.execution.sandbox import Sandbox\n"
+        "from caretbench.execution.sandbox.program import Sandbox\n"
         "from caretbench.execution.types import Limits\n"
         "Sandbox(level='landlock').run([{!r}, '-c', {!r}], limits=Limits())"
     ).format(PYTHON, daemons(marker, "time.sleep(60)"))
@@ -626,7 +628,7 @@ def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: P
 
 LOOK = """
 import sys
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits
 try: Sandbox(level="namespaces").probe()
 except SandboxUnavailable as error: print("refused:", error)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import lasting, warm
-from caretbench.execution.lasting import LastingSandbox
-from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox import lasting, warm
+from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
+from caretbench.execution.sandbox.lasting import LastingSandbox
+from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, ProjectTree, Warm
-from caretbench.execution.walls import launcher_interpreter
 
 PYTHON = launcher_interpreter()[0]
 LIMITS = Limits(wall_s=60, cpu_s=10, memory_mb=300, pids=32, tmp_mb=8, fsize_mb=8)

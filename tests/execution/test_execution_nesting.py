@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pytest
 from compiled_programs import need_toolchain
 
-from caretbench.execution import walls
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.nesting import nests_too_deep
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.scan.nesting import nests_too_deep
 from caretbench.execution.types import ExecutionRequest, Status
 
 _FRAMES: Mapping[str, str] = {

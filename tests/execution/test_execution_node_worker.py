@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import node_worker
-from caretbench.execution.cache import ResultCache
-from caretbench.execution.node_worker import NodeWorker
-from caretbench.execution.nodes import Answer, Footing, Order, Want
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.spreading import SpreadingExecutor
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster import node_worker
+from caretbench.execution.cluster.node_worker import NodeWorker
+from caretbench.execution.cluster.nodes import Answer, Footing, Order, Want
+from caretbench.execution.cluster.spreading import SpreadingExecutor
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
 
 PYTHON = Want("python")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.overlay_causes import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
-from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import Workspaces
+from caretbench.execution.sandbox.host.overlay_causes import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
+from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import Workspaces
 
 NEW = Kernel("6.18.4", frozenset({"overlay", "tmpfs"}), frozenset({"CONFIG_TMPFS_XATTR"}))
 UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'"

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from compiled_programs import need_toolchain
 
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import cpp, load_runtime, precompiled
-from caretbench.execution.runtimes.precompiled import (
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import cpp, load_runtime, precompiled
+from caretbench.execution.toolchains.precompiled import (
     PRECOMPILED,
     Flags,
     PrecompiledHeaders,
     leading_headers,
     opening,
 )
-from caretbench.execution.sandbox import Sandbox
-from caretbench.execution.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
 
 LIMITS = Limits(wall_s=30, cpu_s=10)

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.execution import walls
-from caretbench.execution.cache import ResultCache
-from caretbench.execution.node_worker import NodeWorker
-from caretbench.execution.nodes import (
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.node_worker import NodeWorker
+from caretbench.execution.cluster.nodes import (
     ANSWERS,
     ORDERS,
     AnyAnswer,
@@ -23,13 +22,14 @@ from caretbench.execution.nodes import (
     ProjectOrder,
     Want,
 )
-from caretbench.execution.parcels import packed, unpacked
-from caretbench.execution.project_spreading import CHUNK, SpreadingWorkspaceExecutor
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.spreading import SpreadingExecutor
+from caretbench.execution.cluster.parcels import packed, unpacked
+from caretbench.execution.cluster.project_spreading import CHUNK, SpreadingWorkspaceExecutor
+from caretbench.execution.cluster.spreading import SpreadingExecutor
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from tests.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 
 

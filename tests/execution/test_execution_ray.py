@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from caretbench.cli import app
 from caretbench.errors import MachineError
-from caretbench.execution.ray_engine import RayExecutor
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.cluster.ray_engine import RayExecutor
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("ray") is not None

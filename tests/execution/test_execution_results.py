@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.results import TestCounts, TestOutcome, parse_go_events, parse_junit, parse_report
+from caretbench.execution.workspaces.results import (
+    TestCounts,
+    TestOutcome,
+    parse_go_events,
+    parse_junit,
+    parse_report,
+)
 
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="outer"><properties><property name="testcase" value="x"/></properties>

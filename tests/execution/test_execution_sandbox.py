@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import sandbox as sandbox_module
-from caretbench.execution import walls
-from caretbench.execution.bounds import MOST_FILES
-from caretbench.execution.host_users import NoUsers
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
-from caretbench.execution.seccomp import MACHINES, seccomp_filter
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox import program as sandbox_module
+from caretbench.execution.sandbox.bounds import MOST_FILES
+from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.sandbox.kernel.seccomp import MACHINES, seccomp_filter
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Warm
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

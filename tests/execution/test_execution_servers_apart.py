@@ -9,8 +9,8 @@ import pytest
 from compiled_programs import need_toolchain
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.runtimes import load_runtime
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
 
 # All declare the same names, one means something else by a name of the library, and some are broken.

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.runtimes import serving
-from caretbench.execution.runtimes.serving import Answer, Compiler, Program, compile_programs
-from caretbench.execution.runtimes.tools import read_artefact
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
+from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains import serving
+from caretbench.execution.toolchains.serving import Answer, Compiler, Program, compile_programs
+from caretbench.execution.toolchains.tools import read_artefact
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
-from caretbench.execution.walls import launcher_interpreter
-from caretbench.execution.watchdog import descendants
 
 # A compiler that copies its programs, says which process it is, and does to itself what they say.
 COMPILER = """

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution import snapshots
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces import snapshots
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache import ResultCache
-from caretbench.execution.nodes import Answer, Footing, Lost, Order, Want
-from caretbench.execution.spreading import CHUNK, SpreadingExecutor
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.nodes import Answer, Footing, Lost, Order, Want
+from caretbench.execution.cluster.spreading import CHUNK, SpreadingExecutor
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 WALLS = Isolation(
@@ -183,7 +183,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
 
 
 def test_more_chunks_are_out_where_machines_join(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.execution.chunks._COUNT_S", 0.0)
+    monkeypatch.setattr("caretbench.execution.cluster.chunks._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
     def joining(order: Order) -> None:

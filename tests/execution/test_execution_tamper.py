@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.tamper import TamperPattern, patterns, tamper_flags
+from caretbench.execution.scan.tamper import TamperPattern, patterns, tamper_flags
 from caretbench.languages import languages
 
 EARLY, HOOK = "tamper:early_exit", "tamper:exit_hook"

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from compiled_programs import need_toolchain, run_programs
 
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import typescript
+from caretbench.execution.toolchains import typescript
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
-from caretbench.verdicts import execution_details
+from caretbench.runs.verdict import execution_details
 
 ASSERT = "import * as assert from 'assert';\n"
 PROGRAMS = {

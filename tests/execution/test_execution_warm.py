@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import launcher, walls, warm
-from caretbench.execution.cache import ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.lasting import LastingSandbox
-from caretbench.execution.sandbox import Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox import launcher, warm
+from caretbench.execution.sandbox.lasting import LastingSandbox
+from caretbench.execution.sandbox.program import Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.sandbox.warm import Worker, WorkerKey, Workers
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
-from caretbench.execution.warm import Worker, WorkerKey, Workers
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

@@ -17,12 +17,18 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution import host_mounts, walls
-from caretbench.execution.obstacles import NO_NESTING
-from caretbench.execution.sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import IGNORED, Snapshot, SnapshotStore
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.host import mounts as host_mounts
+from caretbench.execution.sandbox.host.obstacles import NO_NESTING
+from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Status
-from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+    Workspaces,
+)
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -507,7 +513,7 @@ def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore
 def test_a_project_that_is_too_large_to_copy_is_ours(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caretbench.execution.workspace.MOST_COPIED_BYTES", 1000)
+    monkeypatch.setattr("caretbench.execution.workspaces.workspace.MOST_COPIED_BYTES", 1000)
     result = script(Workspaces(sandbox, store, overlay=False), project, "true")
     assert result.status is Status.SANDBOX_ERROR
     assert "where no overlay can be laid" in result.reason
@@ -536,8 +542,8 @@ def test_a_folder_of_somebody_else_is_given_to_the_program_or_copied(
 ORDINARY = """
 import sys
 from pathlib import Path
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
 root = Path(sys.argv[1])
 store = SnapshotStore(root / "store")
 taken = store.add(root / "project")
@@ -558,7 +564,9 @@ def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root, to become somebody else")
     command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
-    if subprocess.run([*command, "import caretbench.execution.workspace"], capture_output=True).returncode:
+    if subprocess.run(
+        [*command, "import caretbench.execution.workspaces.workspace"], capture_output=True
+    ).returncode:
         pytest.skip("this interpreter cannot be reached by others")
     root = place / "ordinary"
     (root / "project/b").mkdir(parents=True)

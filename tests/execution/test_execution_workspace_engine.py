@@ -16,16 +16,21 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution import walls
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache import ResultCache
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.system_marks import folder_mark
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.workspaces import WorkspaceCache
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
-from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
-from caretbench.execution.workspace_cache import WorkspaceCache
-from caretbench.execution.workspace_engine import WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.engine import WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.system_marks import folder_mark
+from caretbench.execution.workspaces.workspace import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+    Workspaces,
+)
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -287,10 +292,10 @@ def test_closing_the_results_early_ends_what_runs(
 _ENGINE = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache import ResultCache
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import WorkspaceRequest, Workspaces
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
 folder, snapshot = Path(sys.argv[1]), sys.argv[2]
 spaces = Workspaces(store=SnapshotStore(Path(sys.argv[3])))
 done = {line.split()[0] for line in (folder / "rows").read_text().splitlines()}

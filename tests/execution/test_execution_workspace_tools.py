@@ -11,12 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import walls
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult, Workspaces
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+    Workspaces,
+)
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

@@ -15,7 +15,7 @@ import pytest
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect import ClientOptions, InspectClient, open_client
-from caretbench.inspect.providers import provider, providers
+from caretbench.inspect.client.provider_table import provider, providers
 from caretbench.models import (
     ChatPrompt,
     FillPrompt,
@@ -97,7 +97,7 @@ def test_a_schema_is_asked_for_strictly(monkeypatch):
 
 
 def test_a_caret_travels_in_the_metadata():
-    from caretbench.inspect.messages import messages_of
+    from caretbench.inspect.client.messages import messages_of
 
     (message,) = messages_of(
         FillPrompt(
@@ -415,7 +415,8 @@ def test_the_table_of_providers_is_read():
 
 def test_inspect_is_not_imported_before_a_client_is_opened():
     code = (
-        "import sys, caretbench.inspect.options, caretbench.inspect.client, caretbench.inspect.open;"
+        "import sys, caretbench.inspect.client.options, caretbench.inspect.client.client;"
+        "import caretbench.inspect.client.open;"
         "from caretbench.inspect import open_client; sys.exit('inspect_ai' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

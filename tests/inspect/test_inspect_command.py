@@ -17,10 +17,10 @@ import pytest
 from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput
 
 from caretbench.errors import MachineError
-from caretbench.inspect.command import CommandAPI
-from caretbench.inspect.failures import ProviderError
-from caretbench.inspect.open import open_client
-from caretbench.inspect.options import ClientOptions
+from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.client.open import open_client
+from caretbench.inspect.client.options import ClientOptions
+from caretbench.inspect.providers.command import CommandAPI
 from caretbench.models import FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 
 FILL: dict[str, Any] = {
@@ -174,7 +174,7 @@ def test_the_end_of_what_it_complained_about_is_told_without_keys(
 
 
 def test_a_program_that_never_stops_writing(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.command.LARGEST_OUTPUT", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.command.LARGEST_OUTPUT", 1 << 20)
     assert "more than 1 MiB" in str(failing(program("while True: sys.stdout.write('x' * 65536)")))
 
 

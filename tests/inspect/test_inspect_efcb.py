@@ -12,9 +12,9 @@ from inspect_fakes import answering, numbers, run
 from caretbench.cli.report import load, summarised
 from caretbench.cli.score import score
 from caretbench.files import write_rows
-from caretbench.inspect.efcb_task import efcb
+from caretbench.inspect.tasks.efcb_task import efcb
 from caretbench.problem import ChoiceCheck, Completion, Problem
-from caretbench.runs import RunFolder
+from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from tests.efcb_tasks import build_tasks
 

@@ -23,10 +23,10 @@ from inspect_ai.model import (
 )
 
 from caretbench.errors import MachineError
-from caretbench.inspect.failures import BrokenAnswerError, ProviderError
-from caretbench.inspect.fim_endpoints import FIRST_S, UNSENT, FimEndpointAPI
-from caretbench.inspect.shapes import Shape, look, shape, shapes
-from caretbench.inspect.streams import Assembly, Reader, Splitter
+from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
+from caretbench.inspect.providers.fim_endpoints import FIRST_S, UNSENT, FimEndpointAPI
+from caretbench.inspect.providers.shapes import Shape, look, shape, shapes
+from caretbench.inspect.providers.streams import Assembly, Reader, Splitter
 from tests import model_server
 from tests.model_server import Behaviour, ModelServer
 
@@ -451,7 +451,7 @@ def test_a_redirection_is_not_followed_with_the_key() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.streams.LARGEST_ANSWER", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.streams.LARGEST_ANSWER", 1 << 20)
     with ModelServer([Behaviour(text="x" * (2 << 20))] * 2) as server:
         for stream in (True, False):
             error = failing(endpoint(server, "openai", stream=stream))

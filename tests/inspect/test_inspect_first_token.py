@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.inspect.first_token import likeliest, log_probabilities
+from caretbench.inspect.client.first_token import likeliest, log_probabilities
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.suites.efcb.answers import released, strict
 from tests.inspect.inspect_asking import TEXT, asking

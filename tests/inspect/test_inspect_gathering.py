@@ -10,8 +10,8 @@ from fakes import ISOLATION
 
 from caretbench.errors import MachineError
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
-from caretbench.inspect.gathering import LANES, Gatherer
-from caretbench.inspect.waiting import computed, result_of
+from caretbench.inspect.client.waiting import computed, result_of
+from caretbench.inspect.tasks.gathering import LANES, Gatherer
 
 
 class Slow:

@@ -12,7 +12,7 @@ import traceback
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.inspect.faults import clean, fault_of
+from caretbench.inspect.client.faults import clean, fault_of
 from caretbench.models import ModelAnswer, ModelFailure
 from tests.inspect.inspect_asking import CHAT, KEY, TEXT, answered, asking, failed, request, until_error
 from tests.model_server import (

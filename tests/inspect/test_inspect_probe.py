@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from caretbench.inspect.open import open_client
-from caretbench.inspect.options import ClientOptions
+from caretbench.inspect.client.open import open_client
+from caretbench.inspect.client.options import ClientOptions
 from caretbench.inspect.probe import probe
 from caretbench.inspect.probe_report import ProbeItem, ProbeReport, items
 from caretbench.models import FillPrompt, ModelAnswer, ModelFailure, ModelRequest

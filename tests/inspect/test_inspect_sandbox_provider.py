@@ -27,11 +27,11 @@ from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 
 from caretbench.errors import DataError
-from caretbench.execution.lasting import LastingSandbox
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.walls import launcher_interpreter
+from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
+from caretbench.execution.sandbox.lasting import LastingSandbox
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.inspect import registry  # noqa: F401  registers the provider
-from caretbench.inspect.sandbox_provider import CaretbenchSandbox, SandboxSettings, sandbox_settings
+from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox, SandboxSettings, sandbox_settings
 from tests.inspect.inspect_fakes import run
 
 PYTHON = launcher_interpreter()[0]

@@ -6,9 +6,9 @@ import pytest
 from inspect_ai.log import read_eval_log
 from inspect_fakes import answering, numbers, run
 
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.inspect.logs import Log
-from caretbench.inspect.tasks import simcopilot
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.inspect.tasks.logs import Log
+from caretbench.inspect.tasks.suite_tasks import simcopilot
 from caretbench.suites import suite
 
 

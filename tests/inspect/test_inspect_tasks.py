@@ -11,10 +11,10 @@ from caretbench.cli.report import load, summarised
 from caretbench.cli.score import score
 from caretbench.errors import DataError
 from caretbench.files import write_rows
-from caretbench.inspect.logs import Log, is_log
-from caretbench.inspect.tasks import devbench
+from caretbench.inspect.tasks.logs import Log, is_log
+from caretbench.inspect.tasks.suite_tasks import devbench
 from caretbench.problem import Completion
-from caretbench.runs import RunFolder
+from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 
 IDS = (
@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is unpromptable, one meets an error of the provider, one is an answer."""
-    from caretbench.prompts.fill import Fill
+    from caretbench.prompts.fim.fill import Fill
     from caretbench.prompts.strategy import UnpromptableError
 
     render = Fill.render

@@ -22,10 +22,10 @@ from model_server import ModelServer
 from caretbench.errors import MachineError
 from caretbench.execution.running import Runner
 from caretbench.execution.types import Limits, Status
-from caretbench.inspect import bench as benches
-from caretbench.inspect.evaluate import evaluate
-from caretbench.inspect.metrics import numbers as metric
-from caretbench.inspect.tasks import devbench
+from caretbench.inspect.tasks import bench as benches
+from caretbench.inspect.tasks.evaluate import evaluate
+from caretbench.inspect.tasks.metrics import numbers as metric
+from caretbench.inspect.tasks.suite_tasks import devbench
 from caretbench.suites.devbench import suite as devbench_suite
 
 ONE = "id=python/api_usage/latency-percentiles"

@@ -7,7 +7,8 @@ from math import comb
 
 import pytest
 
-from caretbench.judging.acceptance import (
+from caretbench.judging.criteria import criterion
+from caretbench.reports.judged.acceptance import (
     BAD,
     FALSE_ACCEPTANCE,
     FALSE_REFUSAL,
@@ -16,8 +17,7 @@ from caretbench.judging.acceptance import (
     fewest_right,
     grader_acceptance,
 )
-from caretbench.judging.criteria import criterion
-from caretbench.judging.trust import Calibration, ControlRating
+from caretbench.reports.judged.trust import Calibration, ControlRating
 
 DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
 SCORED, SAID = ("golden", "other-golden", "empty"), ("golden", "false-claim", "other-golden")

@@ -16,9 +16,9 @@ from caretbench.judging.asked_controls import (
     control_names,
 )
 from caretbench.judging.criteria import criterion
-from caretbench.judging.rated import JudgedTexts, TextValue
-from caretbench.judging.trust import calibration, consistency
 from caretbench.problem import Problem
+from caretbench.reports.judged.rated import JudgedTexts, TextValue
+from caretbench.reports.judged.trust import calibration, consistency
 from tests.asked_problems import CHANGES, asked
 
 CLAIMS, DESCRIPTION, FLAG = (

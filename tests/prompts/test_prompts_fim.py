@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.fim import Order, formats
+from caretbench.prompts.fim.detection import Order, formats
 from caretbench.prompts.strategy import UnpromptableError
 
 ONE = ContextFile(path="lib/one.py", text="ONE = 1\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.prompts.fim import (
+from caretbench.prompts.fim.detection import (
     by_model_name,
     detect,
     families_without,
@@ -16,7 +16,7 @@ from caretbench.prompts.fim import (
     formats,
     split_sentinels,
 )
-from caretbench.prompts.special_tokens import read_special_tokens
+from caretbench.prompts.fim.special_tokens import read_special_tokens
 
 STARCODER = frozenset(
     {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<filename>", "<gh_stars>"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.prompts.fim import FimFormat, families_without, formats
+from caretbench.prompts.fim.detection import FimFormat, families_without, formats
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fim.md").read_text("utf-8")
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.fim import formats
-from caretbench.prompts.fim_strategy import FimStrategy, fim_strategies
+from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
 from caretbench.prompts.strategy import Budget, UnpromptableError
 
 UNLIMITED = Budget(None, len)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from caretbench.prompts.fim import FimFormat, formats
+from caretbench.prompts.fim.detection import FimFormat, formats
 
 ENTRY: dict[str, Any] = {
     "name": "example",

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.asking import Asking
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
 from caretbench.prompts import choose, strategy
 from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
 from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.runs.asking import Asking
 from tests.fakes import FakeClient
 
 WIDE = Budget(None, len)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from caretbench.sources.commit_message import read_message
+from caretbench.sources.changes.commit_message import read_message
 
 
 @pytest.mark.parametrize(

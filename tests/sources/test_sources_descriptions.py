@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from caretbench.sources.descriptions import (
+from caretbench.sources.changes.descriptions import (
     cleaned,
     cleaned_title,
     form_lines,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.sources.generated import generated_kind, is_generated, path_kinds, says_generated
+from caretbench.sources.changes.generated import generated_kind, is_generated, path_kinds, says_generated
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.sources.git_access import opened
-from caretbench.sources.git_diffs import SkippedCommit
-from caretbench.sources.git_history import list_commits, read_changes, within
-from caretbench.sources.patch_stream import Limits
+from caretbench.sources.git.access import opened
+from caretbench.sources.git.diffs import SkippedCommit
+from caretbench.sources.git.history import list_commits, read_changes, within
+from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.sources.repository import repository_facts
-from caretbench.sources.unified_diff import parse_hunks
 from tests.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from caretbench.errors import DataError
+from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.mining import mine_github
 from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
-from caretbench.sources.patch_stream import Limits
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from tests.github_server import (
     NOW,

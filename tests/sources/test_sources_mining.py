@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
+from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.mining import MiningProgress, MiningYield, mine_git
-from caretbench.sources.patch_stream import Limits
 from caretbench.sources.pull_request import read_pull_requests
 from tests.git_repository import DAY, EPOCH, History, git, take_away
 

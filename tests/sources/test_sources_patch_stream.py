@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.sources.patch_stream import CommitDiff, Limits, read_commits
+from caretbench.sources.git.patch_stream import CommitDiff, Limits, read_commits
 
 HUNKS = [
     b"@@ -1,2 +1,2 @@ def f():\n -- x\n--- y\n+++ z\n",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.sources.people import Authors, without_people
+from caretbench.sources.changes.people import Authors, without_people
 
 
 @pytest.mark.parametrize(

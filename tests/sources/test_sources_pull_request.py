@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from caretbench.files import DataError
+from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.sources.pull_request import FileChange, PullRequest, in_utc, read_pull_requests
-from caretbench.sources.unified_diff import parse_hunks
 
 
 def record(**changes: Any) -> dict[str, Any]:

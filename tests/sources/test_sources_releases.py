@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.sources.bots import is_release
+from caretbench.sources.changes.bots import is_release
+from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.pull_request import FileChange
-from caretbench.sources.releases import changes_versions
 
 
 def changed(path: str, *lines: str) -> FileChange:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.sources.git_access import opened
+from caretbench.sources.git.access import opened
 from caretbench.sources.licences import identify, is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.repository import RepositoryFacts, repository_facts

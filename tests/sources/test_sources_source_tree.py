@@ -8,8 +8,8 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.sources import source_tree
-from caretbench.sources.git_access import opened
-from caretbench.sources.git_history import list_commits, read_changes
+from caretbench.sources.git.access import opened
+from caretbench.sources.git.history import list_commits, read_changes
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import repository_facts
 from caretbench.sources.source_tree import SourceTree, SourceTrees

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.sources.unified_diff import Hunk, Line, parse_hunks, render_hunks
+from caretbench.sources.git.unified_diff import Hunk, Line, parse_hunks, render_hunks
 
 TRICKY = """@@ -1,4 +1,4 @@ -- SQL
  -- first

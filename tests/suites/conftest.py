@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import Workspaces
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import Workspaces
 
 
 @pytest.fixture(scope="module")

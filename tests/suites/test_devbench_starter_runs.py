@@ -6,11 +6,11 @@ from functools import cache
 
 import pytest
 
-from caretbench import verdicts
-from caretbench.execution import walls
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.runtimes import load_runtime
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.runs import verdict as verdicts
 from caretbench.suites import suite
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

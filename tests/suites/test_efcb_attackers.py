@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from efcb_code import added, change
 
-from caretbench.suites.efcb import attackers
-from caretbench.suites.efcb.attackers import AttackersFile, Round, Sample, learned, shipped
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.edit_pairs import pairs, passed_edits, scored
-from caretbench.suites.efcb.learned_attacks import scores_here
-from caretbench.suites.efcb.learners import Linear, Trees
-from caretbench.suites.efcb.line_features import FEATURES
-from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.attacks import attackers
+from caretbench.suites.efcb.attacks.attackers import AttackersFile, Round, Sample, learned, shipped
+from caretbench.suites.efcb.attacks.learned_attacks import scores_here
+from caretbench.suites.efcb.attacks.learners import Linear, Trees
+from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.attacks.sites import edit_differences, question_differences, sites
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.edit_pairs import pairs, passed_edits, scored
+from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.sites import edit_differences, question_differences, sites
 
 CODE = "\n".join(
     [

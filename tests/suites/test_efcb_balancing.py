@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.balancing import balance
-from caretbench.suites.efcb.linking import Links, linked
+from caretbench.suites.efcb.choices.balancing import balance
+from caretbench.suites.efcb.choices.linking import Links, linked
 
 ALL = {(first, second): float(first) for first in range(4) for second in range(4)}
 

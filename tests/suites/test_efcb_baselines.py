@@ -17,9 +17,9 @@ from caretbench.problem import (
 )
 from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choices import ASKED
-from caretbench.suites.efcb.masked_scores import masked_scores
-from caretbench.suites.efcb.reverse_scores import hallucination_scores, reverse_scores
+from caretbench.suites.efcb.choices.problem import ASKED
+from caretbench.suites.efcb.written.masked_scores import masked_scores
+from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores
 
 SOURCE = Provenance(source="a test")
 CHOICES = ("call(one, two)", "call(one, three) more words here", "call(two, one)", "f")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from efcb_code import added, change
 
-from caretbench.suites.efcb.attackers import Round, Sample, shipped
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.calibration import _factor, calibrated
-from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.attacks.attackers import Round, Sample, shipped
+from caretbench.suites.efcb.attacks.calibration import _factor, calibrated
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.choices import choice_problem, choice_problems, query_text
+from caretbench.suites.efcb.choices.problem import choice_problem, choice_problems, query_text
 from caretbench.suites.efcb.describing import main_language
 from caretbench.suites.efcb.options import BuildOptions, Query
 from caretbench.suites.efcb.positions import balanced, placed, rotations

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
-from caretbench.suites.efcb.choices_easy import EasyItem, easy_items, problem, problems
-from caretbench.suites.efcb.easy_options import EasyOptions
+from caretbench.suites.efcb.attacks.lexical import Corpus
+from caretbench.suites.efcb.choices.easy import EasyItem, easy_items, problem, problems
+from caretbench.suites.efcb.choices.easy_options import EasyOptions
+from caretbench.suites.efcb.choices.linking import Links, linked
 from caretbench.suites.efcb.filtering import accepted
-from caretbench.suites.efcb.lexical import Corpus
-from caretbench.suites.efcb.linking import Links, linked
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 

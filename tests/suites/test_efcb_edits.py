@@ -10,10 +10,10 @@ from efcb_code import added, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.edit_names import counterparts, is_frame, is_same_meaning, is_symmetric
-from caretbench.suites.efcb.edits import Edit, Replacement
-from caretbench.suites.efcb.name_edits import pair
-from caretbench.suites.efcb.patches import GUARDS, Patch
+from caretbench.suites.efcb.edits.edit import Edit, Replacement
+from caretbench.suites.efcb.edits.name_rules import counterparts, is_frame, is_same_meaning, is_symmetric
+from caretbench.suites.efcb.edits.names import pair
+from caretbench.suites.efcb.edits.patches import GUARDS, Patch
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 from caretbench.syntax.parser import error_count, parse

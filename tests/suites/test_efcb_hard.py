@@ -13,13 +13,13 @@ from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.suites.efcb import choices_hard
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices_hard import HardItem, HardOptions, hard_items, problem, problems
-from caretbench.suites.efcb.edit_pairs import SCORERS, Passed
-from caretbench.suites.efcb.edits import Edit, Replacement
+from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.choices import hard as choices_hard
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Passed
+from caretbench.suites.efcb.choices.hard import HardItem, HardOptions, hard_items, problem, problems
+from caretbench.suites.efcb.edits.edit import Edit, Replacement
 from caretbench.suites.efcb.filtering import accepted
-from caretbench.suites.efcb.line_features import FEATURES
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 

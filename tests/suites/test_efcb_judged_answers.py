@@ -4,7 +4,7 @@ import pytest
 
 from caretbench.suites import suite
 from caretbench.suites.base import judged_text_of
-from caretbench.suites.efcb.masking import PAPER_TIER
+from caretbench.suites.efcb.written.masking import PAPER_TIER
 from tests.asked_problems import CHANGES, asked
 
 LINES = CHANGES["cache"][2]

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.choices import ASKED
-from caretbench.suites.efcb.floors import Attacked, credit
-from caretbench.suites.efcb.leaks import consensus, leak_report
+from caretbench.suites.efcb.attacks.floors import Attacked, credit
+from caretbench.suites.efcb.attacks.leaks import consensus, leak_report
+from caretbench.suites.efcb.choices.problem import ASKED
 from caretbench.suites.efcb.seeding import rng
 
 

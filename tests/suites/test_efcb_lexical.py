@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.lexical import Corpus, path_overlap, shown_paths, word_distances, words
+from caretbench.suites.efcb.attacks.lexical import Corpus, path_overlap, shown_paths, word_distances, words
 
 TEXTS = ("open the file file", "close the file", "unrelated words here", "")
 PATCHES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12).map(" ".join), min_size=1, max_size=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.efcb.masked_answers import fill, masked_hunk, unwrapped
+from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk, unwrapped
 
 PATCH = """\
 a.go

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.masked_scores import (
+from caretbench.suites.efcb.written.masked_scores import (
     FLOORS,
     MEASURES,
     copy_previous_lines,

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from caretbench.problem import CriterionCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.mask_windows import FEWEST_SAYING, MASK, windows
-from caretbench.suites.efcb.masked_answers import fill, masked_hunk
-from caretbench.suites.efcb.masking import MaskedItem, MaskOptions, masked_items, problem, unmasked
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.written.mask_windows import FEWEST_SAYING, MASK, windows
+from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk
+from caretbench.suites.efcb.written.masking import MaskedItem, MaskOptions, masked_items, problem, unmasked
 
 CODE = (
     "func Retry(ctx context.Context, limit int) error {",

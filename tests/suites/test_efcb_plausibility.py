@@ -10,9 +10,7 @@ from efcb_code import change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.evening import evened
-from caretbench.suites.efcb.plausibility import (
+from caretbench.suites.efcb.attacks.plausibility import (
     SCORERS,
     STRENGTH,
     UNSEEN,
@@ -23,6 +21,8 @@ from caretbench.suites.efcb.plausibility import (
     scores,
     tokens,
 )
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.evening import evened
 
 LINES = st.lists(st.text("ab (", min_size=1, max_size=8).filter(tokens), min_size=1, max_size=6)
 

@@ -10,7 +10,7 @@ from typing import get_args
 
 from caretbench.suites.efcb import building
 from caretbench.suites.efcb.filtering import FILTERS, NEAR_DUPLICATE
-from caretbench.suites.efcb.mask_windows import Reason
+from caretbench.suites.efcb.written.mask_windows import Reason
 from tests.efcb_tasks import build_tasks, records
 
 SUITE = Path(building.__file__).parent

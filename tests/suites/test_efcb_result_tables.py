@@ -7,12 +7,12 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from caretbench.judging.rated import SILENT, hallucination
 from caretbench.problem import Problem
+from caretbench.reports.judged.rated import SILENT, hallucination
 from caretbench.suites.base import Table
-from caretbench.suites.efcb.folder import EfcbFolder
-from caretbench.suites.efcb.result_tables import result_tables
+from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.suite import SUITE
+from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.selection import select
 from tests.efcb_tasks import build_tasks
 

@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 from efcb_code import added, change
 
+from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.pull_request import FileChange
-from caretbench.sources.releases import changes_versions
-from caretbench.suites.efcb import learned_attacks
-from caretbench.suites.efcb.attackers import Attackers, Sample, change_weights
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.candidate_pool import CandidatePool, _Search
-from caretbench.suites.efcb.easy_options import EasyOptions
-from caretbench.suites.efcb.edit_pairs import passed_edits
-from caretbench.suites.efcb.leaks import holm_bound
-from caretbench.suites.efcb.line_context import Numbers
-from caretbench.suites.efcb.linking import Links
-from caretbench.suites.efcb.pair_fairness import Fairness
-from caretbench.suites.efcb.parts import parts_of
-from caretbench.suites.efcb.patches import Patch
+from caretbench.suites.efcb.attacks import learned_attacks
+from caretbench.suites.efcb.attacks.attackers import Attackers, Sample, change_weights
+from caretbench.suites.efcb.attacks.leaks import holm_bound
+from caretbench.suites.efcb.attacks.line_context import Numbers
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.candidate_pool import CandidatePool, _Search
+from caretbench.suites.efcb.choices.easy_options import EasyOptions
+from caretbench.suites.efcb.choices.edit_pairs import passed_edits
+from caretbench.suites.efcb.choices.linking import Links
+from caretbench.suites.efcb.choices.pair_fairness import Fairness
+from caretbench.suites.efcb.choices.resistant_sets import Ranks, evened_sets
+from caretbench.suites.efcb.choices.sets_of_four import Four, Relations, sets_of_four
+from caretbench.suites.efcb.edits.parts import parts_of
+from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.resistant_sets import Ranks, evened_sets
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.sets_of_four import Four, Relations, sets_of_four
 
 ALL = 10_000
 WORDS = ("cache", "socket", "router", "timer")

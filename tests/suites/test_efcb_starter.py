@@ -12,12 +12,16 @@ from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites import suite
-from caretbench.suites.efcb import leaks, starter, starter_history, starter_repository, write_starter
+from caretbench.suites.efcb.attacks import leaks
 from caretbench.suites.efcb.building import build, kind_of
 from caretbench.suites.efcb.filtering import accepted
 from caretbench.suites.efcb.options import BuildOptions
-from caretbench.suites.efcb.starter_history import Change, Edit, State, history
-from caretbench.suites.efcb.starter_units import pruned, units, with_unit, without
+from caretbench.suites.efcb.starter_set import history as starter_history
+from caretbench.suites.efcb.starter_set import problems as starter
+from caretbench.suites.efcb.starter_set import repository as starter_repository
+from caretbench.suites.efcb.starter_set import write_starter
+from caretbench.suites.efcb.starter_set.history import Change, Edit, State, history
+from caretbench.suites.efcb.starter_set.units import pruned, units, with_unit, without
 from caretbench.syntax.parser import has_error, parse
 
 HEAD = "4237547d7b44abb360e0c1177be919de1417776c"

@@ -6,9 +6,9 @@ from efcb_code import PROGRAMS, added, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.suites.efcb.choices.word_swaps import word_swaps
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.word_swaps import word_swaps
 
 
 @settings(max_examples=30, deadline=None)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.problem import FileSplice
+from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.building import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining import Wanted
-from caretbench.suites.simcopilot.settings import CheckSettings
+from caretbench.suites.simcopilot.mining.tasks import Wanted
 
 CODE = """\
 def total(orders, limit):

@@ -16,15 +16,15 @@ import pytest
 import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspace_engine import WorkspaceExecutor
-from caretbench.suites.simcopilot.base_runs import base_runs
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.projects.base_runs import base_runs
+from caretbench.projects.running import check_request
+from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.building import Builder
-from caretbench.suites.simcopilot.commands import checks_of
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining import Wanted
-from caretbench.suites.simcopilot.running import check_request
-from caretbench.suites.simcopilot.settings import CheckSettings, read_settings
+from caretbench.suites.simcopilot.mining.tasks import Wanted
 
 SHOP = '''\
 def total(orders, limit):
@@ -158,7 +158,7 @@ def test_tests_that_hang_are_named(
         request = check_request(*arguments, **named)  # type: ignore[arg-type]
         return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
 
-    monkeypatch.setattr("caretbench.suites.simcopilot.base_runs.check_request", hurried)
+    monkeypatch.setattr("caretbench.projects.base_runs.check_request", hurried)
     hanging = _TEST + "        import time\n        time.sleep(600)\n"
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": hanging})
     with pytest.raises(DataError, match="tests_hang"):

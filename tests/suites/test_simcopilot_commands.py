@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.simcopilot import commands
-from caretbench.suites.simcopilot.commands import checks_of, detect
-from caretbench.suites.simcopilot.settings import CheckSettings, OutputSettings, read_settings
+from caretbench.projects.setup import commands
+from caretbench.projects.setup.commands import checks_of, detect
+from caretbench.projects.setup.settings import CheckSettings, OutputSettings, read_settings
 from tests.project_files import snapshot
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.suites import suite
 from caretbench.suites.base import stratification_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.suites.simcopilot import project as project_module
-from caretbench.suites.simcopilot.analyses import analysis_of
-from caretbench.suites.simcopilot.mining import Miner, Wanted
-from caretbench.suites.simcopilot.project import read, take
-from caretbench.suites.simcopilot.repeated import Haystack
-from caretbench.suites.simcopilot.rules import mining_rules
-from caretbench.suites.simcopilot.sampling import Drawable, balanced
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.projects import project as project_module
+from caretbench.projects.analyses import analysis_of
+from caretbench.projects.project import read, take
+from caretbench.suites.simcopilot.mining.repeated import Haystack
+from caretbench.suites.simcopilot.mining.rules import mining_rules
+from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced
+from caretbench.suites.simcopilot.mining.tasks import Miner, Wanted
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.simcopilot import commands, python_needs
-from caretbench.suites.simcopilot.commands import checks_of, detect
-from caretbench.suites.simcopilot.needs import advised, setup_command, wanted_setup
-from caretbench.suites.simcopilot.package_scripts import test_script as script_of
-from caretbench.suites.simcopilot.python_needs import folders, pytest_options, requirements, with_python_path
-from caretbench.suites.simcopilot.settings import CheckSettings
+from caretbench.projects.setup import commands, python_needs
+from caretbench.projects.setup.commands import checks_of, detect
+from caretbench.projects.setup.needs import advised, setup_command, wanted_setup
+from caretbench.projects.setup.package_scripts import test_script as script_of
+from caretbench.projects.setup.python_needs import folders, pytest_options, requirements, with_python_path
+from caretbench.projects.setup.settings import CheckSettings
 from tests.project_files import snapshot
 
 PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"; '

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
-from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
-from caretbench.suites.simcopilot.project import Readable, Taken, languages_in, lay_down, read, take
+from caretbench.projects.project import Readable, Taken, languages_in, lay_down, read, take
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, Wanted
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"
 

@@ -15,21 +15,21 @@ from typer.testing import CliRunner
 
 import caretbench
 from caretbench import cli
-from caretbench.asking import Asking, prompt_text
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
+from caretbench.projects import analyses
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import Budget, UnpromptableError
-from caretbench.runs import RunFolder
+from caretbench.runs.asking import Asking, prompt_text
+from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.base import OffersContexts
 from caretbench.suites.showing import showing
-from caretbench.suites.simcopilot import analyses
-from caretbench.suites.simcopilot.candidates import shown
 from caretbench.suites.simcopilot.contexts import CONTEXTS, Context, context_of
-from caretbench.suites.simcopilot.mining import Miner, Origin, Wanted
-from caretbench.suites.simcopilot.repeated import tokens_of
+from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.repeated import tokens_of
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, Wanted
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path
 from tests.fakes import FakeClient
 from tests.model_server import ModelServer

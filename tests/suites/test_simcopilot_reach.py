@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import walls
-from caretbench.execution.workspace import WorkspaceRequest, Workspaces
-from caretbench.execution.workspace_engine import WorkspaceExecutor
-from caretbench.suites.simcopilot.marking import MARKS, mark
-from caretbench.suites.simcopilot.reach import Reach, reached
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.projects.marking import MARKS, mark
+from caretbench.projects.reach import Reach, reached
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
 from caretbench.syntax.source import SourceFile

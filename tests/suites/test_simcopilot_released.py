@@ -8,9 +8,9 @@ import pytest
 from caretbench.files import DataError
 from caretbench.suites import suite
 from caretbench.suites.base import DescribesData, Table
-from caretbench.suites.simcopilot.labels import comment_distance, labels_of
-from caretbench.suites.simcopilot.released import Program, Reason, Reference, Span, load
-from caretbench.suites.simcopilot.tables import tables
+from caretbench.suites.simcopilot.released.labels import comment_distance, labels_of
+from caretbench.suites.simcopilot.released.spans import Program, Reason, Reference, Span, load
+from caretbench.suites.simcopilot.released.tables import tables
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import WORKSPACE_LIMITS
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS
 from caretbench.problem import (
     Caret,
     ExpectedOutput,
@@ -16,8 +16,8 @@ from caretbench.problem import (
     Provenance,
     TestsCheck,
 )
-from caretbench.suites.simcopilot import running
-from caretbench.suites.simcopilot.running import original, take_projects, workspace_request
+from caretbench.projects import running
+from caretbench.projects.running import original, take_projects, workspace_request
 
 CONTENT = b"def double(x):\r\n    y = 2 * x\r\n    return y\r\n"
 SPAN = CONTENT.index(b"y = 2"), CONTENT.index(b"\r\n    return")

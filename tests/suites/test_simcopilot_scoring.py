@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.dispatch import Dispatcher
-from caretbench.execution.results import TestOutcome
-from caretbench.execution.snapshots import SnapshotStore
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.results import TestOutcome
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy
 from caretbench.files import write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.runs import RunFolder
-from caretbench.scoring import Scoring
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.score import Scoring
 from caretbench.suites import suite
 from caretbench.suites.baselines import baseline
 from tests.fakes import ISOLATION, FakeExecutor

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox import display_server
+from caretbench.execution.sandbox.program import display_server
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WorkspaceRequest
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.problem import TestsCheck
-from caretbench.suites.simcopilot import running
-from caretbench.suites.simcopilot.base_runs import BaseRuns, base_runs
+from caretbench.projects import running
+from caretbench.projects.base_runs import BaseRuns, base_runs
+from caretbench.projects.runners import reversed_order, runs_pytest, selected, watched
+from caretbench.projects.running import check_request
+from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuildOptions
 from caretbench.suites.simcopilot.building import Builder
-from caretbench.suites.simcopilot.commands import checks_of
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining import Wanted
-from caretbench.suites.simcopilot.runners import reversed_order, runs_pytest, selected, watched
-from caretbench.suites.simcopilot.running import check_request
-from caretbench.suites.simcopilot.settings import CheckSettings
+from caretbench.suites.simcopilot.mining.tasks import Wanted
 
 PRICES = """\
 def total(orders, limit):

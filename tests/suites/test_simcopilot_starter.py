@@ -8,19 +8,20 @@ import pytest
 
 from caretbench.cli.listing import listing
 from caretbench.errors import DataError
-from caretbench.execution.runtimes.java import usable_jdk
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.toolchains.java import usable_jdk
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
+from caretbench.projects import running
+from caretbench.projects.project import read, take
+from caretbench.projects.running import file_splice, original
+from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.setup.settings import read_settings
 from caretbench.suites import suite
-from caretbench.suites.simcopilot import running, starter
-from caretbench.suites.simcopilot.commands import checks_of
+from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.gating import workspace_gate
-from caretbench.suites.simcopilot.mining import Miner
-from caretbench.suites.simcopilot.project import read, take
-from caretbench.suites.simcopilot.running import file_splice, original
-from caretbench.suites.simcopilot.settings import read_settings
+from caretbench.suites.simcopilot.mining.tasks import Miner
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
 """By project: so many tasks at least, and so many in its script."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax.identifiers import identifiers, style
+from caretbench.syntax.uses.identifiers import identifiers, style
 
 
 def places(text: str, grammar: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.suites import suite
 from caretbench.validation.gate import Gate
 from tests.conftest import MakeProblem

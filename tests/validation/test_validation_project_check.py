@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from caretbench.execution.results import TestOutcome
 from caretbench.execution.types import Isolation, Output, Status
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.results import TestOutcome
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 from caretbench.validation.project_check import check_project, deselected
 from tests.fakes import ISOLATION
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.validation.repeats import repeats
 from caretbench.validation.workspace_gate import WorkspaceGate
 from tests.fakes import ISOLATION

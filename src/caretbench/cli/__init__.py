@@ -9,8 +9,6 @@ import sys
 import typer
 
 from caretbench.cli import (
-    build,
-    build_efcb,
     cache,
     compare,
     deps,
@@ -26,6 +24,8 @@ from caretbench.cli import (
     show,
     validate,
 )
+from caretbench.cli.builds import efcb as build_efcb
+from caretbench.cli.builds import simcopilot as build
 from caretbench.errors import DataError, MachineError
 
 _INTERRUPTED = 130

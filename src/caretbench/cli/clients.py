@@ -11,11 +11,11 @@ from caretbench.cli.common import note
 from caretbench.cli.run_plan import GraderPlan, ModelPlan, Plan
 
 if TYPE_CHECKING:
-    from caretbench.asking import Asking
-    from caretbench.inspect.options import ClientOptions
+    from caretbench.inspect.client.options import ClientOptions
     from caretbench.models import ModelClient
-    from caretbench.prices import Price
-    from caretbench.runs import ModelInfo
+    from caretbench.runs.asking import Asking
+    from caretbench.runs.folder import ModelInfo
+    from caretbench.runs.prices import Price
 
 
 def open_client(spec: str, options: ClientOptions) -> ModelClient:
@@ -59,8 +59,8 @@ class Clients:
         Raises:
             ValueError: it cannot be asked so.
         """
-        from caretbench.asking import Asking
         from caretbench.prompts import choose, preprocessor
+        from caretbench.runs.asking import Asking
         from caretbench.suites.showing import showing
 
         questions = self._questions()
@@ -123,7 +123,7 @@ class Clients:
         Raises:
             ValueError: one cannot be asked so, or the folder of a subject holds another run.
         """
-        from caretbench.scoring import check_resumable
+        from caretbench.runs.score import check_resumable
 
         for subject in self._plan.subjects:
             check_resumable(subject.folder, subject.manifest())

@@ -13,10 +13,10 @@ from caretbench.cli.run_plan import Plan
 from caretbench.cli.running import one_line, purse
 
 if TYPE_CHECKING:
-    from caretbench.asking import Asking
     from caretbench.cli.scoring import Subject
-    from caretbench.judging.forecast import Forecast as JudgingForecast
     from caretbench.problem import Problem
+    from caretbench.runs.asking import Asking
+    from caretbench.runs.judging.forecast import Forecast as JudgingForecast
 
 
 @dataclass
@@ -107,7 +107,7 @@ def _dollars(cost: float | None) -> str:
 
 
 def _how_counted(forecasts: list[Forecast]) -> str:
-    from caretbench.asking import BYTES_PER_TOKEN
+    from caretbench.runs.asking import BYTES_PER_TOKEN
 
     counted = dict.fromkeys(row.model for row in forecasts if row.tokens_counted)
     estimated = dict.fromkeys(row.model for row in forecasts if not row.tokens_counted)
@@ -127,10 +127,10 @@ def _judging(
     That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
     reference answer. Tries for answers that cannot be read are not in it.
     """
-    from caretbench.grading import texts_of
-    from caretbench.judging.forecast import forecast as judging_forecast
-    from caretbench.judging.steps import wanted_of
-    from caretbench.judging.subjects import Subject as Judged
+    from caretbench.runs.judge import texts_of
+    from caretbench.runs.judging.forecast import forecast as judging_forecast
+    from caretbench.runs.judging.steps import wanted_of
+    from caretbench.runs.judging.subjects import Subject as Judged
     from caretbench.suites.base import judged_text_of
 
     for grader in plan.graders:
@@ -192,8 +192,8 @@ def forecast(asking: Asking, subject: Subject, coming: list[Problem]) -> Forecas
 
     The problem of every answer that would come is added to ``coming``.
     """
-    from caretbench.asking import prompt_text
-    from caretbench.generating import Generating
+    from caretbench.runs.asking import prompt_text
+    from caretbench.runs.generate import Generating
 
     stored = Generating(subject.problems, subject.folder).stored(asking)
     there = sum(

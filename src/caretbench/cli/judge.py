@@ -12,10 +12,10 @@ from caretbench.cli.common import AsJson, Limit, Select, Steps, note, say, say_j
 from caretbench.cli.judge_plan import Work, show_forecast, write_sheet
 
 if TYPE_CHECKING:
-    from caretbench.grading import GradingResult
-    from caretbench.inspect.options import ClientOptions
+    from caretbench.inspect.client.options import ClientOptions
     from caretbench.models import ModelClient
-    from caretbench.prices import Price
+    from caretbench.runs.judge import GradingResult
+    from caretbench.runs.prices import Price
 
 
 def judge(
@@ -85,12 +85,12 @@ def judge(
 ) -> None:
     """Judge a run's completions. The same command goes on after a stop; equal texts are judged once."""
     from caretbench.extraction.policies import policy as find_policy
-    from caretbench.inspect.options import ClientOptions
+    from caretbench.inspect.client.options import ClientOptions
     from caretbench.judging.choosing import parts
     from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.judging.criteria import criterion as find_criterion
-    from caretbench.prices import Prices
-    from caretbench.runs import RunFolder
+    from caretbench.runs.folder import RunFolder
+    from caretbench.runs.prices import Prices
     from caretbench.suites import suite
     from caretbench.suites.base import judged_text_of
 
@@ -184,9 +184,9 @@ def _grade(
     quiet: bool,
 ) -> dict[str, dict[str, GradingResult]]:
     """The results by grader and criterion."""
-    from caretbench.generating import spent
-    from caretbench.grading import grade_parts
-    from caretbench.prices import Purse
+    from caretbench.runs.generate import spent
+    from caretbench.runs.judge import grade_parts
+    from caretbench.runs.prices import Purse
 
     results = {}
     with work.folder.locked(), Steps(quiet=quiet) as steps:
@@ -207,11 +207,11 @@ def _finish(
     work: Work, results: Mapping[str, Mapping[str, GradingResult]], *, html: bool, as_json: bool
 ) -> None:
     from caretbench.cli.report import load, summarised, write_html
-    from caretbench.report import terminal
-    from caretbench.report.answers_judged import control_failures, control_warnings, folder_answers
-    from caretbench.report.answers_judged_tables import answers_tables
-    from caretbench.report.judgement_tables import judged_tables
-    from caretbench.report.judgements import folder_sections
+    from caretbench.reports import terminal
+    from caretbench.reports.judged.answer_tables import answers_tables
+    from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answers
+    from caretbench.reports.judged.caret_tables import judged_tables
+    from caretbench.reports.judged.carets import folder_sections
 
     keys = {part.criterion.key for part in work.parts}
     sections = [entry for entry in folder_sections(work.folder) if entry.criterion in keys]

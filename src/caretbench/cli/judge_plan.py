@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from caretbench.extraction.policies import Policy
     from caretbench.judging.answers import TextOf
     from caretbench.judging.choosing import Part
-    from caretbench.judging.subjects import Subject
     from caretbench.models import ModelClient, Sampling
-    from caretbench.prices import Price
-    from caretbench.runs import Manifest, RunFolder
+    from caretbench.runs.folder import Manifest, RunFolder
+    from caretbench.runs.judging.subjects import Subject
+    from caretbench.runs.prices import Price
 
 
 def sampling_of(part: Part, changed: Mapping[str, float]) -> Sampling:
@@ -40,7 +40,7 @@ class Work(NamedTuple):
 
     def subjects(self, part: Part) -> tuple[list[Subject], int]:
         """The distinct texts of a part, and how many completions hold them."""
-        from caretbench.grading import texts_of
+        from caretbench.runs.judge import texts_of
 
         return texts_of(
             self.folder, part, self.policy, self.manifest.profile, control_problems=self.control_problems,
@@ -58,8 +58,8 @@ def show_forecast(
     as_json: bool,
 ) -> None:
     """What would be asked and what it would cost; nothing is sent, nothing is written."""
-    from caretbench.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS, forecast
-    from caretbench.judging.steps import wanted_of
+    from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS, forecast
+    from caretbench.runs.judging.steps import wanted_of
 
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
@@ -104,7 +104,7 @@ def write_sheet(work: Work, path: Path, size: int) -> None:
         DataError: the file is there already.
     """
     from caretbench.files import DataError, write_rows
-    from caretbench.judging.ratings import RATINGS_NAME, rated_scores, sheet
+    from caretbench.runs.judging.ratings import RATINGS_NAME, rated_scores, sheet
 
     if path.exists():
         raise DataError(f"{path}: is there already; it may hold ratings")

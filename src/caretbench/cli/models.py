@@ -136,7 +136,7 @@ def show(
 def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
     from caretbench.local.catalogue import catalogue
     from caretbench.local.gguf import weights_sha256
-    from caretbench.prompts import fim
+    from caretbench.prompts.fim import detection as fim
 
     tokens = header.special_tokens
     try:

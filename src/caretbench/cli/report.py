@@ -13,8 +13,8 @@ from caretbench.cli.common import AsJson, say
 
 if TYPE_CHECKING:
     from caretbench.problem import Problem
-    from caretbench.report.frame import Run
-    from caretbench.report.summary import Summary
+    from caretbench.reports.frame import Run
+    from caretbench.reports.summary import Summary
     from caretbench.suites.base import Stratification
 
 _FORMATS = ("terminal", "json", "csv", "markdown")
@@ -60,8 +60,8 @@ def load(folder: Path) -> Run:
     Raises:
         DataError: a file is missing or malformed.
     """
-    from caretbench.report.frame import load_run
-    from caretbench.runs import RunFolder
+    from caretbench.reports.frame import load_run
+    from caretbench.runs.folder import RunFolder
 
     files = RunFolder(folder)
     files.manifest()
@@ -71,13 +71,13 @@ def load(folder: Path) -> Run:
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     from caretbench.problem import Question
-    from caretbench.report.answers_judged import answers_judged, run_answers
-    from caretbench.report.errors import error_columns
-    from caretbench.report.judged_values import KEY, judged_values
-    from caretbench.report.judgements import run_sections
-    from caretbench.report.own_tables import own_tables
-    from caretbench.report.summary import summarise
-    from caretbench.report.usage import model_usage
+    from caretbench.reports.judged.answers import answers_judged, run_answers
+    from caretbench.reports.judged.carets import run_sections
+    from caretbench.reports.judged.values import KEY, judged_values
+    from caretbench.reports.own_tables import own_tables
+    from caretbench.reports.sections.errors import error_columns
+    from caretbench.reports.sections.usage import model_usage
+    from caretbench.reports.summary import summarise
     from caretbench.suites import suite, suite_names
     from caretbench.suites.base import judged_text_of
 
@@ -140,7 +140,7 @@ def _extended(stratification: Stratification, by: Sequence[tuple[str, ...]]) -> 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
     """Print the numbers in one of the forms."""
-    from caretbench.report import export, terminal
+    from caretbench.reports import export, terminal
 
     if form == "json":
         sys.stdout.write(export.to_json(summary) + "\n")
@@ -163,7 +163,7 @@ def write_html(
 ) -> Path:
     """Write the page; gives its path."""
     from caretbench.files import write_atomically
-    from caretbench.report.html import render_html
+    from caretbench.reports.html import render_html
 
     path = output or folder / "report.html"
     write_atomically(path, render_html(summary, run, published=published, samples=samples))

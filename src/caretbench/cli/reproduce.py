@@ -13,7 +13,7 @@ from caretbench.cli.common import AsJson, note, say
 
 if TYPE_CHECKING:
     from caretbench.problem import Completion, Problem, Score
-    from caretbench.runs import Manifest, RunFolder
+    from caretbench.runs.folder import Manifest, RunFolder
 
 
 def reproduce(
@@ -28,13 +28,13 @@ def reproduce(
 
     Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
-    from caretbench import verdicts
     from caretbench.cli.scoring import executor
     from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret, Question
-    from caretbench.runs import RunFolder
-    from caretbench.scoring import EXECUTION, GOLDEN
+    from caretbench.runs import verdict as verdicts
+    from caretbench.runs.folder import RunFolder
+    from caretbench.runs.score import EXECUTION, GOLDEN
     from caretbench.suites import suite
 
     folder = RunFolder(run)

@@ -176,8 +176,8 @@ def _plan(options: dict[str, Any], common: dict[str, Any]) -> Plan:
 
     from caretbench.cli import run_plan as plans
     from caretbench.files import describe
-    from caretbench.inspect.options import ClientOptions
-    from caretbench.prices import Prices
+    from caretbench.inspect.client.options import ClientOptions
+    from caretbench.runs.prices import Prices
 
     try:
         sampling, samples = plans.sampling(

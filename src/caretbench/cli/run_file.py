@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from caretbench.cli import run_plan as plans
 from caretbench.cli import scoring as shared
 from caretbench.files import DataError, describe
-from caretbench.inspect.options import ClientOptions
-from caretbench.prices import Price, Prices, read_toml
+from caretbench.inspect.client.options import ClientOptions
+from caretbench.runs.prices import Price, Prices, read_toml
 from caretbench.secrets import redact
 
 

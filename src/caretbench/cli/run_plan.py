@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from caretbench.cli.scoring import Subject
-from caretbench.inspect.options import ClientOptions
+from caretbench.inspect.client.options import ClientOptions
 from caretbench.models import Sampling
-from caretbench.prices import Prices
-from caretbench.sampling import preset as find_preset
+from caretbench.runs.prices import Prices
+from caretbench.runs.sampling import preset as find_preset
 from caretbench.secrets import redact
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from caretbench.cli.common import Steps, note, say, say_json
 from caretbench.cli.run_plan import ModelPlan, Plan
 
 if TYPE_CHECKING:
-    from caretbench.generating import Tally
-    from caretbench.prices import Purse
+    from caretbench.runs.generate import Tally
+    from caretbench.runs.prices import Purse
 
 
 def carry_out(plan: Plan) -> None:
@@ -24,7 +24,7 @@ def carry_out(plan: Plan) -> None:
         Exit: done, but something is missing, or a wish failed.
         ValueError: the plan cannot work.
     """
-    from caretbench.runs import ModelInfo
+    from caretbench.runs.folder import ModelInfo
 
     plan.check()
     clients = Clients(plan)
@@ -82,8 +82,8 @@ class _Outcome:
 
 def purse(plan: Plan) -> Purse:
     """What may be spent; what the stored rows of all folders cost is spent already."""
-    from caretbench.generating import spent
-    from caretbench.prices import Purse
+    from caretbench.runs.generate import spent
+    from caretbench.runs.prices import Purse
 
     return Purse(plan.max_cost, sum(spent(subject.folder) for subject in plan.subjects))
 
@@ -92,7 +92,7 @@ def _generate(
     plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: Purse, steps: Steps
 ) -> list[str]:
     """Each model in turn; gives what is to be complained of."""
-    from caretbench.generating import Generating
+    from caretbench.runs.generate import Generating
 
     outcomes = []
     for model in plan.models:
@@ -136,7 +136,7 @@ def spoken(tally: Tally) -> str:
 
 def _missing(outcome: _Outcome) -> str | None:
     """What did not come, in one line; a complaint where it is more than a run can bear, else a note."""
-    from caretbench.report.summary import COVERAGE_WANTED
+    from caretbench.reports.summary import COVERAGE_WANTED
 
     tally = outcome.tally
     if not tally.missing:
@@ -177,7 +177,7 @@ def _judge(
     plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: Purse, steps: Steps
 ) -> list[str]:
     """Each grader in turn; gives what is to be complained of."""
-    from caretbench.grading import NothingToJudgeError, grade_parts
+    from caretbench.runs.judge import NothingToJudgeError, grade_parts
     from caretbench.suites.base import judged_text_of
 
     complaints = []

@@ -24,9 +24,9 @@ from caretbench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from caretbench.inspect.logs import Log
+    from caretbench.inspect.tasks.logs import Log
     from caretbench.problem import Completion, Problem
-    from caretbench.runs import ModelInfo
+    from caretbench.runs.folder import ModelInfo
 
 
 def score(
@@ -93,7 +93,7 @@ def _gather(
     passed_over: dict[Path, list[str]],
 ) -> Iterator[Completion]:
     """All completions that are asked for; fills ``seen``, and by path the ids of the problems not chosen."""
-    from caretbench.runs import ModelInfo
+    from caretbench.runs.folder import ModelInfo
     from caretbench.suites.baselines import NAMES, baseline, writers_of
 
     by_id = {problem.id: problem for problem in subject.problems}
@@ -123,7 +123,7 @@ def _gather(
 
 def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
     """The models of the run that a file of completions belongs to: how they were asked stays known."""
-    from caretbench.runs import RunFolder
+    from caretbench.runs.folder import RunFolder
 
     folder = RunFolder(path.parent)
     if path.name != folder.completions_path.name or not folder.manifest_path.exists():
@@ -133,7 +133,7 @@ def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
 
 def _logs(subject: shared.Subject, paths: list[Path]) -> dict[Path, Log]:
     """Those of ``paths`` that are logs of Inspect."""
-    from caretbench.inspect.logs import Log, is_log
+    from caretbench.inspect.tasks.logs import Log, is_log
 
     return {path: Log(path, subject.suite.name, subject.data.hash) for path in paths if is_log(path)}
 

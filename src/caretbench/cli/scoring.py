@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from caretbench.execution.dispatch import AnyExecutor, Dispatcher
     from caretbench.extraction.policies import Policy
     from caretbench.problem import Problem
-    from caretbench.report.summary import Summary
-    from caretbench.runs import Manifest, ModelInfo, RunFolder, ToolchainInfo
+    from caretbench.reports.summary import Summary
+    from caretbench.runs.folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
     from caretbench.suites.base import ProblemSet, Suite
 
 ALL_BASELINES = "all"
@@ -106,7 +106,7 @@ class Subject(NamedTuple):
         """
         from caretbench.extraction.policies import BY_PROFILE
         from caretbench.extraction.policies import policy as find_policy
-        from caretbench.runs import RunFolder
+        from caretbench.runs.folder import RunFolder
         from caretbench.suites import suite
         from caretbench.suites.base import policy_of
 
@@ -127,7 +127,7 @@ class Subject(NamedTuple):
 
     def manifest(self) -> Manifest:
         """The manifest of a run about this, without models."""
-        from caretbench.runs import DataInfo, Manifest, versions
+        from caretbench.runs.folder import DataInfo, Manifest, versions
 
         return Manifest(
             suite=self.suite.name,
@@ -162,7 +162,7 @@ class Sitting:
 
     def __enter__(self) -> Self:
         from caretbench.extraction.policies import policy as find_policy
-        from caretbench.scoring import Scoring, check_resumable
+        from caretbench.runs.score import Scoring, check_resumable
 
         with ExitStack() as stack:
             stack.enter_context(self.folder.locked())
@@ -253,7 +253,7 @@ def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> 
         MachineError: Ray is not installed, or the cluster does not answer.
     """
     from caretbench.execution.dispatch import Dispatcher
-    from caretbench.execution.workspace_engine import WorkspaceExecutor
+    from caretbench.execution.workspaces.engine import WorkspaceExecutor
 
     def projects() -> WorkspaceExecutor:
         return WorkspaceExecutor(workers, use_cache=use_cache)
@@ -263,8 +263,8 @@ def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> 
 
         return Dispatcher(LocalExecutor(workers=workers, use_cache=use_cache), projects)
     if engine == "ray" or engine.startswith("ray://"):
-        from caretbench.execution.project_spreading import SpreadingWorkspaceExecutor
-        from caretbench.execution.ray_engine import RayExecutor
+        from caretbench.execution.cluster.project_spreading import SpreadingWorkspaceExecutor
+        from caretbench.execution.cluster.ray_engine import RayExecutor
 
         address = None if engine == "ray" else engine
         spread = RayExecutor(address, programs=workers, use_cache=use_cache)
@@ -273,7 +273,7 @@ def executor(workers: int | None, *, use_cache: bool, engine: str = "local") -> 
 
 
 def _variants(options: Sequence[str]) -> dict[str, str]:
-    from caretbench.execution.runtimes import load_runtime
+    from caretbench.execution.toolchains import load_runtime
     from caretbench.languages import language
 
     chosen = {}
@@ -291,10 +291,10 @@ def _variants(options: Sequence[str]) -> dict[str, str]:
 
 def toolchains(problems: Sequence[Problem], runs: AnyExecutor) -> dict[str, ToolchainInfo]:
     """The toolchains of the problems' languages where programs run; what is not there is said."""
+    from caretbench.execution.cluster.spreading import SpreadingExecutor
     from caretbench.execution.dispatch import Dispatcher
-    from caretbench.execution.runtimes import RUNTIMES, load_runtime
-    from caretbench.execution.spreading import SpreadingExecutor
-    from caretbench.runs import ToolchainInfo
+    from caretbench.execution.toolchains import RUNTIMES, load_runtime
+    from caretbench.runs.folder import ToolchainInfo
 
     found: dict[str, ToolchainInfo] = {}
     programs = runs.programs if isinstance(runs, Dispatcher) else runs
@@ -354,8 +354,8 @@ def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     """Why the run counts as failed: too few verdicts, a score that is withheld, or a model below the wanted rate."""
-    from caretbench.report.answers_judged import control_failures, coverage_warnings
-    from caretbench.report.summary import COVERAGE_WANTED
+    from caretbench.reports.judged.answers import control_failures, coverage_warnings
+    from caretbench.reports.summary import COVERAGE_WANTED
 
     yield from coverage_warnings(summary.answers)
     yield from control_failures(summary.answers)

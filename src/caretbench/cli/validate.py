@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from caretbench.execution.dispatch import Dispatcher
     from caretbench.problem import Problem
-    from caretbench.runs import Validity
+    from caretbench.runs.folder import Validity
     from caretbench.suites.base import ProblemGate, Suite
 
 _VERDICTS = ("valid", "unverified", "invalid")
@@ -73,7 +73,7 @@ def validate(
     """
     from caretbench.cli.scoring import executor
     from caretbench.files import read_rows, write_rows
-    from caretbench.runs import Validity
+    from caretbench.runs.folder import Validity
     from caretbench.suites import suite
 
     house = suite(suite_name)
@@ -103,9 +103,9 @@ def validate(
 def _gate(house: Suite, executor: Callable[[], Dispatcher], steps: Steps) -> ProblemGate:
     from caretbench.execution.types import ExecutionRequest
     from caretbench.extraction.policies import policy
+    from caretbench.runs.verdict import program_of
     from caretbench.suites.base import HasQuestionGate, HasWorkspaceGate, policy_of
     from caretbench.validation.gate import Gate
-    from caretbench.verdicts import program_of
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
         request = program_of(house, problem, text, "default", {})

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
 CRITERION_VERSION = "7"

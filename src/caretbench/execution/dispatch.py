@@ -17,8 +17,8 @@ from caretbench.execution.types import (
     Status,
     TestTally,
 )
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
-from caretbench.execution.workspace_engine import WorkspaceEngine, WorkspaceExecutor
+from caretbench.execution.workspaces.engine import WorkspaceEngine, WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 
 AnyRequest = ExecutionRequest | WorkspaceRequest
 """A program, or a command in a project."""

@@ -11,12 +11,12 @@ from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
-from caretbench.execution.levels import SETTING
-from caretbench.execution.overlay_causes import cause
-from caretbench.execution.runtimes import RUNTIMES, load_runtime
-from caretbench.execution.sandbox import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.sandbox.host.overlay_causes import cause
+from caretbench.execution.sandbox.levels import SETTING
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.toolchains import RUNTIMES, load_runtime
 from caretbench.execution.types import Frozen, Isolation
-from caretbench.execution.workspace import Workspaces
+from caretbench.execution.workspaces.workspace import Workspaces
 from caretbench.languages import language
 
 FREE_DISK_GB = 5.0

@@ -14,12 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache import ResultCache, opened, verdict_key
+from caretbench.execution.cache.verdicts import ResultCache, opened, verdict_key
 from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.nesting import DEEPEST, nests_too_deep
 from caretbench.execution.running import Runner
-from caretbench.execution.runtimes.base import BundleLookup
-from caretbench.execution.sandbox import Sandbox
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.scan.nesting import DEEPEST, nests_too_deep
+from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 
 _WINDOW_PER_WORKER = 16

@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache import ResultCache, program_key
-from caretbench.execution.cache_folders import unusable
+from caretbench.execution.cache.folders import unusable
+from caretbench.execution.cache.verdicts import ResultCache, program_key
 from caretbench.execution.classification import classify, missing_module
-from caretbench.execution.host_users import NoUsers
-from caretbench.execution.levels import Level
-from caretbench.execution.runtimes import RUNTIMES, load_runtime
-from caretbench.execution.runtimes.base import BundleLookup
-from caretbench.execution.sandbox import Sandbox, display_server
-from caretbench.execution.supervisor import SandboxResult
+from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.sandbox.levels import Level
+from caretbench.execution.sandbox.program import Sandbox, display_server
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import RUNTIMES, load_runtime
+from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,

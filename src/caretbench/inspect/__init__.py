@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from caretbench.inspect.client import InspectClient
-    from caretbench.inspect.open import open_client
-    from caretbench.inspect.options import ClientOptions
+    from caretbench.inspect.client.client import InspectClient
+    from caretbench.inspect.client.open import open_client
+    from caretbench.inspect.client.options import ClientOptions
 
 __all__ = ["ClientOptions", "InspectClient", "open_client"]
 
-_PLACES = {"ClientOptions": "options", "InspectClient": "client", "open_client": "open"}
+_PLACES = {"ClientOptions": "client.options", "InspectClient": "client.client", "open_client": "client.open"}
 
 
 def __getattr__(name: str) -> Any:

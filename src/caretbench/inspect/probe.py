@@ -12,7 +12,7 @@ from statistics import median
 
 from caretbench.extraction.clean import clean
 from caretbench.extraction.surroundings import Surroundings
-from caretbench.inspect.failures import one_line
+from caretbench.inspect.client.failures import one_line
 from caretbench.inspect.probe_report import MAX_TOKENS, Evidence, ProbeItem, ProbeReport, Verdict, items
 from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from caretbench.inspect.failures import one_line
+from caretbench.inspect.client.failures import one_line
 from caretbench.problem import Row
 
 Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from inspect_ai.model import ModelAPI, modelapi
 from inspect_ai.util import SandboxEnvironment, sandboxenv
 
-from caretbench.inspect.efcb_task import efcb
-from caretbench.inspect.metrics import numbers
-from caretbench.inspect.scorer import caret
-from caretbench.inspect.solver import ask
-from caretbench.inspect.tasks import devbench, simcopilot
+from caretbench.inspect.tasks.efcb_task import efcb
+from caretbench.inspect.tasks.metrics import numbers
+from caretbench.inspect.tasks.scorer import caret
+from caretbench.inspect.tasks.solver import ask
+from caretbench.inspect.tasks.suite_tasks import devbench, simcopilot
 
 __all__ = [
     "ask",
@@ -28,7 +28,7 @@ __all__ = [
 @modelapi(name="fim")
 def fim() -> type[ModelAPI]:
     """``fim/SHAPE/MODEL``: endpoints that take the text before and after the caret."""
-    from caretbench.inspect.fim_endpoints import FimEndpointAPI
+    from caretbench.inspect.providers.fim_endpoints import FimEndpointAPI
 
     return FimEndpointAPI
 
@@ -36,7 +36,7 @@ def fim() -> type[ModelAPI]:
 @modelapi(name="gguf")
 def gguf() -> type[ModelAPI]:
     """``gguf/PATH`` or ``gguf/NAME``: a model on this machine."""
-    from caretbench.inspect.gguf import GgufAPI
+    from caretbench.inspect.providers.gguf import GgufAPI
 
     return GgufAPI
 
@@ -44,7 +44,7 @@ def gguf() -> type[ModelAPI]:
 @modelapi(name="command")
 def command() -> type[ModelAPI]:
     """``command/COMMANDLINE``: a program of one's own, JSON in and JSON out."""
-    from caretbench.inspect.command import CommandAPI
+    from caretbench.inspect.providers.command import CommandAPI
 
     return CommandAPI
 
@@ -52,6 +52,6 @@ def command() -> type[ModelAPI]:
 @sandboxenv(name="caretbench")
 def caretbench() -> type[SandboxEnvironment]:
     """``sandbox="caretbench"``: our walls for the tools of any task."""
-    from caretbench.inspect.sandbox_provider import CaretbenchSandbox
+    from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox
 
     return CaretbenchSandbox

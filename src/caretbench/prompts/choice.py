@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caretbench.models import ModelClient
-from caretbench.prompts import fim
+from caretbench.prompts.fim import detection as fim
 from caretbench.prompts.registry import AUTO, OURS, strategy
 from caretbench.prompts.strategy import AsksQuestions, Strategy, unreadable
 

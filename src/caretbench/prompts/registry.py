@@ -8,9 +8,9 @@ from typing import Final
 
 from caretbench.plugins import installed, load
 from caretbench.prompts.chat import Chat
-from caretbench.prompts.fill import Fill
-from caretbench.prompts.fim import formats
-from caretbench.prompts.fim_strategy import FimStrategy, fim_strategies
+from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.fill import Fill
+from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
 from caretbench.prompts.left_to_right import LeftToRight
 from caretbench.prompts.natural import Natural
 from caretbench.prompts.plugged import STRATEGIES, plugged_strategy

@@ -11,10 +11,10 @@ from pathlib import Path
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines
 from caretbench.problem import Row
-from caretbench.sources.git_access import opened
-from caretbench.sources.git_diffs import SkippedCommit
-from caretbench.sources.git_history import bounds, list_commits, read_changes, utc_moment, within
-from caretbench.sources.patch_stream import Limits
+from caretbench.sources.git.access import opened
+from caretbench.sources.git.diffs import SkippedCommit
+from caretbench.sources.git.history import bounds, list_commits, read_changes, utc_moment, within
+from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
 

@@ -16,9 +16,9 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Row
-from caretbench.sources.descriptions import without_emails
-from caretbench.sources.generated import generated_kind
-from caretbench.sources.people import without_people
+from caretbench.sources.changes.descriptions import without_emails
+from caretbench.sources.changes.generated import generated_kind
+from caretbench.sources.changes.people import without_people
 
 FileStatus = Literal["added", "modified", "removed", "renamed", "copied", "changed"]
 """As GitHub says them; ``changed``: the mode or the type alone."""

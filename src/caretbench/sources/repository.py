@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from caretbench.problem import Row
-from caretbench.sources.generated import is_generated
-from caretbench.sources.git_access import GitError, GitRepository
+from caretbench.sources.changes.generated import is_generated
+from caretbench.sources.git.access import GitError, GitRepository
 from caretbench.sources.licences import is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.pull_request import Moment

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
-from caretbench.sources.git_history import bounds
+from caretbench.sources.git.history import bounds
 from caretbench.sources.pull_request import PullRequest
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from caretbench.sources.git_access import GitError, GitRepository, opened
+from caretbench.sources.git.access import GitError, GitRepository, opened
 from caretbench.sources.pull_request import PullRequest
 
 MOST_BYTES: Final = 1_000_000

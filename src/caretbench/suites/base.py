@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from caretbench.execution.dispatch import AnyRequest
-from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Caret, Completion, Problem, Profile
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class GivesResultTables(Protocol):
 
         Args:
             results: One line per completion, policy and profile: the columns of the report's table, every measured
-                value, and what graders said (:func:`caretbench.report.judged_values.judged_values`), null where they
+                value, and what graders said (:func:`caretbench.reports.judged.values.judged_values`), null where they
                 said nothing.
             problems: The run's problems by id.
             seed: Of intervals that are drawn.

@@ -11,7 +11,7 @@ from caretbench.suites.base import OffersContexts, Suite
 
 @dataclass(frozen=True)
 class Showing:
-    """One context, of every suite of a run. See :class:`caretbench.asking.Context`."""
+    """One context, of every suite of a run. See :class:`caretbench.runs.asking.Context`."""
 
     name: str
     suites: Mapping[str, OffersContexts]

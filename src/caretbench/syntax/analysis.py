@@ -11,18 +11,18 @@ import tree_sitter
 
 from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
-from caretbench.syntax.comment_distance import CommentDistance, comment_distance
-from caretbench.syntax.comments import Comment, comments_in
+from caretbench.syntax.comments.distance import CommentDistance, comment_distance
+from caretbench.syntax.comments.places import Comment, comments_in
 from caretbench.syntax.masking import parse_file
 from caretbench.syntax.measures import BlockSize, FileSizes
+from caretbench.syntax.names.project import Project
+from caretbench.syntax.names.references import Definitions, references_of
+from caretbench.syntax.names.resolving import resolve
+from caretbench.syntax.names.walker import Walk
 from caretbench.syntax.nesting import Nesting
-from caretbench.syntax.project import Project
-from caretbench.syntax.references import Definitions, references_of
-from caretbench.syntax.resolving import resolve
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
 from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span
-from caretbench.syntax.walker import Walk
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
@@ -138,7 +138,7 @@ class FileAnalysis:
     def comment_distance(
         self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
     ) -> CommentDistance | None:
-        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.comment_distance`."""
+        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.comments.distance`."""
         return comment_distance(self.source, self.comments, position, counting=counting)
 
     def size(self, span: tuple[int, int]) -> BlockSize:

@@ -10,8 +10,8 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
+from caretbench.syntax.names.symbols import Names
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.symbols import Names
 from caretbench.syntax.types import Block, Span
 
 

@@ -22,7 +22,7 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Execut
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, read_rows, sha256_text
 from caretbench.problem import Problem
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.validation.duplicates import near_duplicates
 from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
 

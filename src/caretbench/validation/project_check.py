@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from caretbench.execution.spoken import spoken_tests
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WorkspaceRequest, WorkspaceResult
-from caretbench.execution.workspace_engine import WorkspaceEngine, limits_for
+from caretbench.execution.workspaces.engine import WorkspaceEngine, limits_for
+from caretbench.execution.workspaces.spoken import spoken_tests
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspace import WorkspaceResult
+from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.validation.mutants import REACH_ONLY, mutants
 from caretbench.validation.no_answers import NOTHING, THROW, no_answers
 from caretbench.validation.project_check import ProjectCheck

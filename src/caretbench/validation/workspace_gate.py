@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caretbench.errors import DataError
-from caretbench.execution.workspace import WorkspaceRequest
-from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, read_rows
 from caretbench.problem import Problem
-from caretbench.runs import Validity
+from caretbench.runs.folder import Validity
 from caretbench.syntax.testing import is_test_path
 from caretbench.validation.project_check import ProjectCheck, check_project
 from caretbench.validation.repeats import repeats, splice_in_file

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
 from caretbench.execution.bundles.system import Say, run
-from caretbench.execution.walls import launcher_interpreter
+from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.files import sha256_json
 
 _PACKAGES = "site-packages"

@@ -27,7 +27,7 @@ from caretbench.execution.bundles.model import (
 from caretbench.execution.bundles.npm import Npm
 from caretbench.execution.bundles.pip import Pip
 from caretbench.execution.bundles.system import Say, apt_install, apt_line
-from caretbench.execution.cache_folders import BUNDLES
+from caretbench.execution.cache.folders import BUNDLES
 from caretbench.execution.types import Frozen
 from caretbench.files import cache_folder, sha256_json, write_atomically
 

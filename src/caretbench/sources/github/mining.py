@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines, write_atomically
-from caretbench.sources.git_history import bounds, moment
+from caretbench.sources.git.history import bounds, moment
+from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
-from caretbench.sources.patch_stream import Limits
 from caretbench.sources.pull_request import FileChange, in_utc
 from caretbench.sources.repository import RepositoryFacts
 

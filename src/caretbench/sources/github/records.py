@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from caretbench.files import sha256_text
-from caretbench.sources.bots import is_bot
-from caretbench.sources.descriptions import without_emails, without_trailers
-from caretbench.sources.file_diff import file_change
-from caretbench.sources.generated import is_generated, says_generated
-from caretbench.sources.patch_stream import Limits, read_commits
+from caretbench.sources.changes.bots import is_bot
+from caretbench.sources.changes.descriptions import without_emails, without_trailers
+from caretbench.sources.changes.generated import is_generated, says_generated
+from caretbench.sources.git.file_diff import file_change
+from caretbench.sources.git.patch_stream import Limits, read_commits
 from caretbench.sources.pull_request import FileChange, FileStatus, PullRequest
 from caretbench.sources.repository import RepositoryFacts
 

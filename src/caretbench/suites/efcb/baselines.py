@@ -12,16 +12,16 @@ from typing import Final
 
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import Writer
-from caretbench.suites.efcb.choices import query_text
+from caretbench.suites.efcb.attacks.floors import Attack, Attacked
+from caretbench.suites.efcb.attacks.leaks import consensus, longest, shortest
+from caretbench.suites.efcb.attacks.lexical import Corpus, shown_paths
+from caretbench.suites.efcb.choices.problem import query_text
 from caretbench.suites.efcb.efcb_score import MASKED
-from caretbench.suites.efcb.floors import Attack, Attacked
-from caretbench.suites.efcb.leaks import consensus, longest, shortest
-from caretbench.suites.efcb.lexical import Corpus, shown_paths
-from caretbench.suites.efcb.masked_scores import copy_previous_lines, masked
 from caretbench.suites.efcb.positions import LETTERS
-from caretbench.suites.efcb.reverse_scores import shown_patch
 from caretbench.suites.efcb.seeding import rng
-from caretbench.syntax.comments import comment_marks
+from caretbench.suites.efcb.written.masked_scores import copy_previous_lines, masked
+from caretbench.suites.efcb.written.reverse_scores import shown_patch
+from caretbench.syntax.comments.places import comment_marks
 from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0

@@ -8,21 +8,23 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Problem
-from caretbench.runs import versions
-from caretbench.sources import descriptions, people, releases
+from caretbench.runs.folder import versions
+from caretbench.sources.changes import descriptions, people, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.suites.efcb import choices_easy, choices_hard, masking, reverse
-from caretbench.suites.efcb.backgrounds import Backgrounds
-from caretbench.suites.efcb.easy_options import EasyOptions
+from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
+from caretbench.suites.efcb.choices import easy as choices_easy
+from caretbench.suites.efcb.choices import hard as choices_hard
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.easy_options import EasyOptions
+from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
 from caretbench.suites.efcb.filtering import Filtered, accepted
-from caretbench.suites.efcb.folder import EfcbManifest
-from caretbench.suites.efcb.leaks import Leak, leak_report
 from caretbench.suites.efcb.options import BuildOptions
-from caretbench.suites.efcb.parts import SourcesOf, no_sources
+from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
+from caretbench.suites.efcb.written import masking, reverse
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of a step, how much was done, and how much there is."""

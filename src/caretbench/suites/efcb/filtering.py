@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from caretbench.files import DataError
 from caretbench.problem import Profile, Row
-from caretbench.sources.bots import is_backport, is_bot_title, is_release, is_revert
-from caretbench.sources.descriptions import NO_FORM, prose_characters
+from caretbench.sources.changes.bots import is_backport, is_bot_title, is_release, is_revert
+from caretbench.sources.changes.descriptions import NO_FORM, prose_characters
+from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.near_duplicates import line_shingles, near_duplicates
 from caretbench.sources.pull_request import PullRequest
-from caretbench.sources.releases import changes_versions
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render

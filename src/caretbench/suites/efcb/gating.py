@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from caretbench.files import Appender, read_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
-from caretbench.runs import Validity
-from caretbench.suites.efcb.learned_attacks import FEWEST
+from caretbench.runs.folder import Validity
+from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]

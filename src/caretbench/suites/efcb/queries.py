@@ -14,7 +14,7 @@ from typing import Final
 
 from caretbench.languages import languages
 from caretbench.problem import Profile
-from caretbench.sources.descriptions import NO_FORM, cleaned, cleaned_title, form_lines
+from caretbench.sources.changes.descriptions import NO_FORM, cleaned, cleaned_title, form_lines
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant
 

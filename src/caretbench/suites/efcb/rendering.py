@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from caretbench.problem import Row
-from caretbench.sources.generated import is_generated
+from caretbench.sources.changes.generated import is_generated
 from caretbench.sources.pull_request import FileChange, PullRequest
 
 END_OF_FILE: Final = "\n---\n"

@@ -12,15 +12,18 @@ from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Completion, Problem, Profile, Question
 from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
 from caretbench.suites.baselines import Writer
-from caretbench.suites.efcb import answers, baselines, data_tables, judged_answers, starter
+from caretbench.suites.efcb import answers, baselines
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
-from caretbench.suites.efcb.folder import EfcbFolder
 from caretbench.suites.efcb.gating import QuestionGate
-from caretbench.suites.efcb.masked_scores import masked_scores
-from caretbench.suites.efcb.result_tables import result_tables
-from caretbench.suites.efcb.reverse import described
-from caretbench.suites.efcb.reverse_scores import hallucination_scores, reverse_scores, unsupported
+from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.starter_set import problems as starter
+from caretbench.suites.efcb.tables import data_tables
+from caretbench.suites.efcb.tables.result_tables import result_tables
+from caretbench.suites.efcb.written import judged_answers
+from caretbench.suites.efcb.written.masked_scores import masked_scores
+from caretbench.suites.efcb.written.reverse import described
+from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
 from caretbench.suites.recorded import completion_rows
 
 if TYPE_CHECKING:

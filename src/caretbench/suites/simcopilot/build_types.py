@@ -10,11 +10,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.problem import Problem
-from caretbench.runs import Validity
+from caretbench.projects.running import file_splice
+from caretbench.projects.setup.settings import CheckSettings
+from caretbench.runs.folder import Validity
 from caretbench.suites.simcopilot.folder import BuildManifest
-from caretbench.suites.simcopilot.mining import Wanted
-from caretbench.suites.simcopilot.running import file_splice
-from caretbench.suites.simcopilot.settings import CheckSettings
+from caretbench.suites.simcopilot.mining.tasks import Wanted
 
 
 @dataclass(frozen=True)

@@ -15,21 +15,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import WorkspaceRequest
-from caretbench.execution.workspace_engine import WorkspaceExecutor
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
-from caretbench.runs import versions
-from caretbench.suites.simcopilot.base_runs import BaseRuns, base_runs
-from caretbench.suites.simcopilot.build_types import BuildOptions, Built
-from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
-from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
-from caretbench.suites.simcopilot.gating import workspace_gate
-from caretbench.suites.simcopilot.mining import Miner, Origin
-from caretbench.suites.simcopilot.needs import advised, reaches_nothing, wanted_setup
-from caretbench.suites.simcopilot.project import (
+from caretbench.projects.base_runs import BaseRuns, base_runs
+from caretbench.projects.project import (
     Readable,
     Taken,
     chosen_languages,
@@ -37,12 +30,19 @@ from caretbench.suites.simcopilot.project import (
     read,
     take,
 )
-from caretbench.suites.simcopilot.reach import Reach, reached
-from caretbench.suites.simcopilot.runners import is_selected
-from caretbench.suites.simcopilot.running import check_request
-from caretbench.suites.simcopilot.selecting import select_tests
-from caretbench.suites.simcopilot.set_up import set_up
-from caretbench.suites.simcopilot.settings import ProjectSettings, read_settings
+from caretbench.projects.reach import Reach, reached
+from caretbench.projects.runners import is_selected
+from caretbench.projects.running import check_request
+from caretbench.projects.selecting import select_tests
+from caretbench.projects.setup.commands import NamedCheck, checks_of
+from caretbench.projects.setup.needs import advised, reaches_nothing, wanted_setup
+from caretbench.projects.setup.set_up import set_up
+from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.runs.folder import versions
+from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
+from caretbench.suites.simcopilot.gating import workspace_gate
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
 from caretbench.validation.project_check import ProjectCheck, check_project
 
 Progress = Callable[[str, int, int | None], None]

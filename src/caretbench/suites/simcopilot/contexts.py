@@ -17,11 +17,11 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
-from caretbench.suites.simcopilot.candidates import shown
+from caretbench.projects.retrieval import most_alike
+from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
+from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.suites.simcopilot.moving import Piece, moved
-from caretbench.suites.simcopilot.repeated import Haystack, tokens_of
-from caretbench.suites.simcopilot.retrieval import most_alike
-from caretbench.suites.simcopilot.rules import mining_rules
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
 VERSION: Final = 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from caretbench.execution.snapshots import SnapshotStore
-from caretbench.execution.workspace import WorkspaceRequest
-from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
-from caretbench.suites.simcopilot.reach import Reach, reached
-from caretbench.suites.simcopilot.running import file_splice, original, tests_check, workspace_request
+from caretbench.projects.reach import Reach, reached
+from caretbench.projects.running import file_splice, original, tests_check, workspace_request
 from caretbench.validation.project_check import ProjectCheck
 from caretbench.validation.workspace_gate import WorkspaceGate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
-from caretbench.suites.simcopilot.candidates import shown
+from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.syntax import FileAnalysis
 
 _MOVED: Final = frozenset({"function", "method", "class"})

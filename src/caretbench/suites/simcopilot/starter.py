@@ -15,14 +15,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.execution.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
-from caretbench.suites.simcopilot.candidates import shown
-from caretbench.suites.simcopilot.commands import NamedCheck, checks_of
-from caretbench.suites.simcopilot.project import take
-from caretbench.suites.simcopilot.running import file_splice, tests_check
-from caretbench.suites.simcopilot.settings import ProjectSettings, read_settings
+from caretbench.projects.project import take
+from caretbench.projects.running import file_splice, tests_check
+from caretbench.projects.setup.commands import NamedCheck, checks_of
+from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.suites.simcopilot.mining.candidates import shown
 
 _DIGITS = 8
 

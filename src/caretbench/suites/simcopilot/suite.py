@@ -6,24 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from caretbench.execution.workspace import WorkspaceRequest
-from caretbench.execution.workspace_engine import WorkspaceEngine
+from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, Completion, FileSplice, Problem, Profile
+from caretbench.projects.analyses import analysis_of
+from caretbench.projects.running import file_splice, take_projects, workspace_request
 from caretbench.suites.base import Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.suites.recorded import completion_rows
-from caretbench.suites.simcopilot import released, starter
-from caretbench.suites.simcopilot.analyses import analysis_of
+from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.gating import workspace_gate
-from caretbench.suites.simcopilot.paper import paper
-from caretbench.suites.simcopilot.running import file_splice, take_projects, workspace_request
-from caretbench.suites.simcopilot.tables import tables
+from caretbench.suites.simcopilot.released import spans as released
+from caretbench.suites.simcopilot.released.paper import paper
+from caretbench.suites.simcopilot.released.tables import tables
 from caretbench.suites.simcopilot.wellformed import fault_of
 from caretbench.validation.workspace_gate import WorkspaceGate
 

@@ -1,0 +1,1 @@
+"""``caretbench build``: one module for each suite."""

@@ -1,0 +1,1 @@
+"""Verdicts and built folders kept by what decides them."""

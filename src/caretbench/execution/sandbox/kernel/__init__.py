@@ -1,0 +1,1 @@
+"""Kernel mechanisms: system call filters, Landlock, control groups, the watchdog."""

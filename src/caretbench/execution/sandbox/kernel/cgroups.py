@@ -1,0 +1,253 @@
+"""Memory bounded by the kernel: a control group for each program, where this process has been given room for them.
+
+The watchdog looks several times a second; what grows faster meets the group's bound, and the kernel ends it. The second
+version of control groups is looked for where a service manager or a container gives its writable part; the first one is
+taken only on request. Groups are used again, since making and removing them costs more than a program's start. The
+folder that holds them is locked while its owner lives; one whose owner was killed is emptied and removed at the next
+start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from caretbench.execution.sandbox.kernel.watchdog import descendants
+
+Version = Literal["cgroup-v2", "cgroup-v1"]
+
+ROOM_MB = 32
+"""What the launcher takes, and what the watchdog does not count, beside a program's memory and its files in memory."""
+
+_PREFIX = "caretbench-"
+_ENDS_S = 5.0
+
+
+class _Files(NamedTuple):
+    """The names that one version of control groups gives to the same things."""
+
+    bound: str
+    events: str
+    swap: tuple[str, str | None]
+    """The bound of what is swapped out: its file, and what to write (None: the memory's own bound)."""
+
+
+_FILES: dict[Version, _Files] = {
+    "cgroup-v2": _Files("memory.max", "memory.events", ("memory.swap.max", "0")),
+    "cgroup-v1": _Files("memory.limit_in_bytes", "memory.oom_control", ("memory.memsw.limit_in_bytes", None)),
+}
+
+
+class MemoryGroup:
+    """One group, for one program at a time."""
+
+    def __init__(self, place: Path, version: Version) -> None:
+        self._place = place
+        self._files = _FILES[version]
+        self._before = 0
+        if not place.is_dir():
+            place.mkdir()
+        if version == "cgroup-v2":
+            self._write("memory.oom.group", "1")
+
+    def _write(self, name: str, text: str) -> None:
+        with contextlib.suppress(
+            OSError
+        ):  # not every kernel has every file; the bound itself is looked at below
+            (self._place / name).write_text(text)
+
+    def prepare(self, memory_bytes: int) -> None:
+        """Set the bound, and forget what happened before.
+
+        Raises:
+            OSError: the bound does not hold.
+        """
+        # The two bounds of the first version must never cross, so the one above is lifted first.
+        swap, most = self._files.swap
+        if most is None:
+            self._write(swap, "-1")
+        (self._place / self._files.bound).write_text(str(memory_bytes))
+        self._write(swap, most or str(memory_bytes))
+        self._before = self._count()
+
+    def take(self, pid: int) -> None:
+        """Put a sandbox's first process, and what it has started, into the group; what they start comes there too."""
+        self._write("cgroup.procs", str(pid))
+        for process in descendants(pid):
+            self._write("cgroup.procs", str(process))
+
+    def exceeded(self) -> bool:
+        """Whether the kernel has ended something here since :meth:`prepare`."""
+        return self._count() > self._before
+
+    def _count(self) -> int:
+        try:
+            lines = (self._place / self._files.events).read_text().splitlines()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+    def end(self) -> bool:
+        """End all that is in the group; whether it is empty now."""
+        deadline = time.monotonic() + _ENDS_S
+        while time.monotonic() < deadline:
+            try:
+                pids = [int(word) for word in (self._place / "cgroup.procs").read_text().split()]
+            except OSError:
+                return True
+            if not pids:
+                return True
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)
+        return False
+
+
+class MemoryGroups:
+    """The groups of one process, below a folder of its own.
+
+    Args:
+        parent: A group that this process may make groups in, with the memory controller.
+        version: Whose files these are.
+
+    Raises:
+        OSError: nothing can be made there.
+    """
+
+    def __init__(self, parent: Path, version: Version) -> None:
+        self.version: Version = version
+        _remove_leftovers(parent)
+        self._root = parent / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        self._root.mkdir()
+        self._held = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+        if version == "cgroup-v2":
+            (self._root / "cgroup.subtree_control").write_text("+memory")
+        self._free: list[MemoryGroup] = []
+        self._made = 0
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def group(self, memory_bytes: int) -> Iterator[MemoryGroup | None]:
+        """A group for one program; None where the kernel gives none, which the watchdog makes up for."""
+        try:
+            group = self._take()
+            group.prepare(memory_bytes)
+        except OSError:
+            yield None
+            return
+        try:
+            yield group
+        finally:
+            if group.end():
+                with self._lock:
+                    self._free.append(group)
+
+    def _take(self) -> MemoryGroup:
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+            self._made += 1
+            return MemoryGroup(self._root / str(self._made), self.version)
+
+    def holds(self) -> bool:
+        """Whether a process can really be bounded here."""
+        with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
+            if group is None:
+                return False
+            process = stack.enter_context(subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE))
+            group.take(process.pid)
+            inside = Path(f"/proc/{process.pid}/cgroup").read_text()
+            assert process.stdin is not None  # noqa: S101  a pipe
+            process.stdin.close()
+            return self._root.name in inside
+
+    def close(self) -> None:
+        """End what is left, and remove the groups."""
+        _remove(self._root)
+        with contextlib.suppress(OSError):
+            os.close(self._held)
+
+
+def _remove(root: Path) -> None:
+    with contextlib.suppress(OSError):
+        for place in [*root.glob("*/"), root]:
+            if place != root:
+                MemoryGroup(place, "cgroup-v1").end()
+            place.rmdir()
+
+
+def _remove_leftovers(parent: Path) -> None:
+    for root in parent.glob(f"{_PREFIX}*-*/"):
+        with contextlib.suppress(OSError):
+            held = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(root)
+            finally:
+                os.close(held)
+
+
+def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
+    """Groups of the second version that this process may make groups in: its own and those above, the nearest first.
+
+    Args:
+        mounted: Where control groups are mounted.
+        memberships: The text of ``/proc/self/cgroup``.
+    """
+    if memberships is None:
+        memberships = Path("/proc/self/cgroup").read_text()
+    own = next((line[3:] for line in memberships.splitlines() if line.startswith("0::")), None)
+    if own is None or ".." in own.split("/"):
+        return
+    place = mounted / own.strip("/")
+    for group in (place, *place.parents):
+        if not group.is_relative_to(mounted):
+            return
+        try:
+            controllers = (group / "cgroup.subtree_control").read_text().split()
+        except OSError:
+            continue
+        may_write = os.access(group, os.W_OK) and os.access(group / "cgroup.procs", os.W_OK)
+        if "memory" in controllers and may_write:
+            yield group
+
+
+def first_version(
+    mounted: Path = Path("/sys/fs/cgroup/memory"), memberships: str | None = None
+) -> Path | None:
+    """This process's group of the first version's memory controller, if it may make groups in it."""
+    if memberships is None:
+        memberships = Path("/proc/self/cgroup").read_text()
+    rows = (line.split(":", 2) for line in memberships.splitlines())
+    own = next((row[2] for row in rows if len(row) == 3 and "memory" in row[1].split(",")), None)
+    if own is None:
+        return None
+    place = mounted / own.strip("/")
+    return place if os.access(place, os.W_OK) and (place / "memory.limit_in_bytes").exists() else None
+
+
+@cache
+def find_groups() -> MemoryGroups | None:
+    """This process's groups of the second version, found by really bounding a process; None where there are none."""
+    with contextlib.suppress(OSError):
+        for parent in delegated():
+            with contextlib.suppress(OSError):
+                groups = MemoryGroups(parent, "cgroup-v2")
+                if groups.holds():
+                    atexit.register(groups.close)
+                    return groups
+                groups.close()
+    return None

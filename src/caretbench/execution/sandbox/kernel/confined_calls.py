@@ -1,0 +1,130 @@
+"""The stricter system call filter of the Landlock walls: what namespaces would keep apart is refused here.
+
+Landlock says nothing of sockets other than TCP's (the path of a Unix socket leads to the session's bus, and out), of
+System V's shared memory, and of modes, owners and times of files. So a program gets no socket but connected pairs.
+The numbers are data, one table per machine; the rules go before those of ``seccomp``.
+"""
+
+from __future__ import annotations
+
+import platform
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
+
+OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
+"""Stand for the program's process number and its negative; ``landlock_keeper.py`` puts them in."""
+
+_LOAD, _AND, _EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
+_NUMBER_OFFSET, _ARGUMENTS_OFFSET = 0, 16  # in struct seccomp_data
+_ERRNO = 0x00050000
+_EPERM, _ENOSYS, _EAFNOSUPPORT, _DONE = 1, 38, 97, 0
+_BEGIN_BYTES = 6 * 8
+"""The instructions of the usual filter that look at the architecture; the system call's number is loaded then."""
+
+_X86_64: Mapping[str, int] = {
+    "fcntl": 72, "socket": 41, "connect": 42, "bind": 49, "listen": 50, "socketpair": 53, "shmget": 29, "shmat": 30,
+    "kill": 62, "semget": 64, "msgget": 68, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94,
+    "rt_sigqueueinfo": 129, "utime": 132, "setpriority": 141, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "tkill": 200, "tgkill": 234, "utimes": 235,
+    "mq_open": 240, "ioprio_set": 251, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280,
+    "rt_tgsigqueueinfo": 297, "prlimit64": 302, "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463,
+    "removexattrat": 466, "file_setattr": 469, "ioctl": 16, "sched_setparam": 142, "sched_setscheduler": 144,
+    "sched_setaffinity": 203, "sched_setattr": 314, "process_madvise": 440, "process_mrelease": 448,
+}  # fmt: skip
+_AARCH64: Mapping[str, int] = {
+    "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+    "fcntl": 25, "ioctl": 29, "ioprio_set": 30, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55,
+    "utimensat": 88, "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "setpriority": 140,
+    "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "socket": 198, "socketpair": 199,
+    "bind": 200, "listen": 201, "connect": 203, "rt_tgsigqueueinfo": 240, "prlimit64": 261,
+    "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
+    "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274,
+    "process_madvise": 440, "process_mrelease": 448,
+}  # fmt: skip
+NUMBERS: Mapping[str, Mapping[str, int]] = {
+    "x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64,
+}  # fmt: skip
+
+
+class Rule(NamedTuple):
+    """Calls that are answered with an error (0: as though they were done), by the value of an argument if one is given.
+
+    ``only`` are the values that are allowed, ``never`` those that are refused.
+    """
+
+    calls: str
+    error: int = _EPERM
+    argument: int = 0
+    only: Sequence[int] = ()
+    never: Sequence[int] = ()
+    mask: int = 0xFFFFFFFF
+
+
+_ALWAYS = (
+    Rule("socket", _EAFNOSUPPORT),
+    Rule("connect bind listen"),
+    Rule("socketpair", only=(1,)),  # a Unix pair; and not of datagrams, which could be sent elsewhere
+    Rule("socketpair", argument=1, only=(1, 5), mask=0xF),
+    Rule("shmget shmat semget msgget mq_open", _ENOSYS),
+    Rule("prlimit64", only=(0,)),  # the limits of others
+    Rule("setpriority ioprio_set process_madvise process_mrelease"),
+    # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
+    # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.
+    Rule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
+    Rule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
+)
+_OF_THE_CALLERS_FILES = (
+    Rule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
+    Rule("chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
+         "setxattrat removexattrat file_setattr"),
+)  # fmt: skip
+_SIGNALS_TO_ITSELF = (
+    Rule("kill", only=(0, OWN_PROCESS, OWN_GROUP)),
+    Rule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", only=(OWN_PROCESS,)),
+    Rule("tkill pidfd_send_signal"),
+    Rule("fcntl", argument=1, never=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
+    Rule("ioctl", argument=1, never=(0x8901, 0x8902)),  # the same, of sockets
+)
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def _compiled(rule: Rule, numbers: Mapping[str, int]) -> Iterator[bytes]:
+    refuse = _instruction(_RETURN, _ERRNO | rule.error)
+    values = rule.only or rule.never
+    body = [refuse]
+    if values:
+        body = [_instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument), _instruction(_AND, rule.mask)]
+        for left, value in zip(range(len(values) - 1, -1, -1), values, strict=True):
+            # A value that is listed jumps over the rest of the list; what is not listed falls through it.
+            skip = left + 1 if rule.only else left
+            body.append(
+                _instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.never and not left else 0)
+            )
+        body += [refuse, _instruction(_LOAD, _NUMBER_OFFSET)]
+    for name in rule.calls.split():
+        if name in numbers:
+            yield _instruction(_EQUAL, numbers[name], if_false=len(body))
+            yield from body
+
+
+def confined_filter(*, own_files: bool, scoped: bool, machine: str | None = None) -> bytes | None:
+    """The filter for programs behind Landlock alone; None where this machine's numbers are not known.
+
+    Args:
+        own_files: Whether the program runs as a user who owns other files: their modes, owners and times are kept.
+        scoped: Whether Landlock keeps signals inside; otherwise the program may signal itself only.
+        machine: The processor architecture, this one's by default.
+    """
+    usual = seccomp_filter(machine)
+    numbers = NUMBERS.get((machine or platform.machine()).lower())
+    if usual is None or numbers is None:
+        return None
+    rules = (*_ALWAYS, *(_OF_THE_CALLERS_FILES if own_files else ()), *(() if scoped else _SIGNALS_TO_ITSELF))
+    added = b"".join(part for rule in rules for part in _compiled(rule, numbers))
+    return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]

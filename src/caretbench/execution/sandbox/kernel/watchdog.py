@@ -1,0 +1,104 @@
+"""Looks at a process tree from outside: memory really used, processes, CPU time.
+
+Resource limits count per process, and shared mappings escape them; so the sandbox's supervisor asks here
+several times a second and kills the tree that has too much. Memory is PSS (shared pages counted once over
+the tree) where the kernel lets us read it, else resident memory; and what the kernel keeps for the tree: its page
+tables, and what can wait in its sockets, beyond a number of them that no honest program reaches.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_USUAL_SOCKETS = 256
+_SOCKET_MB = 0.25
+"""What can wait in one socket, whose buffers keep their usual size (see ``seccomp``)."""
+
+
+@dataclass(frozen=True)
+class TreeUsage:
+    """What a process tree uses at one moment."""
+
+    processes: int
+    memory_mb: float
+    cpu_s: float
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below ``pid``, which itself is left out."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        try:
+            threads = os.listdir(f"/proc/{current}/task")  # noqa: PTH208 - in the loop that runs most
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                text = Path(f"/proc/{current}/task/{thread}/children").read_text("ascii")
+            except OSError:
+                continue
+            children = [int(word) for word in text.split()]
+            found += children
+            waiting += children
+    return found
+
+
+def _sockets_mb(pid: int) -> float:
+    """Of the program's network namespace: sockets that are on their way to another process count, too."""
+    try:
+        if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino:  # noqa: PTH116
+            return 0.0  # everybody's
+        with Path(f"/proc/{pid}/net/sockstat").open("rb") as stream:
+            used = int(stream.readline().split()[2])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return max(0, used - _USUAL_SOCKETS) * _SOCKET_MB
+
+
+def _page_tables_kb(pid: int) -> float:
+    try:
+        with Path(f"/proc/{pid}/status").open("rb") as stream:
+            return next((float(line.split()[1]) for line in stream if line.startswith(b"VmPTE:")), 0.0)
+    except OSError:
+        return 0.0
+
+
+def _memory_kb(pid: int) -> float:
+    return _pages_kb(pid) + _page_tables_kb(pid)
+
+
+def _pages_kb(pid: int) -> float:
+    try:
+        with Path(f"/proc/{pid}/smaps_rollup").open("rb") as stream:
+            for line in stream:
+                if line.startswith(b"Pss:"):
+                    return float(line.split()[1])
+    except OSError:
+        pass
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES / 1024
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _cpu_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(int(field) for field in fields[11:15]) / _TICKS_PER_SECOND if len(fields) > 15 else 0.0
+
+
+def tree_usage(pid: int, most_processes: int) -> TreeUsage:
+    """The use of all below ``pid``; beyond ``most_processes`` only their number is taken, to stay cheap."""
+    tree = descendants(pid)
+    if len(tree) > most_processes:
+        return TreeUsage(len(tree), 0.0, 0.0)
+    memory_mb = sum(map(_memory_kb, tree)) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)
+    return TreeUsage(len(tree), memory_mb, sum(map(_cpu_s, tree)))

@@ -1,0 +1,317 @@
+"""Watches one running sandbox: reads its output and its launcher's report; ends it when it has too much."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, Any, Literal, Protocol
+
+from pydantic import Field
+
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
+from caretbench.execution.sandbox.kernel.watchdog import tree_usage
+from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile
+
+POLL_S = 0.2
+START_S = 60.0
+"""Wall time that building the walls may take; on a busy machine it is long."""
+_REPORT_BYTES = 65_536
+_NAMES_BYTES = 4 << 20
+
+Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
+
+
+class SandboxResult(Frozen):
+    """What became of one sandboxed program.
+
+    ``error`` is set only where the program was never started: our fault, not its. ``exit_code`` and
+    ``signal`` are the program's own as its launcher saw them; both are None where it was killed from outside.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    sentinel: bool = False
+    waits: bool = False
+    """Whether it ended in order while a check of it waited for a promise that never settled."""
+    killed: Killed | None = None
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    processes: int = 0
+    error: str | None = None
+    isolation: Isolation | None = None
+    files: tuple[ResultFile, ...] = ()
+    """What was read out of a project; never anything where the program was killed from outside."""
+    refusals: tuple[str, ...] = ()
+    """What of the network was refused to a program that may reach package indexes."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ended with exit status 0."""
+        return self.error is None and self.killed is None and self.exit_code == 0
+
+
+class Dialogue(Protocol):
+    """The host's side of a program that answers requests. Called on the supervising thread, and never waits."""
+
+    def hear(self, data: bytes) -> Killed | None:
+        """Take in what the program wrote to standard output; the reason to end it, if there is one."""
+        ...
+
+    def check(self) -> Killed | None:
+        """Asked several times a second: the reason to end the program, if there is one."""
+        ...
+
+    def busy(self) -> bool:
+        """Whether it is at work: the use of one that waits is not looked at."""
+        ...
+
+
+class _Capture:
+    """A stream's head and tail; the middle is dropped."""
+
+    def __init__(self, kept_bytes: int) -> None:
+        self._half = max(1, kept_bytes // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room] if room > 0 else b""
+        self._tail += data[max(room, 0) :]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def output(self) -> Output:
+        tail = self._tail[-self._half :]
+        truncated = self.total > len(self._head) + len(tail)
+        gap = f"\n[... {self.total - len(self._head) - len(tail)} bytes left out ...]\n" if truncated else ""
+        head_text = self._head.decode("utf-8", "replace")
+        if truncated:
+            text = head_text + gap + tail.decode("utf-8", "replace")
+        else:
+            text = (self._head + tail).decode("utf-8", "replace")
+        return Output(text=text, bytes_total=self.total, truncated=truncated)
+
+
+class SandboxedProcess(Protocol):
+    """What the supervisor holds of a sandbox: its first process seen from outside, and its output."""
+
+    pid: int
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def kill(self) -> None:
+        """End everything behind the walls."""
+        ...
+
+    def wait(self) -> int:
+        """Until it is gone."""
+        ...
+
+
+class Supervisor:
+    """Reads what a running sandbox says, watches what it uses, and ends it when it has too much."""
+
+    def __init__(
+        self,
+        process: SandboxedProcess,
+        channel: socket.socket,
+        limits: Limits,
+        wall_s: float,
+        interrupted: threading.Event,
+        helpers: int = 1,
+        file_bytes: int = 0,
+        dialogue: Dialogue | None = None,
+        look: Callable[[], Killed | None] | None = None,
+        group: MemoryGroup | None = None,
+    ) -> None:
+        """Take charge of a sandbox that has just been started.
+
+        ``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out.
+        ``dialogue``: who hears its standard output, which is not kept then.
+        ``look``: asked several times a second whether the program has too much of something else.
+        ``group``: the control group whose bound of memory the kernel keeps.
+        """
+        self._group = group
+        self._look_further = look
+        self._dialogue = dialogue
+        self._helpers = helpers
+        # Files come in base64, their names too.
+        self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
+        self._interrupted = interrupted
+        self._process = process
+        self._channel = channel
+        self._limits = limits
+        self._wall_s = wall_s
+        self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
+        self._reports = bytearray()
+        self._killed: Killed | None = None
+        self._late = False
+        self._fault: str | None = None
+        self._started_at: float | None = None
+        self._memory_mb = 0.0
+        self._processes = 0
+        self._cpu_s = 0.0
+
+    def supervise(self, job: bytes) -> None:
+        """Hand over the job and wait for the end of the sandbox."""
+        process = self._process
+        assert process.stdout is not None  # noqa: S101 - opened as pipes above
+        assert process.stderr is not None  # noqa: S101
+        try:
+            if self._group is not None:
+                self._group.take(process.pid)  # it waits for its job: the program is not there yet
+            self._channel.settimeout(START_S)
+            with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
+                self._channel.sendall(job)
+            self._channel.setblocking(False)
+            with selectors.DefaultSelector() as selector:
+                for stream, capture in zip((process.stdout, process.stderr), self._streams, strict=True):
+                    os.set_blocking(stream.fileno(), False)
+                    selector.register(stream, selectors.EVENT_READ, capture)
+                selector.register(self._channel, selectors.EVENT_READ, None)
+                self._wait(selector)
+        finally:
+            process.kill()
+            process.wait()
+            if self._group is not None and self._group.exceeded() and self._killed in (None, "wall"):
+                self._killed = "memory"
+            process.stdout.close()
+            process.stderr.close()
+
+    def _wait(self, selector: selectors.BaseSelector) -> None:
+        begin = time.monotonic()
+        next_look = begin + POLL_S
+        while selector.get_map():
+            now = time.monotonic()
+            started_at = self._started_at
+            deadline = begin + START_S if started_at is None else started_at + self._wall_s
+            if now >= deadline and self._killed is None:
+                self._late = self._started_at is None
+                self._kill("wall")
+            if now >= next_look:
+                self._look()
+                next_look = time.monotonic() + POLL_S
+            until = min(next_look, deadline) if self._killed is None else next_look
+            for key, _ in selector.select(max(0.0, until - time.monotonic())):
+                self._read(selector, key.fileobj, key.data)
+
+    def _kill(self, why: Killed) -> None:
+        if self._killed is None:
+            self._killed = why
+            self._process.kill()
+
+    def _read(self, selector: selectors.BaseSelector, source: Any, capture: _Capture | None) -> None:
+        try:
+            data = os.read(source.fileno(), 65_536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            selector.unregister(source)
+        elif capture is None:
+            self._reports += data[: self._report_bytes - len(self._reports)]
+            if self._started_at is None and b"\n" in self._reports:
+                self._started_at = time.monotonic()
+        elif self._dialogue is not None and capture is self._streams[0]:
+            why = self._dialogue.hear(data)
+            if why is not None:
+                self._kill(why)
+        else:
+            capture.add(data)
+            if sum(stream.total for stream in self._streams) > self._limits.output_kill_mb << 20:
+                self._kill("output")
+
+    def _look(self) -> None:
+        if self._interrupted.is_set() and self._killed is None:
+            self._fault = "interrupted"
+            self._kill("wall")
+        if self._started_at is None or self._killed is not None:
+            return
+        if self._dialogue is not None:
+            why = self._dialogue.check()
+            if why is not None:
+                self._kill(why)
+            if why is not None or not self._dialogue.busy():
+                return
+        usage = tree_usage(self._process.pid, self._limits.pids + 2)
+        self._processes = max(self._processes, usage.processes - self._helpers)
+        self._memory_mb = max(self._memory_mb, usage.memory_mb)
+        self._cpu_s = max(self._cpu_s, usage.cpu_s)
+        if usage.processes > self._limits.pids + 2:
+            self._kill("processes")
+        elif usage.memory_mb > self._limits.memory_mb:
+            self._kill("memory")
+        elif usage.cpu_s > self._limits.cpu_s + 2.0:
+            self._kill("cpu")
+        elif self._look_further is not None and (more := self._look_further()) is not None:
+            self._kill(more)
+
+    def result(self, begin: float, isolation: Isolation) -> SandboxResult:
+        """What became of the program."""
+        stdout, stderr = (stream.output() for stream in self._streams)
+        reports = [_report(line) for line in bytes(self._reports).splitlines()]
+        faults = [str(report["error"]) for report in reports if "error" in report]
+        started = any("started" in report for report in reports)
+        last = next((report for report in reports if "code" in report), None)
+        wall_s = time.monotonic() - (self._started_at or begin)
+        error: str | None = None
+        if self._fault or faults:
+            error = self._fault or faults[0]
+        elif not started:
+            error = (
+                "it took too long to build"
+                if self._late
+                else stderr.text.strip()[-2000:] or "it did not start"
+            )
+        code = int(last["code"]) if last is not None and self._killed is None else None
+        return SandboxResult(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            sentinel=bool(last["sentinel"]) if last is not None and self._killed is None else False,
+            waits=bool(last["waits"]) if last is not None and self._killed is None else False,
+            killed=self._killed if error is None else None,
+            stdout=stdout,
+            stderr=stderr,
+            wall_s=wall_s,
+            cpu_s=max(
+                float(last["cpu_s"]) if last is not None else 0.0, self._cpu_s if last is None else 0.0
+            ),
+            memory_mb=max(float(last["peak_kb"]) / 1024 if last is not None else 0.0, self._memory_mb),
+            processes=self._processes,
+            error=error,
+            isolation=isolation,
+            files=tuple(_file(report) for report in reports if "file" in report)
+            if self._killed is None
+            else (),
+        )
+
+
+def _file(report: Mapping[str, Any]) -> ResultFile:
+    path, pattern = (
+        base64.b64decode(report[name]).decode("utf-8", "replace") for name in ("file", "pattern")
+    )
+    return ResultFile(
+        path=path, pattern=pattern, data=base64.b64decode(report["data"]), problem=report["problem"]
+    )
+
+
+def _report(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,137 @@
+"""Statements that leave a function or a loop, and how surely they do."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+import tree_sitter
+
+from caretbench.execution.scan import check_words
+from caretbench.execution.scan.constants import always
+
+_DEEPEST = 200
+_MOST_NODES = 4_000
+FUNCTIONS = frozenset(
+    {
+        "accessor_declaration", "anonymous_method_expression", "arrow_function", "compact_constructor_declaration",
+        "constructor_declaration", "destructor_declaration", "func_literal", "function_declaration",
+        "function_definition", "function_expression", "generator_function", "generator_function_declaration",
+        "lambda", "lambda_expression", "local_function_statement", "method_declaration", "method_definition",
+        "operator_declaration",
+    }
+)  # fmt: skip
+TYPES = re.compile(r"^(?:class|struct|interface|enum|record|object_creation)")
+CONDITIONAL = re.compile(
+    r"^(?:(?:if|while|for|foreach|for_in|for_range|enhanced_for|do|switch|expression_switch|type_switch|select|match|try"
+    r"|conditional|try_with_resources)_(?:statement|expression)|.*case.*|else_clause|elif_clause|else|except_clause"
+    r"|catch_clause|ternary_expression|switch_section)$"
+)
+CONDITION = re.compile(r"^(?:if|while|elif|for)_")
+_LOOP = re.compile(r"^(?:while|for|foreach|for_in|for_range|enhanced_for|do)_?(?:range_)?(?:statement|loop)$")
+_SWITCH = re.compile(r"^(?:switch|expression_switch|type_switch|select)_?(?:statement|expression)$")
+_RETURNS = frozenset({"return_statement", "goto_statement", "co_return_statement"})
+_LOOP_EXITS = frozenset({"break_statement", "continue_statement"})
+_THROWS = frozenset({"throw_statement", "raise_statement", "throw_expression"})
+_HANDLER = re.compile(r"^(?:catch|except)")
+
+
+class Leaving(IntEnum):
+    """Certainty that statements of the answer leave before a line; a higher one includes the lower ones."""
+
+    NO = 0
+    MAYBE = 1
+    WITH_VALUE = 2
+    SURELY = 3
+
+
+def leaving_before(
+    node: tree_sitter.Node, begin: int, end: int, known: dict[int, tuple[Leaving, Leaving]]
+) -> tuple[Leaving, Leaving]:
+    """Return how statements that precede a node in its block leave the block, and how they throw.
+
+    Args:
+        node: The node.
+        begin: First byte of the statements that count: those of the answer.
+        end: The byte after them.
+        known: What was found of statements before, by their node.
+    """
+    leaving = throwing = Leaving.NO
+    sibling = node.prev_named_sibling
+    for _ in range(_DEEPEST):
+        if sibling is None or sibling.start_byte < begin:
+            break
+        if sibling.start_byte < end:
+            if sibling.id not in known:
+                known[sibling.id] = _leaves(sibling)
+            left, thrown = known[sibling.id]
+            leaving, throwing = max(leaving, left), max(throwing, thrown)
+        sibling = sibling.prev_named_sibling
+    return leaving, throwing
+
+
+def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
+    """Return how surely a statement leaves its function (or a loop around it), and throws."""
+    leaving = throwing = Leaving.NO
+    # a node; whether it only may run; whether break, continue and throw within it are caught there
+    open_nodes = [(statement, False, False, False, False)]
+    for _ in range(_MOST_NODES):
+        if not open_nodes:
+            break
+        node, maybe, breaks, continues, caught = open_nodes.pop()
+        kind = node.type
+        if kind in FUNCTIONS or TYPES.match(kind):
+            continue
+        if kind in _THROWS:
+            throwing = max(throwing, Leaving.NO if caught else Leaving.MAYBE if maybe else Leaving.SURELY)
+            continue
+        own = breaks if kind == "break_statement" else continues
+        if kind in _RETURNS or (kind in _LOOP_EXITS and not own):
+            leaving = max(leaving, Leaving.MAYBE if maybe else _surely(node))
+            continue
+        loop = _LOOP.match(kind) is not None
+        attempt = kind.startswith("try_")
+        unsure = not attempt and kind != "do_statement" and CONDITIONAL.match(kind) is not None
+        unsure = unsure and not _condition_holds(node)
+        handled = attempt and any(_HANDLER.match(child.type) for child in node.named_children)
+        switch = _SWITCH.match(kind) is not None
+        open_nodes.extend(
+            (
+                child,
+                maybe or unsure,
+                breaks or loop or switch,
+                continues or loop,
+                caught or (handled and not _HANDLER.match(child.type)),
+            )
+            for child in node.named_children
+        )
+    return leaving, throwing
+
+
+def _surely(node: tree_sitter.Node) -> Leaving:
+    """A way out without a value, or with a check in place of one. Who returns a value twice may only be careless."""
+    if node.type == "return_statement" and node.named_child_count:
+        text = (node.text or b"").decode("utf-8", "replace").removeprefix("return").strip()
+        return (
+            Leaving.SURELY
+            if text in ("None", "null", "nil", "undefined") or check_words.IN_A_BODY.match(text)
+            else Leaving.WITH_VALUE
+        )
+    return Leaving.SURELY
+
+
+def _condition_holds(node: tree_sitter.Node) -> bool:
+    if not CONDITION.match(node.type):
+        return False
+    condition = node.child_by_field_name("condition")
+    if condition is None:  # for (;;), and Go's bare for
+        return (
+            node.type == "for_statement"
+            and not any(node.child_by_field_name(field) for field in ("left", "right", "value"))
+            and not any(child.type in ("range_clause", "for_clause") for child in node.named_children)
+        )
+    return always(_text(condition))
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")

@@ -1,0 +1,142 @@
+"""What the runtimes share: bundles, versions of tools, harness files, limits of compilers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.sandbox.program import HOME, Sandbox
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    Limits,
+    RunPlan,
+    Status,
+    Toolchain,
+)
+from caretbench.files import sha256_text
+
+BundleLookup = Callable[[str], Bundle | None]
+"""From a bundle's name to the built bundle, or None where it is not built."""
+
+HARNESS = f"{HOME}/.harness"
+"""Where harness files stand inside the sandbox."""
+
+ARTEFACT = "/artefact"
+"""Where a compiled program stands inside the sandbox."""
+
+_DIAGNOSTICS_CHARACTERS = 4000
+
+FailurePatterns = Sequence[tuple[re.Pattern[str], Status]]
+"""Looked for in standard error, the first that is found decides."""
+
+
+class Runtime(ABC):
+    """Base of the runtimes: an interpreted language, whose programs need no compiling."""
+
+    language = ""
+    chunk_size = 0
+    variants: tuple[str, ...] = ()
+    failure_patterns: FailurePatterns = ()
+    harness_frames: re.Pattern[str] | None = None
+    """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
+
+    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:
+        self.sandbox = sandbox
+        self._bundles = bundles
+        self._found: dict[str, Bundle | None] = {}
+        self._toolchain: Toolchain | None = None
+
+    def look_up_with(self, bundles: BundleLookup) -> None:
+        """Find bundles by another look-up."""
+        self._bundles = bundles
+        self._found.clear()
+
+    def bundle(self, request: ExecutionRequest) -> Bundle | None:
+        """The built bundle that the request names; looked up once."""
+        name = request.bundle
+        if name is None:
+            return None
+        if name not in self._found:
+            self._found[name] = self._bundles(name)
+        return self._found[name]
+
+    @abstractmethod
+    def find_toolchain(self) -> Toolchain:
+        """Look for the tools."""
+
+    def toolchain(self) -> Toolchain:
+        """What is installed; asked once per process."""
+        if self._toolchain is None:
+            self._toolchain = self.find_toolchain()
+        return self._toolchain
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Nothing to compile: the folders stay empty."""
+        return [CompileResult(artefact=folder) for _, folder in zip(requests, artefacts, strict=True)]
+
+    @abstractmethod
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """How to run the program."""
+
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """The run's own result: compiling has no say in it."""
+        del artefact
+        return result
+
+    def without_harness(self, stderr: str) -> str:
+        """Standard error without the harness's frames."""
+        return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
+
+    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
+        """What the patterns find in standard error; a runtime error where none fits."""
+        del request, exit_code
+        return next((status for pattern, status in self.failure_patterns if pattern.search(stderr)),
+                    Status.RUNTIME_ERROR)  # fmt: skip
+
+
+def compile_limits(limits: Limits, programs: int = 1) -> Limits:
+    """Bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
+    seconds = limits.compile_wall_s * max(1, programs)
+    return Limits(
+        wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
+        nofile=1024, output_kb=256, output_kill_mb=16,
+    )  # fmt: skip
+
+
+def shorten(diagnostics: str) -> str:
+    """A compiler's words, cut to what a person reads."""
+    text = diagnostics.strip()
+    return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
+
+
+@cache
+def harness_file(name: str) -> str:
+    """The text of a file in ``execution/toolchains/harness``."""
+    return resources.files("caretbench.execution.toolchains").joinpath("harness", name).read_text("utf-8")
+
+
+@cache
+def tool_version(*command: str) -> str | None:
+    """The first line that a trusted tool says of its version, or None where it is not there or does not start."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return said[0] if done.returncode == 0 and said else None
+
+
+def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:
+    """16 hexadecimal digits over versions, harness texts, flags and environment."""
+    settings = [f"{name}={value}" for name, value in sorted((environment or {}).items())]
+    return sha256_text(*parts, *flags, *settings)[:16]

@@ -1,0 +1,245 @@
+"""C++: one compiler process per program, in the sandbox; the executable is kept."""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from caretbench.execution.cache.folders import TOOLS
+from caretbench.execution.classification import missing_module
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains.base import (
+    ARTEFACT,
+    HARNESS,
+    Runtime,
+    compile_limits,
+    fingerprint,
+    harness_file,
+    shorten,
+    tool_version,
+)
+from caretbench.execution.toolchains.precompiled import HEADER, PRECOMPILED, Entry, Flags, PrecompiledHeaders
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    Limits,
+    ProjectTree,
+    RunPlan,
+    Status,
+    Toolchain,
+    Warm,
+)
+from caretbench.files import cache_folder
+
+if TYPE_CHECKING:
+    from caretbench.execution.bundles import Bundle
+
+COMPILER = "/usr/bin/g++"
+MOLD = "/usr/bin/mold"
+PROGRAM = "main.cpp"
+OUT = "/out"
+
+PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
+DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
+LINK_FLAGS = ("-Wl,--wrap=main", *(("-fuse-ld=mold",) if Path(MOLD).exists() else ()))
+COMMON_HEADERS = "common_headers"
+"""The variant that puts the usual standard headers first."""
+_COMMON = "common_headers.hpp"
+_PRECOMPILED = "/precompiled"
+_ASSERTIONS = f"{HARNESS}/assert.h"
+_SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
+"""Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
+such a program is compiled again without."""
+_EXECUTABLE = "program"
+_LARGEST_BYTES = 64 << 20
+_READ_OUT = ProjectTree(results=(_EXECUTABLE,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES)
+_HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
+
+_KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
+
+
+class CppRuntime(Runtime):
+    """g++. ``paper``: the released flags, exit status only; ``default``: -O0, assertions that NDEBUG cannot silence."""
+
+    language = "cpp"
+    chunk_size = 1
+    variants = (COMMON_HEADERS,)
+    failure_patterns = (
+        (re.compile(r"Assertion [`'\"].{0,2000}?[`'\"] failed\.", re.DOTALL), Status.FAILED),
+        (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),
+    )
+
+    _sentinel: bytes | None = None
+    _lock = threading.Lock()
+    _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaders]] = {}
+
+    def find_toolchain(self) -> Toolchain:
+        """g++, and mold where it is there: it links faster."""
+        version = tool_version(COMPILER, "--version")
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install g++ mold")
+        linker = tool_version(MOLD, "--version") or "default linker"
+        texts = [harness_file(name) for name in _HARNESS_FILES]
+        mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS, *LINK_FLAGS))
+        return Toolchain(
+            language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """One compiler process per program: they share nothing."""
+        return [
+            self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
+        ]
+
+    def _compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        bundle = self.bundle(request)
+        common = request.variant == COMMON_HEADERS
+        files: dict[str, str | bytes] = {PROGRAM: request.source}
+        flags: Flags = PAPER_FLAGS
+        objects: Flags = ()
+        entry: Entry | None = None
+        if request.profile == "default":
+            flags = DEFAULT_FLAGS
+            objects = (f"{HARNESS}/sentinel.o",)
+            files[objects[0]] = self._sentinel_object()
+            files[_ASSERTIONS] = harness_file("assert.h")
+        flags += _flags(bundle, "compile", request)
+        if request.profile == "default":
+            entry = (
+                self.headers.of_text(harness_file(_COMMON), flags, self._precompile)
+                if common
+                else self.headers.for_program(request.source, flags, self._precompile)
+            )
+        if common:
+            files[f"{HARNESS}/{_COMMON}"] = harness_file(_COMMON)
+        linking = (*(LINK_FLAGS if objects else ()), "-pthread", *_flags(bundle, "link", request))
+        # Ours stand first: what a program asks for before its beginning comes after ours, which take the word.
+        sources = (*objects, PROGRAM, *linking)
+        plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), *sources)
+        if entry is None:
+            return _compiled(self._build(plain, files, folder, request.limits), folder)
+        place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
+        result = self._build((*flags, "-include", place, *sources), files, folder, request.limits)
+        failed = result.error is None and result.killed is None and result.exit_code != 0
+        # Other libraries' headers may not bear to come twice.
+        doubtful = not common and (entry.headers is None or _of_headers(result))
+        if failed and (doubtful or not self.headers.intact(entry)):
+            first_s = result.wall_s
+            result = self._build(plain, files, folder, request.limits)
+            if result.ok:
+                self.headers.intact(entry)  # else it goes
+            result = result.model_copy(update={"wall_s": first_s + result.wall_s})
+        return _compiled(result, folder)
+
+    def _build(
+        self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
+    ) -> SandboxResult:
+        """Compile and link into ``folder``: in a sandbox that stands already, where the executable can be read out."""
+        result = self._run([*arguments, "-o", _EXECUTABLE], files, limits, read_out=True)
+        read = next((file for file in result.files if not file.problem), None)
+        if result.ok and read is None:  # a very large one
+            return self._run([*arguments, "-o", f"{OUT}/{_EXECUTABLE}"], files, limits, folder)
+        if result.ok and read is not None:
+            program = folder / _EXECUTABLE
+            program.write_bytes(read.data)
+            program.chmod(0o755)
+        return result.model_copy(update={"files": ()})
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        files: Mapping[str, str | bytes],
+        limits: Limits,
+        folder: Path | None = None,
+        *,
+        read_out: bool = False,
+    ) -> SandboxResult:
+        root = self.headers.root
+        return self.sandbox.run(
+            [COMPILER, *arguments],
+            files=files,
+            read_only={_PRECOMPILED: str(root)} if root.is_dir() else None,
+            writable={OUT: folder} if folder is not None else None,
+            environment={"LC_ALL": "C"},
+            limits=compile_limits(limits),
+            warm=Warm() if read_out else None,
+            tree=_READ_OUT if read_out else None,
+        )
+
+    @property
+    def headers(self) -> PrecompiledHeaders:
+        """What programs begin with, compiled for this toolchain; one for all runtimes of this process."""
+        root, mark = cache_folder() / TOOLS / "cpp-headers", self.toolchain().fingerprint
+        with CppRuntime._lock:
+            if (root, mark) not in CppRuntime._headers:
+                CppRuntime._headers[root, mark] = PrecompiledHeaders(root, mark)
+            return CppRuntime._headers[root, mark]
+
+    def _precompile(self, text: str, flags: Flags, folder: Path) -> bool:
+        files = {HEADER: text, _ASSERTIONS: harness_file("assert.h")}
+        arguments = [*flags, "-pthread", "-x", "c++-header", HEADER, "-o", f"{OUT}/{PRECOMPILED}"]
+        return self._run(arguments, files, Limits(), folder).ok
+
+    def _sentinel_object(self) -> bytes:
+        """The compiled sentinel: made once per process, given to every link."""
+        with CppRuntime._lock:
+            if CppRuntime._sentinel is None:
+                argv = f"{COMPILER} -O1 -c sentinel.cpp -o sentinel.o && base64 -w0 sentinel.o"
+                result = self.sandbox.run(
+                    ["/bin/sh", "-c", argv],
+                    files={"sentinel.cpp": harness_file("sentinel.cpp")},
+                    limits=compile_limits(Limits()),
+                )
+                if not result.ok:
+                    raise RuntimeError(
+                        f"the C++ sentinel does not compile: {result.error or result.stderr.text}"
+                    )
+                CppRuntime._sentinel = base64.b64decode(result.stdout.text)
+            return CppRuntime._sentinel
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """The executable, bound read-only."""
+        del request
+        return RunPlan(
+            argv=(f"{ARTEFACT}/program",),
+            read_only={ARTEFACT: str(artefact)},
+            environment={"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"},
+        )
+
+
+def _of_headers(result: SandboxResult) -> bool:
+    """Whether the words of a compiler that failed may be others without precompiled headers."""
+    words = result.stderr
+    return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
+
+
+def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flags:
+    if bundle is None:
+        return ()
+    return bundle.compile_flags if stage == "compile" else bundle.link_flags(request.source)
+
+
+def _compiled(result: SandboxResult, folder: Path) -> CompileResult:
+    """From the compiler's end to a result: its own failures are ours only where it never started."""
+    words = shorten(result.error or result.stderr.text)
+    if result.ok:
+        return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)
+    module = missing_module(result.stderr.text)
+    if result.error is not None:
+        status = Status.SANDBOX_ERROR
+    elif result.killed is not None:
+        status = _KILLED.get(result.killed, Status.COMPILE_ERROR)
+    else:
+        status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
+    return CompileResult(
+        artefact=None,
+        status=status,
+        diagnostics=words,
+        missing_module=module,
+        compile_s=result.wall_s,
+        by_wall=result.killed == "wall",
+    )

@@ -1,0 +1,209 @@
+"""C#: a compile server on the Roslyn of an installed SDK, and a host that knows when a program has ended.
+
+Programs are compiled as a console project of .NET 6 or newer is by default: implicit usings, nullable types,
+assertions (``DEBUG``). The variant ``release`` leaves the assertions out under ``paper``, where the released
+runner builds a release. Under ``paper`` exit status 0 is all that counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.cache.folders import DOTNET
+from caretbench.execution.toolchains.base import ARTEFACT, Runtime, fingerprint, harness_file
+from caretbench.execution.toolchains.serving import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    Compiler,
+    Program,
+    compile_programs,
+    plain_verdict,
+)
+from caretbench.execution.toolchains.tools import outside_usr, tool_folder
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.files import cache_folder
+
+REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"
+
+_TOOLS = "/caretbench/csharp"
+_SOURCES = ("CsharpCompile.cs", "CsharpHost.cs")
+_FRAMEWORK = "Microsoft.NETCore.App"
+_COMPILER_MB = 400.0
+_ROSLYN = "Roslyn/bincore"
+
+# The SDK 3.1 reads the older prefix, newer ones read both.
+_ENVIRONMENT = {
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+    "COMPlus_EnableDiagnostics": "0",
+    "COMPlus_gcConcurrent": "0",
+}
+
+
+class Sdk(NamedTuple):
+    """An installed SDK: its folders, and the version of the framework that programs run on."""
+
+    root: Path
+    compiler: Path
+    references: Path
+    framework: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its programs need beside the house's own settings."""
+        libraries = self.root / "openssl"
+        return {**_ENVIRONMENT, **({"LD_LIBRARY_PATH": str(libraries)} if libraries.is_dir() else {})}
+
+    @property
+    def version(self) -> str:
+        """SDK and framework."""
+        return f".NET SDK {self.compiler.parents[1].name}, framework {self.framework}"
+
+
+class CsharpRuntime(Runtime):
+    """The SDK of ``DOTNET_ROOT``, the one on the PATH, or the one that ``.ci/dotnet.sh`` has put into the cache."""
+
+    language = "csharp"
+    chunk_size = CHUNK
+    harness_frames = re.compile(
+        r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?",
+        re.MULTILINE,
+    )
+    variants = ("release",)
+    failure_patterns = (
+        (re.compile(r"System\.OutOfMemoryException|^Out of memory\.", re.M), Status.OUT_OF_MEMORY),
+        (re.compile(r"^Process terminated\. Assertion [Ff]ailed|"
+                    r"^[ \t]*at System\.Diagnostics\.Debug\.(?:Assert|Fail)\(|"
+                    r"^Unhandled exception\. (?:[\w.]*Assert\w*Exception\b|.*Assertion failed)", re.M), Status.FAILED),
+        (re.compile(r"^Unhandled exception\. System\.IO\.FileNotFoundException: Could not load file or assembly", re.M),
+         Status.UNRESOLVED_IMPORT),
+    )  # fmt: skip
+
+    def find_toolchain(self) -> Toolchain:
+        """An SDK with its compiler and a framework to run on."""
+        sdk = find_sdk()
+        if sdk is None:
+            return Toolchain(language=self.language, available=False, remedy=REMEDY)
+        texts = [harness_file(name) for name in _SOURCES]
+        mark = fingerprint(sdk.version, str(sdk.root), *texts, environment=_ENVIRONMENT)
+        return Toolchain(language=self.language, available=True, version=sdk.version, fingerprint=mark)
+
+    @cached_property
+    def _sdk(self) -> Sdk:
+        sdk = find_sdk()
+        if sdk is None:
+            raise FileNotFoundError(f"no .NET SDK: {REMEDY}")
+        return sdk
+
+    @cached_property
+    def _tools(self) -> Path:
+        """Our own assemblies, compiled once for this SDK, the compiler's beside ours so that they are found."""
+        with tool_folder(f"csharp-{self.toolchain().fingerprint}") as (folder, empty):
+            if empty:
+                for path in self._sdk.compiler.glob("*.dll"):
+                    shutil.copyfile(path, folder / path.name)
+                compiler = [str(path) for path in folder.glob("Microsoft.CodeAnalysis*.dll")]
+                for source, extra in zip(_SOURCES, (compiler, []), strict=True):
+                    self._build_tool(folder, source, extra)
+        return folder
+
+    def _build_tool(self, folder: Path, source: str, extra: Sequence[str]) -> None:
+        (folder / source).write_text(harness_file(source))
+        references = [*extra, *(str(path) for path in managed_assemblies(self._sdk.references, folder))]
+        target = Path(source).stem
+        flags = ["-nologo", "-noconfig", "-nowarn:CS1701,CS1702", "-langversion:latest", "-optimize+"]
+        command = [str(self._sdk.root / "dotnet"), "exec", str(self._sdk.compiler / "csc.dll"), *flags]
+        subprocess.run(
+            [*command, f"-out:{target}.dll", *(f"-r:{path}" for path in references), source],
+            check=True, capture_output=True, cwd=folder, env={"HOME": str(folder), **self._sdk.environment},
+        )  # fmt: skip
+        framework = {"name": _FRAMEWORK, "version": self._sdk.framework}
+        settings = {"runtimeOptions": {"framework": framework}}
+        (folder / f"{target}.runtimeconfig.json").write_text(json.dumps(settings))
+
+    def _binds(self, request: ExecutionRequest) -> dict[str, str]:
+        bundle = self.bundle(request)
+        packages = bundle.read_only if bundle else {}
+        return {**outside_usr(self._sdk.root), _TOOLS: str(self._tools), **packages}
+
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
+        begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
+        return Compiler(
+            arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
+            verdict=plain_verdict,
+            read_only=self._binds(request),
+            environment=self._sdk.environment,
+            memory_mb=_COMPILER_MB,
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile programs into assemblies."""
+        programs = [
+            Program(request, folder, configuration(request))
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]
+        return compile_programs(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Run the assembly; under ``default`` by our host."""
+        host = f"{_TOOLS}/CsharpHost.dll"
+        run: tuple[str, ...] = (host,)
+        if request.profile == "paper":
+            run = ("--runtimeconfig", f"{_TOOLS}/CsharpHost.runtimeconfig.json")
+        heap = hex(max(64, request.limits.memory_mb * 3 // 4) << 20)
+        return RunPlan(
+            argv=(str(self._sdk.root / "dotnet"), "exec", *run, f"{ARTEFACT}/program.dll"),
+            environment={**self._sdk.environment, "COMPlus_GCHeapHardLimit": heap},
+            read_only={**self._binds(request), ARTEFACT: str(artefact)},
+            address_space_limit=False,
+        )
+
+
+def configuration(request: ExecutionRequest) -> str:
+    """How to build: a release, without assertions, only where the released runner does so."""
+    return "release" if request.profile == "paper" and request.variant == "release" else "debug"
+
+
+def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
+    """The framework's assemblies but for those of which the compiler brings a version of its own."""
+    return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
+
+
+def find_sdk() -> Sdk | None:
+    """The first SDK of ``DOTNET_ROOT``, the PATH and the cache that has all it takes."""
+    on_path = shutil.which("dotnet")
+    named = os.environ.get("DOTNET_ROOT")
+    places = [
+        *([Path(named)] if named else []),
+        *([Path(on_path).resolve().parent] if on_path else []),
+        cache_folder() / DOTNET,
+    ]
+    return next((sdk for place in places if (sdk := _sdk_in(place)) is not None), None)
+
+
+def _sdk_in(root: Path) -> Sdk | None:
+    if not os.access(root / "dotnet", os.R_OK):  # also where this user may not look
+        return None
+    compilers = [path for path in (root / "sdk").glob(f"*/{_ROSLYN}") if (path / "csc.dll").is_file()]
+    frameworks = list((root / "shared" / _FRAMEWORK).glob("[0-9]*"))
+    if not compilers or not frameworks:
+        return None
+    framework = max(frameworks, key=_version)
+    series = _version(framework)[:2]
+    packs = [
+        pack for pack in (root / "packs" / f"{_FRAMEWORK}.Ref").glob("[0-9]*") if _version(pack)[:2] == series
+    ]
+    references = [path for pack in sorted(packs, key=_version) for path in (pack / "ref").glob("net*")]
+    compiler = max(compilers, key=lambda path: _version(path.parents[1]))
+    return Sdk(root.resolve(), compiler.resolve(), [framework, *references][-1].resolve(), framework.name)
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", folder.name))

@@ -1,0 +1,139 @@
+"""Go: the toolchain's compiler and linker without the go command, then the executable.
+
+A program is one file of package ``main`` and the standard library. Under ``default`` it is compiled, unchanged, as a
+package of its own path, and a small ``main`` package calls its ``main`` and then says that it has returned; ``go test``
+builds a ``main`` package under test in the same way. Under ``paper`` it is linked as it is, and exit status 0 is all
+that counts. There is no cgo: what a program links against is Go's own.
+
+Rejected: an overlay of the file that holds ``main`` with the function renamed (the source would not be the one that
+was written, and lines in messages would move), and one of ``runtime/proc.go`` (another text for every release of Go).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from caretbench.execution.toolchains.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.toolchains.serving import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    Compiler,
+    Program,
+    compile_programs,
+    plain_verdict,
+)
+from caretbench.execution.toolchains.tools import outside_usr, tool_folder
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+
+_TOOLS = "/caretbench/go"
+_SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
+_SETTINGS = {"CGO_ENABLED": "0", "GO111MODULE": "off", "GOENV": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
+_PACKAGES = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
+_COMPILER_MB = 200.0
+_THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
+
+
+class GoRuntime(Runtime):
+    """The ``go`` on the PATH."""
+
+    language = "go"
+    chunk_size = CHUNK
+    failure_patterns = (
+        (re.compile(r"^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)", re.M),
+         Status.OUT_OF_MEMORY),
+        # Go has no assertion of its own: what panics and calls itself one, or does so in a function that does.
+        (re.compile(r"^panic: (?!runtime error).*\bassert|^\S*\.assert\w*\(", re.M | re.I), Status.FAILED),
+    )  # fmt: skip
+
+    def find_toolchain(self) -> Toolchain:
+        """The go command, for its version and for the standard library's packages."""
+        go = _find_go()
+        version = tool_version(go, "version") if go else None
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install golang-go")
+        texts = [harness_file(name) for name in _SOURCES]
+        mark = fingerprint(version, *texts, _PACKAGES, environment=_SETTINGS | _THREADS)
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    @cached_property
+    def _compilers(self) -> Path:
+        return Path(_go("env", "GOTOOLDIR").strip())
+
+    @cached_property
+    def _tools(self) -> Path:
+        """Our own program, the sentinel's package and the standard library, compiled once for this toolchain."""
+        with tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
+            if empty:
+                for name in _SOURCES:
+                    (folder / name).write_text(harness_file(name))
+                cache = folder / "packages"
+                packages = folder / "importcfg"
+                packages.write_text(_go("list", "-export", "-f", _PACKAGES, "std", cache=cache))
+                _go("build", "-o", str(folder / "GoCompile"), "GoCompile.go", cache=cache, cwd=folder)
+                compiler = (str(self._compilers / "compile"), "-p", "caretbench", "-importcfg", str(packages))
+                _run((*compiler, "-o", "caretbench.a", "sentinel.go"), folder, _SETTINGS)
+                inside = packages.read_text().replace(f"={folder}/", f"={_TOOLS}/")
+                packages.write_text(inside)
+        return folder
+
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
+        del request
+        settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
+        return Compiler(
+            arguments=(f"{_TOOLS}/GoCompile", *settings),
+            verdict=plain_verdict,
+            read_only={**outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
+            environment=_THREADS,
+            memory_mb=_COMPILER_MB,
+            file_mode=0o755,
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile and link programs one by one."""
+        programs = [
+            Program(request, folder, request.profile)
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]
+        return compile_programs(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """The executable, bound read-only; Go's collector works harder near the bound of memory."""
+        return RunPlan(
+            argv=(f"{ARTEFACT}/program",),
+            environment=_THREADS | {"GOMEMLIMIT": f"{request.limits.memory_mb * 3 // 4}MiB"},
+            read_only={ARTEFACT: str(artefact)},
+            address_space_limit=False,
+        )
+
+
+def _find_go() -> str | None:
+    return shutil.which("go")
+
+
+def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> str:
+    """What the go command says; it is only ever asked about the standard library and our own program."""
+    go = _find_go()
+    if go is None:
+        raise FileNotFoundError("no go command: apt-get install golang-go")
+    where = {"GOCACHE": str(cache), "HOME": str(cache)} if cache else {}
+    return _run((go, *arguments), cwd, _SETTINGS | where)
+
+
+def _run(command: Sequence[str], cwd: Path | None, settings: Mapping[str, str]) -> str:
+    """The output of one of the toolchain's programs.
+
+    Raises:
+        OSError: it fails; the message has its last words.
+    """
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=cwd, env={**os.environ, **settings}
+    )
+    if done.returncode:
+        raise OSError(f"{' '.join(command[:2])} fails: {done.stderr.strip()[-500:]}")
+    return done.stdout

@@ -1,0 +1,226 @@
+"""Java: a compile server on ``javax.tools``, and a launcher that knows when a program has ended.
+
+Under ``default`` a program's file is named after its first public type, and the class with a main method is
+run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``, and exit
+status 0 is all that counts. Assertions are enabled under both. The JVM's flags for memory and its garbage
+collector are the same under both: they bound what a program may use, and change nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from caretbench.execution.sandbox.program import HOME
+from caretbench.execution.toolchains.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.toolchains.serving import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    Compiler,
+    Program,
+    compile_programs,
+    plain_verdict,
+)
+from caretbench.execution.toolchains.tools import outside_usr, tool_folder
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+
+OLDEST_JDK = 17
+
+_TOOLS = "/caretbench/java"
+_SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java", "CaretBenchRehearsal.java")
+_ARCHIVE = "programs.jsa"
+_FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
+_NAMED_BY_ITS_PUBLIC_TYPE = "?"
+_COMPILER_HEAP_MB = 1400
+_COMPILER_MB = 400.0
+
+# The JVM looks neither at TMPDIR nor at HOME.
+_FOLDERS = ("-Djava.io.tmpdir=/tmp", f"-Duser.home={HOME}")
+# In some containers the JVM's own reading of control groups throws; our limits hold anyway.
+_JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto", *_FOLDERS)
+# Most programs end before what the JIT compiler makes of them pays; what computes for longer gets both its stages.
+_PROGRAM_JVM = (*_JVM, "-XX:CompileThresholdScaling=10")
+# The JDK's classes that programs usually need, as they are in memory, mapped to where they were made for. A JVM that
+# cannot use the archive says nothing, and loads the classes.
+_ARCHIVED = (
+    f"-XX:SharedArchiveFile={_TOOLS}/{_ARCHIVE}",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:ArchiveRelocationMode=0",
+    "-Xlog:cds*=off",
+)
+# The first stage of the JIT compiler is the best for a process that lives for seconds.
+_COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
+
+
+def _thrown(names: str) -> re.Pattern[str]:
+    """One of these exceptions, named where a stack trace begins or goes on with a cause."""
+    return re.compile(
+        rf"^(?:Exception in thread \".*\" |Caused by: )?(?:[\w.$]+\.)?(?:{names})(?::|\s*$)", re.M
+    )
+
+
+class JavaRuntime(Runtime):
+    """The JDK of ``JAVA_HOME``, or the one on the PATH."""
+
+    language = "java"
+    chunk_size = CHUNK
+    harness_frames = re.compile(
+        r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
+        r"^\tat CaretBenchLaunch\.[^\n]*\n",
+        re.MULTILINE,
+    )
+    failure_patterns = (
+        (_thrown("OutOfMemoryError"), Status.OUT_OF_MEMORY),
+        (
+            _thrown("AssertionError|AssertionFailedError|ComparisonFailure|MultipleFailuresError"),
+            Status.FAILED,
+        ),
+        (_thrown("NoClassDefFoundError|ClassNotFoundException"), Status.UNRESOLVED_IMPORT),
+    )
+
+    def find_toolchain(self) -> Toolchain:
+        """The JDK, not older than 17."""
+        home = find_jdk()
+        version = jdk_version(home)
+        if version is None or usable_jdk() is None:
+            return Toolchain(
+                language=self.language,
+                available=False,
+                version=version or "",
+                remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
+            )
+        texts = [harness_file(name) for name in _SOURCES]
+        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM))
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    @cached_property
+    def _home(self) -> Path:
+        home = find_jdk()
+        if home is None:
+            raise FileNotFoundError(self.toolchain().remedy)
+        return home
+
+    @cached_property
+    def _tools(self) -> Path:
+        """Our own classes, compiled once for this JDK."""
+        with tool_folder(f"java-{self.toolchain().fingerprint}") as (folder, empty):
+            if empty:
+                for name in _SOURCES:
+                    (folder / name).write_text(harness_file(name))
+                command = [str(self._home / "bin" / "javac"), "-d", str(folder), *_SOURCES]
+                subprocess.run(command, check=True, capture_output=True, cwd=folder)
+                self._archive(folder)
+        return folder
+
+    def _archive(self, folder: Path) -> None:
+        """What programs usually need of the JDK, in an archive; none is made by a JVM that has no such thing."""
+        java = str(self._home / "bin" / "java")
+        (folder / "rehearsal").write_text("CaretBenchRehearsal")
+        rehearse = (
+            "-ea",
+            *_JVM,
+            "-XX:DumpLoadedClassList=loaded",
+            "-cp",
+            ".",
+            "CaretBenchLaunch",
+            "rehearsal",
+        )
+        subprocess.run([java, *rehearse], check=False, capture_output=True, cwd=folder)
+        if not (folder / "loaded").exists():
+            return
+        # Ours are left out: an archive with classes of the class path would hold for that class path alone.
+        loaded = (folder / "loaded").read_text().splitlines(keepends=True)
+        (folder / "usual").write_text("".join(line for line in loaded if "CaretBench" not in line))
+        dump = (
+            "-Xshare:dump",
+            "-XX:SharedClassListFile=usual",
+            f"-XX:SharedArchiveFile={_ARCHIVE}",
+            "-cp",
+            "",
+        )
+        subprocess.run([java, *_JVM, *dump], check=False, capture_output=True, cwd=folder)
+
+    def _binds(self, request: ExecutionRequest) -> dict[str, str]:
+        bundle = self.bundle(request)
+        packages = bundle.read_only if bundle else {}
+        return {**outside_usr(self._home), _TOOLS: str(self._tools), **packages}
+
+    def _jars(self, request: ExecutionRequest) -> tuple[str, ...]:
+        bundle = self.bundle(request)
+        return bundle.class_path if bundle else ()
+
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
+        return self.compiler(self._jars(request), self._binds(request))
+
+    def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> Compiler:
+        """The compile server for programs that have this class path; the folders of it are bound by ``read_only``."""
+        begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
+        return Compiler(
+            arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
+            verdict=plain_verdict,
+            read_only={**outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
+            environment={},
+            memory_mb=_COMPILER_MB,
+        )
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile programs into class files; annotation processors do not run."""
+        programs = [
+            Program(request, folder, public_class(request.source) if request.profile == "paper" else
+                    _NAMED_BY_ITS_PUBLIC_TYPE)
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]  # fmt: skip
+        return compile_programs(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Run the main class; under ``default`` by our launcher."""
+        bundle = self.bundle(request)
+        class_path = [ARTEFACT, *self._jars(request)]
+        run: tuple[str, ...]
+        if request.profile == "paper":
+            run = ("-cp", ":".join(class_path), public_class(request.source))
+        else:
+            run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
+        heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
+        return RunPlan(
+            argv=(str(self._home / "bin" / "java"), "-ea", *_PROGRAM_JVM, *_ARCHIVED, heap, *run),
+            environment=bundle.environment if bundle else {},
+            read_only={**self._binds(request), ARTEFACT: str(artefact)},
+            address_space_limit=False,
+        )
+
+
+def public_class(source: str) -> str:
+    """The class that the released runner takes: the first written ``public class``, else ``TestCase``."""
+    found = _FIRST_PUBLIC_CLASS.search(source)
+    return found[1] if found else "TestCase"
+
+
+def jdk_version(home: Path | None) -> str | None:
+    """What the compiler of a JDK says of its version; None where there is none."""
+    return tool_version(str(home / "bin" / "javac"), "-version") if home else None
+
+
+def usable_jdk() -> tuple[Path, str] | None:
+    """The folder of the JDK and its version; None where there is none, or only one that is too old."""
+    home = find_jdk()
+    version = jdk_version(home)
+    number = re.search(r"\d+", version or "")
+    if home is None or version is None or number is None or int(number[0]) < OLDEST_JDK:
+        return None
+    return home, version
+
+
+def find_jdk() -> Path | None:
+    """The folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "javac").exists():
+        return Path(home).resolve()
+    compiler = shutil.which("javac")
+    return Path(compiler).resolve().parents[1] if compiler else None

@@ -1,0 +1,76 @@
+"""JavaScript: a fresh Node.js per program, the sentinel loaded before it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from caretbench.execution.toolchains.base import HARNESS, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolchain
+
+PROGRAM = "test.js"
+NODE = "/usr/bin/node"
+PACKAGES = "/tmp/node_modules"  # noqa: S108 - inside the sandbox, above the work folder: import() looks there
+SENTINEL = "sentinel.cjs"
+HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
+"""What a program runs with, the file that is loaded first before what it loads."""
+
+NODE_FAILURES = (
+    (re.compile(r"JavaScript heap out of memory|ERR_WORKER_OUT_OF_MEMORY"), Status.OUT_OF_MEMORY),
+    (re.compile(r"^Error(?: \[ERR_MODULE_NOT_FOUND\])?: Cannot find (?:module|package) '", re.MULTILINE),
+     Status.UNRESOLVED_IMPORT),
+    (re.compile(r"^(?:Uncaught )?AssertionError\b|code: 'ERR_ASSERTION'", re.MULTILINE), Status.FAILED),
+    (re.compile(r"^RangeError: Maximum call stack size exceeded\n    at (?:internalCompileFunction|wrapSafe"
+                r"|compileFunction\w*|compileSourceTextModule|ModuleLoader\.\w+|new ModuleWrap) \(node:", re.MULTILINE),
+     Status.COMPILE_ERROR),
+    (re.compile(r"\A(?:/|file:)\S+\.(?:js|cjs|mjs):\d+\n(?:.*\n){2,4}\nSyntaxError: "), Status.COMPILE_ERROR),
+)  # fmt: skip
+"""What Node.js says on standard error, for TypeScript's runtime too."""
+
+
+_UNSETTLED_TOP_LEVEL_AWAIT = 13
+"""Node's exit status for a module whose top level waits for ever."""
+
+
+class JavaScriptRuntime(Runtime):
+    """Node.js; a ``package.json`` is not there, so ``.js`` means CommonJS as it does for ``node test.js``."""
+
+    language = "javascript"
+    failure_patterns = NODE_FAILURES
+
+    def find_toolchain(self) -> Toolchain:
+        """Node.js of the system."""
+        version = tool_version(NODE, "--version")
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
+        mark = fingerprint(version, *map(harness_file, HARNESS_FILES))
+        return Toolchain(language=self.language, available=True, version=f"node {version}", fingerprint=mark)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Under ``paper`` plain ``node test.js``; else with the sentinel required first."""
+        del artefact
+        bundle = self.bundle(request)
+        files = {PROGRAM: request.source}
+        arguments = [PROGRAM]
+        if request.profile == "default":
+            arguments = ["--require", f"{HARNESS}/{SENTINEL}", PROGRAM]
+            files |= {f"{HARNESS}/{name}": harness_file(name) for name in HARNESS_FILES}
+        read_only = dict(bundle.read_only) if bundle else {}
+        if bundle is not None and (bundle.root / "node_modules").is_dir():
+            read_only[PACKAGES] = str(bundle.root / "node_modules")
+        return RunPlan(
+            argv=(NODE, *arguments),
+            # Any flag of V8 makes Node.js compile its own modules anew, a tenth of a small program's time.
+            bounded=(NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}", *arguments),
+            environment=bundle.environment if bundle else {},
+            read_only=read_only,
+            files=files,
+            answer_lines=request.answer_lines,
+            address_space_limit=False,
+        )
+
+    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
+        """As Node.js says it on standard error; ``incomplete`` by the exit status, which the sentinel confirms."""
+        if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT and request.profile == "default":
+            return Status.INCOMPLETE
+        return super().classify_failure(request, stderr, exit_code)

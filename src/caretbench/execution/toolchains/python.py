@@ -1,0 +1,129 @@
+"""Python: a fresh interpreter per program, the harness as its first code."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+from caretbench.execution.bundles import Bundle
+from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
+from caretbench.execution.sandbox.program import HOME, WORK
+from caretbench.execution.toolchains.base import Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Status, Toolchain, Warm
+
+PROGRAM = "main.py"
+
+_PLOTS = re.compile(r"\b(?:matplotlib|pylab|seaborn)\b")
+_LIST_FONTS = """
+import matplotlib, matplotlib.font_manager, pathlib
+[place] = pathlib.Path(matplotlib.get_cachedir()).glob("fontlist-*.json")
+print(place.name)
+print(place.read_text())
+"""
+
+ENVIRONMENT = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONNOUSERSITE": "1",
+    "MPLBACKEND": "Agg",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+_LIGHT = (
+    "abc", "argparse", "asyncio", "base64", "collections", "contextlib", "copy", "csv", "dataclasses", "datetime",
+    "decimal", "enum", "functools", "hashlib", "heapq", "inspect", "io", "itertools", "json", "logging", "math",
+    "operator", "os", "pathlib", "queue", "random", "re", "shutil", "sqlite3", "statistics", "string", "subprocess",
+    "tempfile", "textwrap", "threading", "time", "traceback", "types", "typing", "unittest", "unittest.mock", "uuid",
+    "weakref",
+)  # fmt: skip
+_HEAVY = ("numpy", "pandas", "matplotlib.pyplot", "scipy", "requests")
+_WANTS_HEAVY = re.compile(
+    r"^\s*(?:import|from)\s+(?:numpy|pandas|matplotlib|scipy|pylab|seaborn)\b", re.MULTILINE
+)
+
+
+def _modules(source: str) -> tuple[str, ...]:
+    """What a forked interpreter has imported already: programs find it in a moment, and have it to themselves."""
+    return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
+
+
+def _raised(names: str) -> re.Pattern[str]:
+    """The traceback's last entry is one of these exceptions, whatever lines its message has."""
+    return re.compile(rf"^(?:[\w.]+\.)?(?:{names})(?::|\s*$)(?!(?:.|\n)*^Traceback )", re.MULTILINE)
+
+
+_TOO_DEEP = re.compile(r"\A(?:s_push: parser stack overflow\s+)?(?:RecursionError|MemoryError)\b")
+"""What the parser refuses as nested too deep: there is no traceback, since nothing has run."""
+
+
+class PythonRuntime(Runtime):
+    """CPython of the system. Never ``-O``: assertions are what is measured."""
+
+    language = "python"
+    harness_frames = re.compile(
+        r'(?:^  File "/run/caretbench/[^\n]*\n(?:    [^\n]*\n)?)*'
+        r'^  File "<(harness|string)>", line \d+, in <module>\n  File "<\1>", line \d+, in _run\n',
+        re.MULTILINE,
+    )
+    _lock = threading.Lock()
+    _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
+    failure_patterns = (
+        (_TOO_DEEP, Status.COMPILE_ERROR),
+        (_raised("AssertionError"), Status.FAILED),
+        (_raised("ModuleNotFoundError"), Status.UNRESOLVED_IMPORT),
+        (_raised("MemoryError|numpy.core._exceptions._ArrayMemoryError"), Status.OUT_OF_MEMORY),
+        (_raised("SyntaxError|IndentationError|TabError"), Status.COMPILE_ERROR),
+    )
+
+    def find_toolchain(self) -> Toolchain:
+        """The interpreter that the sandbox's launcher uses too."""
+        interpreter, _ = launcher_interpreter()
+        version = tool_version(interpreter, "--version")
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install python3")
+        mark = fingerprint(version, harness_file("python_harness.py"), environment=ENVIRONMENT)
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Under ``paper`` the program alone; else by way of the harness."""
+        del artefact
+        interpreter, binds = launcher_interpreter()
+        bundle = self.bundle(request)
+        harness = harness_file("python_harness.py")
+        packages = "bundled" if bundle is not None else "system"
+        paper = request.profile == "paper"
+        return RunPlan(
+            argv=(interpreter, PROGRAM)
+            if paper
+            else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
+            warm=Warm() if paper else Warm(harness, _modules(request.source), packages),
+            environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
+            read_only={**binds, **(bundle.read_only if bundle else {})},
+            files={PROGRAM: request.source, **self._fonts(request, bundle)},
+            answer_lines=request.answer_lines,
+        )
+
+    def _fonts(self, request: ExecutionRequest, bundle: Bundle | None) -> dict[str, str]:
+        """Matplotlib's list of fonts, which it would make anew in every fresh home, for half its start's CPU."""
+        if bundle is None or not _PLOTS.search(request.source):
+            return {}
+        with self._lock:
+            if bundle.name not in self._font_lists:
+                self._font_lists[bundle.name] = self._make_font_list(bundle)
+            return self._font_lists[bundle.name]
+
+    def _make_font_list(self, bundle: Bundle) -> dict[str, str]:
+        interpreter, binds = launcher_interpreter()
+        result = self.sandbox.run(
+            [interpreter, "-c", _LIST_FONTS],
+            environment={**ENVIRONMENT, **bundle.environment},
+            read_only={**binds, **bundle.read_only},
+            limits=Limits(output_kb=4096),
+        )
+        name, _, text = result.stdout.text.partition("\n")
+        return {f"{HOME}/.cache/matplotlib/{name}": text} if result.ok and text.startswith("{") else {}

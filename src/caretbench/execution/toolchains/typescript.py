@@ -1,0 +1,182 @@
+"""TypeScript: a server that checks types and shares parsed libraries, then a fresh Node.js per program.
+
+The released runner fails a program on any diagnostic of ``tsc``, so a type error is a failure of its own kind
+(``type_error``). Its JavaScript is there all the same: under ``default`` it is run too, and the result holds both
+verdicts, the type check's (``type_check``) and the run's (``run_status``), so that a metric may choose; ``paper`` stops
+at the type check. Where modules are all that is missing, ``default`` says ``unresolved_import``; ``paper`` runs the
+program all the same, as the released runner does after its last try.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
+from caretbench.execution.toolchains.base import fingerprint, harness_file, shorten, tool_version
+from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, JavaScriptRuntime
+from caretbench.execution.toolchains.serving import (
+    CHUNK,
+    CPU_PER_PROGRAM_S,
+    Answer,
+    Compiler,
+    Program,
+    compile_programs,
+)
+from caretbench.execution.toolchains.tools import read_artefact
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    RunPlan,
+    Status,
+    Toolchain,
+)
+
+COMPILER_BUNDLE = "tools/typescript"
+"""The compiler alone, for programs without a suite's bundle."""
+
+_COMPILER = "typescript_compile.cjs"
+_OBJECTIONS = "objections.json"
+"""What the type checker said, beside the JavaScript of a program that it objects to."""
+_LINES = "lines.json"
+"""Of every line of the JavaScript, the first and the last line that it was made of."""
+_TOOLS = "/caretbench/typescript"
+_COMPILER_HEAP_MB = 1150
+_COMPILER_MB = 1000.0
+
+_STATUS = {
+    "ok": None,
+    "module": Status.UNRESOLVED_IMPORT,
+    "type": Status.TYPE_ERROR,
+    "timeout": Status.TIMEOUT,
+}
+_RUN_ALL_THE_SAME = {("module", "paper"), ("type", "default")}
+
+
+class TypeScriptRuntime(JavaScriptRuntime):
+    """The compiler of the request's bundle, or of the bundle ``tools/typescript``, on Node.js."""
+
+    language = "typescript"
+    # A server that has read the largest libraries (aws-sdk) takes 900 MB, and six seconds to get there: there are few,
+    # and they are kept. A check costs about as much as the run after it: one for two processors keeps both busy.
+    _checking = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
+    chunk_size = CHUNK
+
+    def find_toolchain(self) -> Toolchain:
+        """Node.js, and a TypeScript compiler in any built bundle."""
+        node = tool_version(NODE, "--version")
+        if node is None:
+            return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
+        names = [name for name, spec in bundle_specs().items() if spec.language == self.language]
+        bundles = [found for name in names if (found := self._bundles(name)) and find_typescript(found.root)]
+        if not bundles:
+            remedy = f"caretbench deps build {COMPILER_BUNDLE}"
+            return Toolchain(language=self.language, available=False, remedy=remedy)
+        # Which bundle serves a program is in the cache key by the program's bundle; the fallback only is not.
+        fallback = next((bundle.lock_hash for bundle in bundles if bundle.name == COMPILER_BUNDLE), "")
+        texts = [harness_file(name) for name in (_COMPILER, *HARNESS_FILES)]
+        return Toolchain(
+            language=self.language,
+            available=True,
+            version=f"{_versions(bundles)}, node {node}",
+            fingerprint=fingerprint(node, fallback, *texts),
+        )
+
+    def _compiler(self, request: ExecutionRequest) -> Compiler:
+        bundle = self.bundle(request)
+        tools = None if bundle is not None and find_typescript(bundle.root) else self._tools()
+        read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
+        typescript = f"{_TOOLS if tools else INSIDE}/node_modules/typescript"
+        modules = INSIDE if bundle is not None else _TOOLS
+        begin = (
+            NODE,
+            f"--max-old-space-size={_COMPILER_HEAP_MB}",
+            "--expose-gc",
+            "-e",
+            harness_file(_COMPILER),
+            "--",
+        )
+        settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
+        return Compiler(
+            arguments=(*begin, *settings),
+            verdict=_verdict,
+            read_only=read_only,
+            environment={},
+            memory_mb=_COMPILER_MB,
+        )
+
+    def _tools(self) -> Bundle:
+        tools = self._bundles(COMPILER_BUNDLE)
+        if tools is None:
+            raise FileNotFoundError(f"no TypeScript compiler: caretbench deps build {COMPILER_BUNDLE}")
+        return tools
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Check programs one by one, none seeing another, and write their JavaScript."""
+        programs = [Program(*each) for each in zip(requests, artefacts, strict=True)]
+        with self._checking:
+            return compile_programs(self.sandbox, self._compiler, programs)
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Run the JavaScript as a JavaScript program is run."""
+        javascript = read_artefact(artefact / "program.js")
+        lines = _lines_in_javascript(request.answer_lines, artefact) if request.profile == "default" else None
+        update = {"source": javascript, "answer_lines": lines}
+        return super().plan(request.model_copy(update=update), artefact)
+
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """Both verdicts; the type check's decides. Where modules are missing, it has none."""
+        if result.status is Status.SANDBOX_ERROR:
+            return result
+        if not (artefact / _OBJECTIONS).exists():
+            return result.model_copy(update={"type_check": "passed"})
+        said = json.loads(read_artefact(artefact / _OBJECTIONS))
+        diagnostics = shorten(str(said["diagnostics"]))
+        if said["kind"] != "type":
+            return result.model_copy(update={"diagnostics": diagnostics})
+        return result.model_copy(
+            update={
+                "status": Status.TYPE_ERROR,
+                "stage": "compile",
+                "type_check": "failed",
+                "run_status": result.status,
+                "diagnostics": diagnostics,
+            }
+        )
+
+
+def _lines_in_javascript(lines: tuple[int, int] | None, artefact: Path) -> tuple[int, int] | None:
+    """Return the lines of the compiled program that contain what was made of the answer.
+
+    Those before them were made of nothing behind the answer's beginning, those behind of nothing before its end.
+    """
+    if lines is None:
+        return None
+    first, last = lines
+    origins = json.loads(read_artefact(artefact / _LINES))
+    made = [(number, *origin) for number, origin in enumerate(origins, 1) if origin]
+    ends = max((number for number, begin, _ in made if begin <= last), default=0)
+    begins = min((number for number, _, end in made if end >= first), default=ends)
+    return (min(begins, ends), ends) if ends else None
+
+
+def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+    if (answer.kind, request.profile) in _RUN_ALL_THE_SAME:
+        return None
+    return _STATUS.get(answer.kind, Status.COMPILE_ERROR)
+
+
+def _versions(bundles: Sequence[Bundle]) -> str:
+    packages = (bundle.root / "node_modules" / "typescript" / "package.json" for bundle in bundles)
+    versions = {str(json.loads(package.read_text("utf-8"))["version"]) for package in packages}
+    return f"TypeScript {' and '.join(sorted(versions))}"
+
+
+def find_typescript(root: Path) -> Path | None:
+    """The compiler's package in a bundle's folder, or None."""
+    package = root / "node_modules" / "typescript"
+    return package if (package / "lib" / "typescript.js").is_file() else None

@@ -1,0 +1,1 @@
+"""Commands in projects: snapshots, patches, prepared projects, test results."""

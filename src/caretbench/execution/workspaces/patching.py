@@ -1,0 +1,116 @@
+"""A patch held against a snapshot, before anything runs: what is written, what is deleted, what a copy would hold."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshots import Snapshot
+
+_BLOCK = 4096  # of memory: what a small file takes
+
+Patch = Mapping[str, str | bytes | None]
+"""Path in the project -> new content, or None to delete it (a folder with all that it holds)."""
+
+
+def plain_path(path: str) -> str:
+    """A relative path in its shortest form already, so that every path has one name.
+
+    Raises:
+        DataError: it is not.
+    """
+    if not path or "\0" in path or path.startswith("/") or posixpath.normpath(path) != path:
+        raise DataError(f"{path!r} is not a plain path relative to the project")
+    if path.split("/")[0] in ("..", "."):
+        raise DataError(f"{path!r} leads out of the project")
+    return path
+
+
+class Changes:
+    """A patch held against its snapshot: what is written and what is deleted, in a form that needs no looking."""
+
+    def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
+        """Hold ``patch`` against ``snapshot``.
+
+        Raises:
+            DataError: a path leads out of the project or through a link, or does not fit what is there.
+        """
+        self._snapshot = snapshot
+        entries = snapshot.entries
+        gone: set[str] = set()
+        self.written: dict[str, bytes] = {}
+        for path, content in patch.items():
+            plain_path(path)
+            above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
+            for folder in above:
+                if (
+                    folder in entries
+                    and entries[folder].kind != "folder"
+                    and patch.get(folder, "") is not None
+                ):
+                    raise DataError(f"patch of {path!r}: {folder!r} is no folder")
+                if patch.get(folder) is not None:
+                    raise DataError(f"patch of {path!r}: {folder!r} is a file of the same patch")
+            known = entries.get(path)
+            if content is None:
+                if known is None:
+                    raise DataError(f"patch deletes {path!r}, which is not there")
+                gone.add(path)
+                if known.kind == "folder":
+                    gone |= {inner for inner in entries if inner.startswith(path + "/")}
+                continue
+            if known is not None and known.kind != "file":
+                raise DataError(f"patch of {path!r}: it is a {known.kind}")
+            text = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+            self.written[path] = text
+        for path in patch:
+            gone |= _byte_code(path, entries)
+        folders = {path for path in gone if entries[path].kind == "folder"}
+        self.deleted = (*sorted(gone - folders), *sorted(folders, reverse=True))
+        self._gone = gone
+
+    def _kept(self, kind: str) -> Iterator[str]:
+        for path, entry in self._snapshot.entries.items():
+            if entry.kind == kind and path not in self._gone:
+                yield path
+
+    def copied_bytes(self) -> int:
+        """Memory that a copy of the patched project takes, in whole blocks."""
+        entries = self._snapshot.entries
+        sizes = [entries[path].size for path in self._kept("file")] + [
+            len(data) for data in self.written.values()
+        ]
+        return sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + _BLOCK * len(entries)
+
+    def files(self) -> dict[str, bytes]:
+        """All files of the patched project."""
+        kept = {
+            path: (self._snapshot.tree / path).read_bytes()
+            for path in self._kept("file")
+            if path not in self.written
+        }
+        return kept | self.written
+
+    def folders(self) -> tuple[str, ...]:
+        """All its folders."""
+        return tuple(self._kept("folder"))
+
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """All its links."""
+        return tuple((path, self._snapshot.entries[path].content) for path in self._kept("link"))
+
+    def executable(self) -> tuple[str, ...]:
+        """All its executable files."""
+        return tuple(path for path in self._kept("file") if self._snapshot.entries[path].executable)
+
+
+def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:
+    """Compiled forms of a Python file that its snapshot holds: one that is never checked would win over the text."""
+    if not path.endswith(".py"):
+        return set()
+    folder, name = posixpath.split(path)
+    stem = name[: -len(".py")]
+    cache = posixpath.join(folder, "__pycache__", stem + ".")
+    found = {place for place in entries if place.startswith(cache) and place.endswith((".pyc", ".pyo"))}
+    return found | {place for place in (path + "c", path + "o") if place in entries}

@@ -1,0 +1,1 @@
+"""The model client on the providers of Inspect."""

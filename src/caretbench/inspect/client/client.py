@@ -1,0 +1,234 @@
+"""Our :class:`caretbench.models.ModelClient` on Inspect's providers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from caretbench.errors import MachineError
+from caretbench.inspect.client.background import Background
+from caretbench.inspect.client.exchange import Exchange
+from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.client.faults import Fault
+from caretbench.inspect.client.first_token import letters_of
+from caretbench.inspect.client.flight import Flight
+from caretbench.inspect.client.options import ClientOptions
+from caretbench.inspect.client.provider_table import Provider
+from caretbench.inspect.client.quiet import hush, unhush
+from caretbench.inspect.client.tokens import Tokenizer
+from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Prompt, PromptKind
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+_NOTICES = 20
+_PATIENCE_S = 120.0
+
+
+class InspectClient:
+    """One model behind one of Inspect's providers; ``open_client`` makes it.
+
+    A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
+    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()``, ``stop_texts``,
+    ``accepts`` and ``slots``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        options: ClientOptions,
+        provider: Provider,
+        *,
+        tokenizer: Tokenizer | None = None,
+        identity: Mapping[str, JsonValue] | None = None,
+        secrets: tuple[str, ...] = (),
+        warm: Model | None = None,
+    ) -> None:
+        self.name = name
+        self.accepts: frozenset[PromptKind] = getattr(model.api, "accepts", provider.accepts)
+        self.tells_probabilities = provider.tells_probabilities
+        self.options = options
+        self.notices: list[str] = []
+        """What Inspect and the provider warned of, redacted, each once."""
+        self._model = model
+        self._api: Any = model.api
+        self._identity = identity
+        self._tokenizer = tokenizer
+        # A local server answers so many requests at once; the time that others waited in it would be counted as theirs.
+        slots = getattr(model.api, "slots", None)
+        self._connections = min(options.connections, slots) if isinstance(slots, int) else options.connections
+        self._answered = False
+        self._background: Background | None = None
+        self._closed = False
+        self._warm = (
+            warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
+        )
+        together = getattr(model.api, "several_per_request", provider.together)
+        # The Responses API has no n: Inspect decides by the model's name whether it is taken.
+        together = together and not getattr(model.api, "responses_api", None)
+        if options.per_request is not None:
+            together = options.per_request
+        stop_texts = getattr(model.api, "stop_texts", provider.stop_texts)
+        self._exchange = Exchange(
+            model, options, together=together, stop_texts=stop_texts, secrets=secrets
+        )  # fmt: skip
+        hush(self._notice)
+
+    # --- what is known of the model ---------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The provider's own word where it has one, else its name, address and arguments."""
+        own = getattr(self._api, "identity", None)
+        if callable(own):
+            return dict(own())
+        return self._identity or {}
+
+    @property
+    def context_tokens(self) -> int | None:
+        """As the options say, or the provider; None where neither does."""
+        if self.options.context_tokens is not None:
+            return self.options.context_tokens
+        own = getattr(self._api, "context_tokens", None)
+        known = own() if callable(own) else None
+        return known if isinstance(known, int) else None
+
+    def count_tokens(self, text: str) -> int | None:
+        """By the tokenizer of the options, or the provider's own.
+
+        Raises:
+            MachineError: the provider's server does not answer.
+        """
+        if self._tokenizer is not None:
+            return self._tokenizer.count(text)
+        own = getattr(self._api, "token_count", None)
+        try:
+            counted = own(text) if callable(own) else None
+        except ProviderError as error:
+            raise MachineError(f"{self.name}: {error}") from None
+        return counted if isinstance(counted, int) else None
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """Of the tokenizer of the options, or the provider's own."""
+        if self._tokenizer is not None:
+            return self._tokenizer.special_tokens
+        own = getattr(self._api, "special_tokens", None)
+        found = own() if callable(own) else None
+        return frozenset(found) if found is not None else None
+
+    def control_tokens(self) -> frozenset[str]:
+        """Of the tokenizer of the options, or the provider's own."""
+        if self._tokenizer is not None:
+            return self._tokenizer.control_tokens
+        own = getattr(self._api, "control_tokens", None)
+        return frozenset(own()) if callable(own) else frozenset()
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        """Every sample of every request, answered or failed, in any order.
+
+        At most ``connections`` calls are under way (fewer where a local server has fewer slots), and a
+        request is taken only when one of them is free.
+
+        Raises:
+            MachineError: no request can be answered (a wrong key, an unknown model, nobody at the address), or the
+                client is closed. What had been taken is given as failures before.
+        """
+        if self._closed:
+            raise MachineError(f"{self.name}: the client is closed")
+        if self._background is None:
+            self._background = Background(f"caretbench {self.name}")
+            if self._warm is not None:
+                self._background.call(self._warm.generate("", cache=False), _PATIENCE_S)
+        flight = Flight(self._background, self._exchange)
+        try:
+            yield from self._fly(flight, iter(requests))
+        finally:
+            flight.cancel()
+
+    def _fly(self, flight: Flight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
+        doubt: Fault | None = None  # it ends all, unless something under way is answered
+        more = True
+        while True:
+            while flight.under_way < self._connections and flight.idle and (doubt is None):
+                if not flight.waiting:
+                    request = next(requests, None) if more else None
+                    if request is None:
+                        more = False
+                        break
+                    if reason := self._unfit(request.prompt):
+                        yield ModelFailure(
+                            request_id=request.id, samples=request.samples, kind="unpromptable", attempts=0,
+                            message=f"{self.name} {reason}",
+                        )  # fmt: skip
+                        continue
+                    flight.add(request)
+                flight.launch()
+            if not flight.under_way:
+                break
+            outcome = flight.landed()
+            self._answered = self._answered or bool(outcome.answers)
+            yield from outcome.answers
+            yield from outcome.failures
+            if outcome.fault is not None and outcome.fault.hopeless == "surely":
+                yield from flight.abandon(outcome.fault)
+                raise self._end(outcome.fault)
+            if outcome.fault is not None and outcome.fault.hopeless == "unless_answered":
+                doubt = outcome.fault
+            if self._answered:
+                doubt = None
+        if doubt is not None:
+            yield from flight.abandon(doubt)
+            raise self._end(doubt)
+
+    def _unfit(self, prompt: Prompt) -> str | None:
+        """Why ``prompt`` is not sent; None where it is."""
+        if prompt.kind not in self.accepts:
+            return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
+        if letters_of(prompt) and not self.tells_probabilities:
+            return "tells no log-probabilities of the first token"
+        return None
+
+    def _end(self, fault: Fault) -> MachineError:
+        variables = [name for name in getattr(self._api, "api_key_vars", ()) if isinstance(name, str)]
+        advice = ""
+        if fault.status in (401, 403) and variables:
+            advice = f"; check {' or '.join(variables)}"
+        elif fault.status == 404:
+            advice = "; check the model's name and the address"
+        return MachineError(f"{self.name} cannot be asked: {fault.message}{advice}")
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End connections, the thread, and what the provider holds. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        background = self._background or Background(f"caretbench {self.name}")
+        try:
+            background.call(_aclose(self._model))
+        except Exception as error:
+            self._notice(f"closing: {type(error).__name__}")
+        finally:
+            background.close()
+            unhush(self._notice)
+
+    def __enter__(self) -> InspectClient:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+    def _notice(self, text: str) -> None:
+        if text not in self.notices and len(self.notices) < _NOTICES:
+            self.notices.append(text)
+
+
+async def _aclose(model: Model) -> None:
+    async with model:  # its end closes the provider
+        pass

@@ -1,0 +1,297 @@
+"""One call to a model: what is sent, how often it is tried, and what came. Runs inside the event loop.
+
+Inspect is asked for single tries; trying again is decided here, since an answer without choices, a stream that ends
+too early and a body of the wrong types are answers to Inspect, and the pauses have to be ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from caretbench.inspect.client.failures import BrokenAnswerError
+from caretbench.inspect.client.faults import Fault, clean, fault_of
+from caretbench.inspect.client.first_token import (
+    FEWEST_TOKENS,
+    MOST_TOKENS,
+    UNTOLD,
+    letters_of,
+    likeliest,
+    told_of,
+)
+from caretbench.inspect.client.messages import config_of, ended, messages_of
+from caretbench.inspect.client.options import ClientOptions
+from caretbench.models import ModelAnswer, ModelFailure, ModelRequest
+from caretbench.problem import Latency, Usage
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model, ModelOutput, StreamEvent
+
+_UNSTREAMED = 3
+"""Calls of a model that never streamed, answered only without a stream, after which no stream is asked for."""
+
+_FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """Samples of one request that are asked for together."""
+
+    request: ModelRequest
+    samples: tuple[int, ...]
+
+
+@dataclass
+class Outcome:
+    """What a call came to. ``again`` samples are to be asked for singly; ``fault`` is the last try's, if it failed."""
+
+    call: Call
+    answers: list[ModelAnswer] = field(default_factory=list)
+    failures: list[ModelFailure] = field(default_factory=list)
+    again: tuple[int, ...] = ()
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """One try that Inspect took for an answer, with the body as the provider sent it, where Inspect kept it."""
+
+    output: ModelOutput
+    choices: Sequence[Any]
+    streamed: bool
+    latency: Latency
+
+
+class Exchange:
+    """Calls to one model.
+
+    ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
+    where it refuses to tell so many.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        options: ClientOptions,
+        *,
+        together: bool,
+        stop_texts: int | None = None,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self.together = together
+        self.stream = options.stream
+        self.first_tokens = MOST_TOKENS
+        self._streamed = False
+        self._unstreamed = 0
+        self._model = model
+        self._options = options
+        self._stop_texts = stop_texts
+        self._secrets = secrets
+
+    async def ask(self, call: Call) -> Outcome:
+        """Try until there is an answer, or no hope or patience for one."""
+        attempts = 0
+        stream = self.stream
+        empty_stream = False
+        while True:
+            attempts += 1
+            tokens = self.first_tokens
+            fault = None
+            try:
+                async with asyncio.timeout(self._options.timeout_s):
+                    reply = await self._try(call, attempts, stream=stream)
+                outcome = self._settled(call, reply, attempts)
+            except TimeoutError:
+                fault = Fault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
+            except Exception as error:
+                fault = fault_of(error, self._secrets)
+            else:
+                self._learn(stream=stream, empty_stream=empty_stream)
+                return outcome
+            if tokens > FEWEST_TOKENS and _is_refusal_of_tokens(call, fault):
+                self.first_tokens = FEWEST_TOKENS
+                continue
+            if fault.status in (400, 422) and len(call.samples) > 1:
+                self.together = False  # n may be what it does not take: asked singly, the provider will tell
+                return Outcome(call, again=call.samples)
+            if fault.status in (400, 422) and stream and "stream" in fault.message.lower():
+                self.stream = stream = False
+                continue
+            if fault.unstreamed and stream:
+                stream, empty_stream = False, True  # the server may ignore the wish for a stream
+                continue
+            if not fault.again or attempts > self._options.max_retries:
+                failure = self._failure(call, call.samples, fault, attempts)
+                return Outcome(call, failures=[failure], fault=fault)
+            await asyncio.sleep(self._pause(call, fault, attempts))
+
+    def _learn(self, *, stream: bool, empty_stream: bool) -> None:
+        """Ask for no more streams where the model answers without them alone; an empty stream may be an accident."""
+        self._streamed = self._streamed or stream
+        self._unstreamed += empty_stream
+        if self._unstreamed >= _UNSTREAMED and not self._streamed:
+            self.stream = False
+
+    def _pause(self, call: Call, fault: Fault, attempts: int) -> float:
+        """Seconds until the next try: doubling, spread so that requests do not come in step, or what is asked for."""
+        limit = self._options.retry_wait_limit_s
+        spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
+        doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
+        return min(limit, max(doubling, fault.retry_after or 0.0))
+
+    async def _try(self, call: Call, attempts: int, *, stream: bool) -> _Reply:
+        first: float | None = None
+        begin = time.monotonic()
+
+        async def on_stream(event: StreamEvent) -> None:
+            nonlocal first
+            if event.type == "retry":
+                first = None
+            elif first is None:
+                first = time.monotonic() - begin
+
+        output = await self._model.generate(
+            messages_of(call.request.prompt),
+            config=config_of(
+                call.request,
+                call.samples,
+                self._options.connections,
+                self._stop_texts,
+                self.first_tokens,
+            ),
+            cache=False,
+            on_stream=on_stream if stream else None,
+        )
+        told = (output.metadata or {}).get("caretbench_first_s")  # providers of ours measure it themselves
+        first = told if isinstance(told, float) else first
+        latency = Latency(first_s=first, last_s=time.monotonic() - begin, attempts=attempts)
+        request, response = _raw()
+        return _Reply(output, _choices(response), bool(request.get("stream")), latency)
+
+    def _settled(self, call: Call, reply: _Reply, attempts: int) -> Outcome:
+        """The answers of a reply.
+
+        Raises:
+            BrokenAnswerError: there is none, or not a whole one.
+        """
+        given = reply.output.choices[: len(call.samples)]
+        if not given:
+            raise BrokenAnswerError("the provider answered without a choice")
+        samples = call.samples[: len(given)]
+        if len(given) < len(call.samples):
+            self.together = False
+        outcome = Outcome(call, again=call.samples[len(given) :])
+        usage = usage_of(reply.output, len(given))
+        letters = letters_of(call.request.prompt)
+        for index, (sample, choice) in enumerate(zip(samples, given, strict=True)):
+            raw = reply.choices[index] if index < len(reply.choices) else None
+            reason = raw.get("finish_reason") if isinstance(raw, dict) else None
+            if reply.streamed and isinstance(raw, dict) and reason is None:
+                raise BrokenAnswerError("the stream ended before the answer was complete")
+            told = told_of(choice, letters, raw) if letters else None
+            refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
+            if letters and refusal is None and told is None:
+                refusal = UNTOLD
+            if refusal is not None:
+                fault = Fault("refused", clean(refusal, self._secrets), again=False)
+                outcome.failures.append(self._failure(call, (sample,), fault, attempts))
+                continue
+            text: str | None = choice.message.text
+            if not text and _is_null(raw):
+                text = None
+            unknown = reason if isinstance(reason, str) else None
+            finish = _FINISH.get(choice.stop_reason) or (
+                unknown if choice.stop_reason == "unknown" else choice.stop_reason
+            )
+            if text and len(whole := ended(text, self._unsent(call))) < len(text):
+                text, finish = whole, "stop"
+            if told:
+                text, finish = likeliest(told), "stop"
+            outcome.answers.append(
+                ModelAnswer(
+                    request_id=call.request.id,
+                    sample=sample,
+                    text=text,
+                    finish_reason=finish,
+                    usage=usage,
+                    latency=reply.latency,
+                    served_by=reply.output.model or None,
+                    log_probabilities=told,
+                )
+            )
+        return outcome
+
+    def _unsent(self, call: Call) -> tuple[str, ...]:
+        """Stop texts for which the request had no room: they end an answer here."""
+        return () if self._stop_texts is None else call.request.prompt.stop[self._stop_texts :]
+
+    def _failure(self, call: Call, samples: tuple[int, ...], fault: Fault, attempts: int) -> ModelFailure:
+        return ModelFailure(
+            request_id=call.request.id,
+            samples=samples,
+            kind=fault.kind,
+            message=fault.message,
+            attempts=attempts,
+        )
+
+
+def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:
+    """Whether the server may tell the probabilities of fewer first tokens."""
+    asked = bool(letters_of(call.request.prompt))
+    return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()
+
+
+def _raw() -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was sent and what came in the last call of this task, as Inspect notes it; empty where it does not."""
+    from inspect_ai.log import transcript
+
+    events = transcript().events
+    call = getattr(events[-1], "call", None) if events else None
+    return (call.request or {}, call.response or {}) if call is not None else ({}, {})
+
+
+def _choices(response: dict[str, Any]) -> list[Any]:
+    """The choices of a body of OpenAI's form in the order in which Inspect gives them."""
+    choices = response.get("choices")
+    if not isinstance(choices, list):
+        return []
+    if all(isinstance(choice, dict) and isinstance(choice.get("index"), int) for choice in choices):
+        choices = sorted(choices, key=lambda choice: int(choice["index"]))
+    return choices
+
+
+def _is_null(raw: object) -> bool:
+    """Whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
+    if not isinstance(raw, dict):
+        return False
+    message = raw.get("message")
+    said = message.get("content") if isinstance(message, dict) else raw.get("text")
+    return said is None
+
+
+def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
+    """Why there is no answer of the model, where the provider gives an error message in its place."""
+    if stop_reason == "content_filter":
+        return f"the provider's content filter: {output.error or text}".rstrip(": ")
+    if stop_reason == "model_length" and output.usage is None:
+        return f"too long for the model: {output.error or text}".rstrip(": ")
+    return None
+
+
+def usage_of(output: ModelOutput, answers: int) -> Usage | None:
+    """Inspect's counts as ours: it counts cached tokens apart from the others."""
+    usage = output.usage
+    if usage is None or not (usage.total_tokens or usage.input_tokens or usage.output_tokens):
+        return None
+    cached = usage.input_tokens_cache_read
+    return Usage(
+        input_tokens=usage.input_tokens + (cached or 0) + (usage.input_tokens_cache_write or 0),
+        output_tokens=usage.output_tokens,
+        cached_tokens=cached,
+        reasoning_tokens=usage.reasoning_tokens,
+        answers=answers,
+    )

@@ -1,0 +1,178 @@
+"""From any exception of any provider to what it means for us. Imports nothing of Inspect.
+
+Providers raise what they like, wrapped by Inspect and by the library that tries again; the whole chain is looked at.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from caretbench.errors import MachineError
+from caretbench.inspect.client.failures import again_after, one_line
+from caretbench.models import FailureKind
+from caretbench.secrets import redact
+
+Hopeless = Literal["no", "unless_answered", "surely"]
+"""Whether all other requests will fail too: a wrong key surely; a forbidden model, unless another request succeeds."""
+
+_SHOWN = 160
+_WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})
+_MISSING = frozenset(
+    {"MachineError", "PrerequisiteError", "ImportError", "ModuleNotFoundError", "NotImplementedError"}
+)
+_EMPTY_STREAM = "NoStreamDataError"
+"""Inspect's word for a server that ends with success and sends no event: it ignores ``stream``, or sends nothing."""
+_UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "UnsupportedProtocol", "InvalidURL"})
+_TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "ReadTimeout", "AttemptTimeoutError"})
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+_HOPELESS: dict[int, Hopeless] = {
+    401: "surely",
+    402: "surely",
+    403: "unless_answered",
+    404: "unless_answered",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a try brought no answer. ``again``: another try may; ``retry_after``: seconds that the server asks for.
+
+    ``unstreamed``: a stream was asked for, and what came has no part of one.
+    """
+
+    kind: FailureKind
+    message: str
+    again: bool
+    status: int | None = None
+    retry_after: float | None = None
+    hopeless: Hopeless = "no"
+    unstreamed: bool = False
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        last = getattr(current, "last_attempt", None)
+        tried = last.exception() if last is not None else None
+        current = tried or current.__cause__ or current.__context__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Of the chain, what stands there as a cause, and not only because it came before."""
+    for link in chain(error):
+        yield link
+        if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
+            return
+
+
+def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
+    """What ``error`` means. ``secrets`` are left out of the message, like all that looks like one."""
+    links = list(chain(error))
+    names = {type(link).__name__ for link in links}
+    causes = {type(link).__name__ for link in _causes(error)}
+    status = next((found for link in links if (found := _status(link)) is not None), None)
+    code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
+    own = next((link for link in links if getattr(link, "again", None) is not None), None)
+    hopeless: Hopeless = _HOPELESS.get(status or 0, "no")
+    again = status is None or again_after(status)
+    if own is not None:
+        again = bool(getattr(own, "again", False))
+    elif causes & _MISSING or code in _NO_MONEY:
+        again, hopeless = False, "surely"
+    elif status is None and type(links[0]) is ValueError:
+        again = False  # Inspect's word on the request itself: it would be said again
+    if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
+        hopeless = "unless_answered"
+    kind: FailureKind = "refused" if status is not None and 400 <= status < 500 and not again else "provider"
+    if names & _TIMEOUTS and status is None:
+        kind = "timeout"
+    return Fault(
+        kind=getattr(own, "kind", None) or kind,
+        message=clean(_said(links, status), secrets),
+        again=again and hopeless != "surely",
+        status=status,
+        retry_after=next(
+            (seconds for link in links if (seconds := _retry_after(link)) is not None),
+            None,
+        ),
+        hopeless=hopeless,
+        unstreamed=_EMPTY_STREAM in names,
+    )
+
+
+def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
+    """``text`` in one line, without markup of terminals and without secrets."""
+    for secret in secrets:
+        text = text.replace(secret, "[redacted]")
+    return one_line(redact(text), 500)
+
+
+def _status(error: BaseException) -> int | None:
+    value = getattr(error, "status_code", None)
+    return value if isinstance(value, int) and 100 <= value <= 599 else None
+
+
+def _retry_after(error: BaseException) -> float | None:
+    given = getattr(error, "retry_after", None)
+    if given is None:
+        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        given = headers.get("retry-after")
+    try:
+        return max(0.0, float(given)) if given is not None else None
+    except (TypeError, ValueError):
+        return None  # a date: our own pauses serve as well
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    return isinstance(error, (ConnectionRefusedError, socket.gaierror))
+
+
+def _said(links: list[BaseException], status: int | None) -> str:
+    """The words of the exception that knows most: the one with the status, else the innermost meant to be shown."""
+    plain = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
+    if status is not None:
+        knowing = next((link for link in plain if _status(link) is not None), plain[0])
+        return f"HTTP {status}: {_words(knowing)}"
+    first = plain[0]
+    if getattr(first, "again", None) is not None:
+        return _words(first)
+    first = list(_causes(first))[-1]
+    words, name = _words(first), type(first).__name__
+    if isinstance(first, MachineError) or name == "PrerequisiteError":
+        return words
+    text = f"{name}: {words}" if words else name
+    if isinstance(first, (ValueError, TypeError, LookupError, AttributeError, AssertionError)):
+        return f"what came is no answer in the provider's form ({text[:_SHOWN]})"
+    return text
+
+
+def plain(message: object) -> str:
+    """A message of Inspect without the terminal's markup, redacted, in one line."""
+    from rich.errors import MarkupError
+    from rich.text import Text
+
+    try:
+        text = Text.from_markup(str(message).replace("\n\n", ": ")).plain
+    except MarkupError:
+        text = str(message)
+    return clean(text).removeprefix("ERROR").lstrip(": ")
+
+
+def _words(error: BaseException) -> str:
+    if type(error).__name__ == "PrerequisiteError":
+        return plain(getattr(error, "message", error))
+    body = getattr(error, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error")
+        message = body.get("message") or (inner.get("message") if isinstance(inner, dict) else inner)
+        if message:
+            return str(message)
+    message = getattr(error, "message", None)
+    return message if isinstance(message, str) and message else str(error)

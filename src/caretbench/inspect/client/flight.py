@@ -1,0 +1,86 @@
+"""The calls of one ``submit``: which wait, which are under way, which have landed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+from collections import deque
+from collections.abc import Iterator
+
+from caretbench.inspect.client.background import Background, Tasks
+from caretbench.inspect.client.exchange import Call, Exchange, Outcome
+from caretbench.inspect.client.faults import Fault
+from caretbench.models import ModelFailure, ModelRequest
+
+
+class Flight:
+    """The calls of one ``submit``: waiting, under way, landed."""
+
+    def __init__(self, background: Background, exchange: Exchange) -> None:
+        self._background = background
+        self._exchange = exchange
+        self._tasks: Tasks = set()
+        self._landed: queue.SimpleQueue[tuple[Call, asyncio.Task[Outcome]]] = queue.SimpleQueue()
+        self._calls: list[Call] = []
+        self.waiting: deque[Call] = deque()
+
+    @property
+    def under_way(self) -> int:
+        """The number of calls that were launched and not yet looked at."""
+        return len(self._calls)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing has landed that could be given at once."""
+        return self._landed.empty()
+
+    def add(self, request: ModelRequest) -> None:
+        """Divide a request into calls."""
+        together = self._exchange.together and len(request.samples) > 1
+        # A seed belongs to one sample: together, all but the first would have none of their own.
+        if together and (request.sampling.seed is None):
+            self.waiting.append(Call(request, request.samples))
+        else:
+            self.waiting.extend(Call(request, (sample,)) for sample in request.samples)
+
+    def launch(self) -> None:
+        """Send the next call that waits."""
+        call = self.waiting.popleft()
+        self._calls.append(call)
+        self._background.start(
+            self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task))
+        )
+
+    def landed(self) -> Outcome:
+        """Wait for a call to end."""
+        call, task = self._next_landed()
+        self._calls.remove(call)
+        outcome = task.result()
+        if outcome.again:
+            self.waiting.extendleft(Call(call.request, (sample,)) for sample in reversed(outcome.again))
+        return outcome
+
+    def _next_landed(self) -> tuple[Call, asyncio.Task[Outcome]]:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
+
+    def abandon(self, fault: Fault) -> Iterator[ModelFailure]:
+        """Cancel everything; gives what will not come."""
+        self.cancel()
+        for call in [*self._calls, *self.waiting]:
+            yield ModelFailure(
+                request_id=call.request.id,
+                samples=call.samples,
+                kind=fault.kind,
+                message=fault.message,
+                attempts=0,
+            )
+        self._calls.clear()
+        self.waiting.clear()
+
+    def cancel(self) -> None:
+        """Cancel what is under way, and wait until it has ended."""
+        if self._calls:
+            self._background.cancel(self._tasks)

@@ -1,0 +1,134 @@
+"""From a model's name to a client. Importing Inspect takes seconds, so it is done here and no earlier."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import JsonValue
+
+from caretbench.errors import DataError, MachineError
+from caretbench.inspect.client.client import InspectClient
+from caretbench.inspect.client.faults import clean, plain
+from caretbench.inspect.client.options import ClientOptions
+from caretbench.inspect.client.provider_table import provider
+from caretbench.inspect.client.tokens import Tokenizer
+from caretbench.secrets import is_secret_name, redact
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+
+def open_client(spec: str, *, options: ClientOptions | None = None) -> InspectClient:
+    """The model that ``spec`` names, PROVIDER/MODEL; nothing is sent yet.
+
+    Raises:
+        ValueError: the name or an option is wrong.
+        MachineError: a package or an environment variable is missing, or a local server does not start.
+    """
+    options = options or ClientOptions()
+    name, slash, rest = spec.partition("/")
+    if not (name and slash and rest):
+        raise ValueError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
+    known = provider(name)
+    if known.timeout_s is not None and "timeout_s" not in options.model_fields_set:
+        options = options.model_copy(update={"timeout_s": known.timeout_s})
+    tokenizer = Tokenizer(options.tokenizer) if options.tokenizer is not None else None
+    given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
+    arguments: dict[str, Any] = given | options.model_args
+    with _own_exception_hook():
+        model = _model(spec, options.base_url, arguments)
+        warm = _warm()
+    return InspectClient(
+        spec,
+        model,
+        options,
+        known,
+        tokenizer=tokenizer,
+        identity=_identity(name, model, options),
+        secrets=_secrets(model),
+        warm=warm,
+    )
+
+
+def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
+    from inspect_ai.model import get_model
+    from tenacity import wait_none
+
+    import caretbench.inspect.registry  # noqa: F401 - registers our providers
+
+    with _one_clear_line(spec):
+        model = get_model(spec, base_url=base_url, memoize=False, **arguments)
+    # The limit of connections belongs to this client: Inspect would share the first one's among all of equal key.
+    place = f"caretbench {id(model):x}"
+    model.api.connection_key = lambda: place  # type: ignore[method-assign]
+    model.api.retry_wait = wait_none  # type: ignore[method-assign] # we try again ourselves; the default one warns
+    client: Any = getattr(model.api, "client", None)
+    if isinstance(getattr(client, "max_retries", None), int):
+        client.max_retries = 0  # the library's own tries would neither be counted nor kept to our pauses
+    return model
+
+
+def _warm() -> Model:
+    """A model that answers at once; without usage Inspect would count tokens, by a file from the network."""
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+    output = ModelOutput.from_content("warm", "")
+    output.usage = ModelUsage()
+    return _model("mockllm/warm", None, {"custom_outputs": [output]})
+
+
+@contextmanager
+def _own_exception_hook() -> Iterator[None]:
+    """Inspect sets its own hook for uncaught exceptions; in our verbs ours stays."""
+    before = sys.excepthook
+    try:
+        yield
+    finally:
+        sys.excepthook = before
+
+
+@contextmanager
+def _one_clear_line(spec: str) -> Iterator[None]:
+    """What a provider raises when it is made, as an error that a user can mend."""
+    try:
+        yield
+    except (DataError, MachineError):
+        raise
+    except (ValueError, TypeError) as error:
+        text = clean(str(error))
+        if "not recognized" in text and "Model API" in text:
+            text = f"there is no provider {spec.partition('/')[0]!r}"
+        raise ValueError(f"{spec}: {text}") from None
+    except Exception as error:
+        if type(error).__name__ == "PrerequisiteError":
+            raise MachineError(f"{spec}: {plain(getattr(error, 'message', error))}") from None
+        raise MachineError(f"{spec}: {type(error).__name__}: {clean(str(error))}") from None
+
+
+def _identity(name: str, model: Model, options: ClientOptions) -> dict[str, JsonValue]:
+    identity: dict[str, JsonValue] = {"provider": name}
+    address = getattr(model.api, "base_url", None)
+    if isinstance(address, str) and address:
+        identity["address"] = _without_credentials(address)
+    if options.model_args:
+        identity["arguments"] = {
+            key: redact(value) if isinstance(value, str) else value
+            for key, value in sorted(options.model_args.items())
+            if not is_secret_name(key)
+        }
+    return identity
+
+
+def _without_credentials(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _secrets(model: Model) -> tuple[str, ...]:
+    """Keys that are given as arguments, and stand in no environment variable."""
+    key = getattr(model.api, "api_key", None)
+    return (key,) if isinstance(key, str) and len(key) >= 8 else ()

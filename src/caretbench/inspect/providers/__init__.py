@@ -1,0 +1,1 @@
+"""Providers for Inspect: endpoints at the caret, local models, commands."""

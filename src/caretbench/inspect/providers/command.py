@@ -1,0 +1,218 @@
+"""``command/COMMANDLINE``: a program that completes, one JSON object in and one out, as an Inspect provider.
+
+The program is the user's own: it runs as the user, with the user's environment, outside any sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    ModelAPI,
+    ModelCall,
+    ModelOutput,
+    ModelUsage,
+    RetryDecision,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from caretbench.errors import MachineError
+from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.providers.processes import run
+from caretbench.inspect.providers.request import FILL_FIELDS, asked
+from caretbench.inspect.providers.shapes import StopReason
+from caretbench.models import Sampling
+
+REQUEST_VERSION = 1
+"""``schema_version`` of what the program reads."""
+
+LARGEST_OUTPUT = 8 << 20
+"""Bytes of standard output; a program that writes more is stopped."""
+
+TRY_AGAIN = 75
+"""Exit status that asks for another try: EX_TEMPFAIL of sysexits.h."""
+
+_STOP_REASONS: Mapping[str, StopReason] = {
+    "stop": "stop", "length": "max_tokens", "max_tokens": "max_tokens", "content_filter": "content_filter",
+}  # fmt: skip
+
+
+class _Usage(BaseModel):
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+
+
+class _Answer(BaseModel):
+    """What the program writes: ``text``, or ``texts`` where several were asked for. Other fields are left alone."""
+
+    text: str | None = None
+    texts: list[str] | None = None
+    finish_reason: str | None = None
+    usage: _Usage | None = None
+    model: str | None = None
+    error: str | None = None
+
+
+class CommandAPI(ModelAPI):
+    """A program that is started for every request.
+
+    Args:
+        model_name: The command line, divided as a shell divides it; no shell runs.
+        base_url: Not used.
+        api_key: Not used.
+        config: As for every provider.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (as in the base class; never changed)
+        **ignored: Any,
+    ) -> None:
+        super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
+        if ignored:
+            raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
+        self.argv = _divided(model_name)
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 (the base class's name)
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,  # noqa: ARG002
+        config: GenerateConfig,
+    ) -> tuple[ModelOutput, ModelCall]:
+        """One run of the program.
+
+        Raises:
+            ProviderError: it failed, or what it wrote is no answer.
+        """
+        if tools:
+            raise ProviderError("command/ has no tools", kind="refused")
+        request = self._request(input, config)
+        call = ModelCall.create(request=request, response=None)
+        started = time.monotonic()
+        written = await self._run(json.dumps(request).encode())
+        call.time = time.monotonic() - started
+        answer, texts = self._answer(written, config.num_choices or 1)
+        call.response = {
+            "model": answer.model,
+            "choices": [{"text": text, "finish_reason": answer.finish_reason} for text in texts],
+        }
+        return self._output(answer, texts), call
+
+    def should_retry(self, ex: Exception) -> bool | RetryDecision:
+        """Only where the program asked for it: what failed once for another reason fails again."""
+        again = isinstance(ex, ProviderError) and ex.again
+        return RetryDecision.transient() if again else RetryDecision.no()
+
+    def connection_key(self) -> str:
+        """One pool for each command line."""
+        return self.model_name
+
+    def max_tokens(self) -> int | None:
+        """As everywhere in the house."""
+        return Sampling().max_tokens
+
+    # --- in -----------------------------------------------------------------------------------------------------
+
+    def _request(self, messages: list[ChatMessage], config: GenerateConfig) -> dict[str, JsonValue]:
+        prompt = asked(messages, "command/")
+        if "prefix" not in prompt:
+            raise ProviderError(
+                "command/ wants the text before and after the caret (the prompt `fill`)", kind="refused"
+            )
+        fields: dict[str, JsonValue] = {name: prompt.get(name) for name in FILL_FIELDS}
+        stop = prompt.get("stop")
+        return fields | {
+            "schema_version": REQUEST_VERSION,
+            "suffix": prompt.get("suffix") or "",
+            "files": prompt.get("files") or [],
+            "stop": [*dict.fromkeys([*(config.stop_seqs or []), *(stop if isinstance(stop, list) else [])])],
+            "max_tokens": config.max_tokens or self.max_tokens(),
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "seed": config.seed,
+            "samples": config.num_choices or 1,
+        }
+
+    async def _run(self, request: bytes) -> bytes:
+        name = self.argv[0]
+        try:
+            ran = await run(self.argv, request, LARGEST_OUTPUT)
+        except OSError as error:
+            raise ProviderError(f"{name} does not start: {error.strerror or error}") from None
+        if ran.too_much:
+            raise ProviderError(f"{name} wrote more than {LARGEST_OUTPUT >> 20} MiB")
+        if ran.status:
+            said = ran.complaint.decode("utf-8", "replace").strip()[-600:]
+            raise ProviderError(
+                f"{name} {ran.ending}" + (f": {said}" if said else ""), again=ran.status == TRY_AGAIN
+            )
+        return ran.output
+
+    # --- out ----------------------------------------------------------------------------------------------------
+
+    def _answer(self, written: bytes, wanted: int) -> tuple[_Answer, list[str]]:
+        name = self.argv[0]
+        try:
+            answer = _Answer.model_validate_json(written)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"]))
+            raise ProviderError(
+                f"{name} did not write one JSON object with `text` or `texts`: "
+                f"{where + ': ' if where else ''}{fault['msg']}; it wrote {written[:80]!r}"
+            ) from None
+        if answer.error is not None:
+            raise ProviderError(f"{name} reports an error: {answer.error}")
+        texts = answer.texts if answer.texts is not None else [answer.text] if answer.text is not None else []
+        if not texts:
+            raise ProviderError(f"{name} wrote JSON without `text` or `texts`")
+        if len(texts) > wanted:
+            raise ProviderError(f"{name} wrote {len(texts)} texts where {wanted} were asked for")
+        return answer, texts
+
+    def _output(self, answer: _Answer, texts: list[str]) -> ModelOutput:
+        model = answer.model or self.model_name
+        usage = answer.usage
+        return ModelOutput(
+            model=model,
+            choices=[
+                ChatCompletionChoice(
+                    message=ChatMessageAssistant(content=text, model=model, source="generate"),
+                    stop_reason=_STOP_REASONS.get(answer.finish_reason or "", "unknown"),
+                )
+                for text in texts
+            ],
+            usage=usage
+            and ModelUsage(
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                total_tokens=usage.input_tokens + usage.output_tokens,
+            ),
+            metadata={"caretbench_finish_reasons": [answer.finish_reason] * len(texts)},
+        )
+
+
+def _divided(line: str) -> list[str]:
+    try:
+        argv = shlex.split(line)
+    except ValueError as error:
+        raise ValueError(f"command/{line}: not a command line: {error}") from None
+    if not argv:
+        raise ValueError("command/ needs a command line: command/'my-completer --stdin'")
+    if shutil.which(argv[0]) is None:
+        raise MachineError(f"command/{line}: there is no program {argv[0]} that can be run")
+    return argv

@@ -1,0 +1,202 @@
+"""One server of one shape: a request out, a whole answer or an error back. Imports nothing of Inspect."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import NamedTuple
+
+import anyio
+import httpx
+from pydantic import JsonValue
+
+from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
+from caretbench.inspect.providers.shapes import Shape
+from caretbench.inspect.providers.streams import Assembly, Choice, Counts, Reader, check_size, parse, told
+from caretbench.secrets import REDACTED, redact
+
+_AFTER_THE_END_S = 2.0  # a server may leave the stream open after its last word
+_CONNECT_S = 20.0
+_SILENCE_S = 600.0
+
+
+class Reply(NamedTuple):
+    """A whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
+
+    choices: list[Choice]
+    model: str | None
+    counts: Counts | None
+    first_s: float | None
+    last_s: float
+
+
+class CompletionServer:
+    """A server at one address.
+
+    Args:
+        shape: How it is asked.
+        address: Its base URL, as :meth:`Shape.address` gives it.
+        key: Gives the key for each request (it may change while a run goes on).
+
+    Raises:
+        ValueError: ``address`` is none.
+    """
+
+    def __init__(self, shape: Shape, address: str, key: Callable[[], str | None]) -> None:
+        _check_address(address)
+        self.address = address
+        self._shape = shape
+        self._key = key
+        self._client: httpx.AsyncClient | None = None
+        self._loop: object = None
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"User-Agent": "caretbench"}
+        if key := self._key():
+            if not key.isascii() or not key.isprintable():
+                raise ProviderError("the key holds characters that no key has", kind="provider")
+            headers[self._shape.key_header] = f"{self._shape.key_scheme} {key}".strip()
+        return headers
+
+    def _safe(self, text: str) -> str:
+        """``text`` without the key, which the environment need not hold."""
+        key = self._key()
+        return redact(text.replace(key, REDACTED) if key else text)
+
+    def _connections(self) -> httpx.AsyncClient:
+        loop = anyio.lowlevel.current_token()
+        if self._client is None or self._loop != loop:  # connections belong to the loop that opened them
+            self._loop = loop
+            self._client = httpx.AsyncClient(
+                timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
+                trust_env=not _is_loopback(self.address),  # a proxy has no way to this machine's own servers
+                follow_redirects=False,  # a key goes to no other address
+            )
+        return self._client
+
+    async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> Reply:
+        """One request for ``expected`` answers, one try.
+
+        Raises:
+            ProviderError: it brought no whole answer.
+        """
+        url = self.address + path
+        assembly = Assembly(self._shape, expected)
+        started = time.monotonic()
+        first_s: float | None = None
+        try:
+            async with self._connections().stream(
+                "POST", url, json=body, headers=self._headers()
+            ) as response:
+                if response.status_code != 200:
+                    raise await self._refusal(response)
+                streamed = not _is_one_piece(response)
+                if streamed:
+                    first_s = await self._read(response, assembly, started)
+                else:
+                    assembly.add(parse(await _whole(response)), self._shape.answer)
+        except httpx.TimeoutException as error:
+            raise ProviderError(
+                self._safe(f"no answer in time from {url} ({type(error).__name__})"),
+                again=True, kind="timeout",
+            ) from None  # fmt: skip
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
+        except httpx.HTTPError as error:  # no connection, or one that broke
+            raise BrokenAnswerError(
+                self._safe(f"{url} did not answer: {error or type(error).__name__}")
+            ) from None
+        return Reply(
+            assembly.whole(streamed=streamed),
+            assembly.model,
+            assembly.counts,
+            first_s,
+            time.monotonic() - started,
+        )
+
+    async def aclose(self) -> None:
+        """Ends the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _read(self, response: httpx.Response, assembly: Assembly, started: float) -> float | None:
+        reader = Reader(self._shape, assembly)
+        first_s: float | None = None
+        with anyio.CancelScope() as scope:
+            async for chunk in response.aiter_bytes():
+                reader.feed(chunk)
+                if first_s is None and assembly.begun:
+                    first_s = time.monotonic() - started
+                if scope.deadline == math.inf and (assembly.ended or assembly.finished):
+                    scope.deadline = anyio.current_time() + _AFTER_THE_END_S
+        reader.close()
+        return first_s
+
+    async def _refusal(self, response: httpx.Response) -> ProviderError:
+        status = response.status_code
+        data = await _whole(response)
+        try:
+            said = told(parse(data))
+        except ProviderError:
+            said = data[:2000].decode("utf-8", "replace")
+        hints = [hint.message for hint in self._shape.hints if hint.applies(status, said)]
+        parts = [f"{response.request.url} says: {said.strip()[:400] or 'no word'}", *hints]
+        return ProviderError(
+            self._safe("; ".join(parts)),
+            status_code=status,
+            again=again_after(status),
+            retry_after=_retry_after(response.headers),
+        )
+
+
+def _check_address(address: str) -> None:
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
+
+
+def _is_loopback(address: str) -> bool:
+    host = httpx.URL(address).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_one_piece(response: httpx.Response) -> bool:
+    kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
+    return bool(kind == "application/json")
+
+
+async def _whole(response: httpx.Response) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        check_size(size)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3)."""
+    value = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            date = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        seconds = (date - datetime.now(UTC)).total_seconds()
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

@@ -1,0 +1,199 @@
+"""The shapes of endpoints that fill in at the caret. The data stand in ``fim_shapes.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from caretbench.models import PromptKind
+
+ValueName = Literal[
+    "model", "prefix", "suffix", "text", "files", "instruction", "max_tokens", "temperature", "top_p",
+    "seed", "stop", "samples", "context_tokens",
+]  # fmt: skip
+"""What of a request can stand in a body."""
+
+StopReason = Literal["stop", "max_tokens", "model_length", "content_filter", "unknown"]
+"""Inspect's words that apply to completions."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Form(_Table):
+    """One way to ask a server: where to, and what stands where in the body.
+
+    ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
+    names of the two fields of one entry of ``files``.
+    """
+
+    path: str = Field(pattern=r"^/")
+    body: Mapping[str, ValueName]
+    fixed: Mapping[str, JsonValue] = Field(default_factory=dict)
+    empty_suffix: Literal["fill", "text"] = "fill"
+    file_path: str = "path"
+    file_text: str = "text"
+
+
+class Places(_Table):
+    """Where text and finish reason stand in an answer, or in one piece of a streamed one.
+
+    ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
+    of them. ``done`` is true in the last piece.
+    """
+
+    choices: str
+    index: str | None = None
+    text: str
+    finish: str
+    done: str | None = None
+
+
+class UsagePlaces(_Table):
+    """Where the token counts stand."""
+
+    input: str
+    output: str
+    cached: str | None = None
+    reasoning: str | None = None
+
+
+class Hint(_Table):
+    """What to tell a user beside the server's own words: where the status and the server's words match."""
+
+    message: str
+    status: int | None = None
+    contains: str | None = None
+
+    def applies(self, status: int | None, text: str) -> bool:
+        """Whether it belongs to this error."""
+        return (self.status is None or self.status == status) and (
+            self.contains is None or self.contains.lower() in text.lower()
+        )
+
+
+class Shape(_Table):
+    """One vendor's form of a completion endpoint.
+
+    ``base_url_endings`` are taken off a base URL (other software wants them there). A key is needed only at the
+    vendor's own address: a server of one's own may have none. ``stop_texts``: how many stop texts a request to the
+    vendor's own address may hold. A finish reason of ``interrupted`` means that the
+    answer is not whole.
+    """
+
+    name: str
+    title: str
+    base_url: str
+    base_url_variables: tuple[str, ...]
+    base_url_endings: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    needs_key: bool = False
+    stop_texts: int | None = Field(default=None, ge=1)
+    key_header: str = "Authorization"
+    key_scheme: str = "Bearer"
+    stream: Literal["sse", "ndjson"]
+    when_streaming: Mapping[str, JsonValue]
+    when_whole: Mapping[str, JsonValue] = Field(default_factory=dict)
+    fill: Form
+    text: Form | None = None
+    answer: Places
+    chunk: Places
+    usage: UsagePlaces
+    stop_reasons: Mapping[str, StopReason]
+    interrupted: tuple[str, ...] = ()
+    hints: tuple[Hint, ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Shape:
+        if self.fill.empty_suffix == "text" and self.text is None:
+            raise ValueError(f"{self.name}: an empty suffix is to go by the form `text`, which is not there")
+        if not {"prefix", "suffix"} <= set(self.fill.body.values()):
+            raise ValueError(f"{self.name}: prefix and suffix have no place in the body")
+        if self.text is not None and "text" not in self.text.body.values():
+            raise ValueError(f"{self.name}: the text has no place in the body")
+        return self
+
+    @property
+    def accepts(self) -> frozenset[PromptKind]:
+        """The kinds of prompt that it takes."""
+        return frozenset({"fill"} if self.text is None else {"fill", "text"})
+
+    @property
+    def several_per_request(self) -> bool:
+        """Whether one request can ask for several answers."""
+        return "samples" in self.fill.body.values()
+
+    def address(self, base_url: str) -> str:
+        """``base_url`` without the slash and the endings that do not belong to it here."""
+        address = base_url.strip().rstrip("/")
+        for ending in self.base_url_endings:
+            address = address.removesuffix(ending).rstrip("/")
+        return address
+
+    def body(
+        self, form: Form, values: Mapping[str, JsonValue], *, stream: bool
+    ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+        """The JSON to send in ``form``, and the names of the values that have no place in it.
+
+        A value that is None is not sent.
+        """
+        body: dict[str, JsonValue] = {}
+        fixed = form.fixed | (self.when_streaming if stream else self.when_whole)  # type: ignore[operator]
+        for place, value in fixed.items():
+            _put(body, place, value)
+        for place, name in form.body.items():
+            if values.get(name) is not None:
+                _put(body, place, values[name])
+        placed = set(form.body.values())
+        return body, tuple(name for name, value in values.items() if value is not None and name not in placed)
+
+
+def _put(body: dict[str, JsonValue], place: str, value: JsonValue) -> None:
+    *path, last = place.split(".")
+    target = body
+    for part in path:
+        inner = target.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise ValueError(f"{place}: {part} is no object")  # noqa: TRY004 (a fault of the table)
+        target = inner
+    target[last] = value
+
+
+def look(data: JsonValue, place: str | None) -> JsonValue:
+    """What stands at ``place`` (names divided by dots), or None where it is not there."""
+    if place is None:
+        return None
+    value: JsonValue = data
+    for part in place.split(".") if place else ():
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
+    return value
+
+
+@cache
+def shapes() -> Mapping[str, Shape]:
+    """All shapes by name, in the order of the table."""
+    table = tomllib.loads(
+        resources.files("caretbench.inspect.providers").joinpath("fim_shapes.toml").read_text("utf-8")
+    )
+    return {name: Shape(name=name, **entry) for name, entry in table.items()}
+
+
+def shape(name: str) -> Shape:
+    """The shape called ``name``.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in shapes():
+        raise ValueError(
+            f"no endpoint has the shape {name!r}: fim/SHAPE/MODEL with SHAPE one of {', '.join(shapes())}"
+        )
+    return shapes()[name]

@@ -1,0 +1,271 @@
+"""Answers of completion endpoints, read as the shape says: in one piece, as server-sent events, or line by line.
+
+An answer is whole or it is an error: a stream that ends early never gives a text. Imports nothing of Inspect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
+from caretbench.inspect.providers.shapes import Places, Shape, look
+
+LARGEST_ANSWER = 16 << 20
+"""Bytes of one answer, as sent; what is longer is no completion."""
+
+_END = b"[DONE]"
+
+
+class Counts(NamedTuple):
+    """Tokens of a request, as the server counted them; ``input`` has the cached ones in it."""
+
+    input: int
+    output: int
+    cached: int | None = None
+    reasoning: int | None = None
+
+
+class Choice:
+    """One answer as it grows."""
+
+    def __init__(self) -> None:
+        self.silent = True
+        self.parts: list[str] = []
+        self.finish: str | None = None
+        self.finished = False
+
+    @property
+    def text(self) -> str:
+        """What has come so far.
+
+        JSON may hold one character as two halves, and a server may send them in two pieces: halves that meet are one
+        again, others become U+FFFD, since no file can hold them.
+        """
+        text = "".join(self.parts)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text
+
+    @property
+    def said(self) -> str | None:
+        """The text, or None where the server gave none at all, not even an empty one."""
+        return None if self.silent else self.text
+
+
+class Assembly:
+    """Collects the choices of one answer from its pieces."""
+
+    def __init__(self, shape: Shape, expected: int) -> None:
+        self._shape = shape
+        self._expected = expected
+        self._has_end = False
+        self.ended = False
+        self.choices: dict[int, Choice] = {}
+        self.model: str | None = None
+        self.counts: Counts | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether a first character has come."""
+        return any(choice.parts for choice in self.choices.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all answers that were asked for have their end."""
+        return len(self.choices) >= self._expected and all(c.finished for c in self.choices.values())
+
+    def end(self) -> None:
+        """The server said that all is said."""
+        self.ended = True
+
+    def add(self, piece: JsonValue, places: Places) -> None:
+        """Takes one piece in.
+
+        Raises:
+            ProviderError: it is an error, or has another form.
+        """
+        if not isinstance(piece, dict):
+            raise BrokenAnswerError("the server's answer is no JSON object")
+        if piece.get("error"):
+            raise _told(piece["error"])
+        if isinstance(served := piece.get("model"), str) and served:
+            self.model = served
+        self._count(piece)
+        found = look(piece, places.choices) if places.choices else [piece]
+        if found is None:
+            found = []
+        if not isinstance(found, list):
+            raise BrokenAnswerError(f"the server's answer has no list at {places.choices!r}")
+        for position, entry in enumerate(found):
+            self._add_choice(entry, position, places)
+
+    def _add_choice(self, entry: JsonValue, position: int, places: Places) -> None:
+        if not isinstance(entry, dict):
+            raise BrokenAnswerError(f"the server's answer holds {type(entry).__name__} in place of a choice")
+        index = look(entry, places.index)
+        number = index if isinstance(index, int) and not isinstance(index, bool) else position
+        text, finish = look(entry, places.text), look(entry, places.finish)
+        if text is not None and not isinstance(text, str):
+            raise BrokenAnswerError(f"the server's answer has no text at {places.text!r}")
+        if finish is not None and not isinstance(finish, str):
+            raise BrokenAnswerError(f"the server's answer has no word at {places.finish!r}")
+        choice = self.choices.setdefault(number, Choice())
+        if text is not None:
+            choice.silent = False
+        if text:
+            choice.parts.append(text)
+        if finish and (places.done is None or look(entry, places.done)):
+            choice.finish = finish
+        self._has_end |= places.done is not None
+        choice.finished |= bool(finish) if places.done is None else bool(look(entry, places.done))
+        if finish in self._shape.interrupted:
+            raise BrokenAnswerError(f"the server broke the answer off: {finish}")
+
+    def _count(self, piece: JsonValue) -> None:
+        places = self._shape.usage
+        entering, leaving, cached, reasoning = (
+            _number(look(piece, place))
+            for place in (places.input, places.output, places.cached, places.reasoning)
+        )
+        if entering is not None and leaving is not None:
+            self.counts = Counts(entering, leaving, cached, reasoning)
+
+    def in_order(self) -> list[Choice]:
+        """The choices that have come."""
+        return [self.choices[number] for number in sorted(self.choices)]
+
+    def whole(self, *, streamed: bool) -> list[Choice]:
+        """The choices, in order.
+
+        Raises:
+            BrokenAnswerError: something is missing.
+        """
+        choices = self.in_order()
+        if not choices:
+            raise BrokenAnswerError("the server answered without any choice")
+        if any(not choice.parts and choice.finish is None for choice in choices):
+            raise BrokenAnswerError("the server answered with a choice that holds neither text nor an end")
+        if (streamed or self._has_end) and not self.finished and not self.ended:
+            raise BrokenAnswerError("the server's answer ended before its end")
+        return choices
+
+
+def _number(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def told(error: JsonValue) -> str:
+    """The words of a server's error, whatever its form."""
+    for _ in range(4):
+        if not isinstance(error, dict):
+            break
+        error = next(
+            (error[key] for key in ("error", "message", "detail", "msg") if error.get(key)), str(error)
+        )
+    return error if isinstance(error, str) else json.dumps(error)
+
+
+def _told(error: JsonValue) -> ProviderError:
+    code = _number(look(error, "code"))
+    status = code if code is not None and 400 <= code < 600 else None
+    again = True if status is None else again_after(status)
+    return ProviderError(f"the server answered with an error: {told(error)}", status_code=status, again=again)
+
+
+def parse(data: bytes) -> JsonValue:
+    """JSON of a server.
+
+    Raises:
+        BrokenAnswerError: it is none.
+    """
+    try:
+        value: JsonValue = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):  # a decoding error is a ValueError
+        raise BrokenAnswerError(f"the server's answer is no JSON: {data[:80]!r}") from None
+    return value
+
+
+class Splitter:
+    """Divides the bytes of a stream into its pieces.
+
+    Only line feeds divide: JSON may hold U+2028 and its like as they are, at which text readers would cut.
+    """
+
+    def __init__(self, stream: Literal["sse", "ndjson"]) -> None:
+        self._events = stream == "sse"
+        self._rest: list[bytes] = []
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The pieces that are whole with ``chunk``."""
+        first, *others = chunk.split(b"\n")
+        self._rest.append(first)
+        for other in others:
+            line = b"".join(self._rest).rstrip(b"\r")
+            self._rest = [other]
+            yield from self._line(line)
+
+    def close(self) -> Iterator[bytes]:
+        """What is left when the stream has ended."""
+        yield from self._line(b"".join(self._rest).rstrip(b"\r"))
+        yield from self._line(b"")
+        self._rest = []
+
+    def _line(self, line: bytes) -> Iterator[bytes]:
+        if not self._events:
+            if line.strip():
+                yield line
+        elif line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif line.startswith(b"error:"):  # llama.cpp's older form
+            self._data.append(b'{"error":' + line[6:] + b"}")
+        elif not line and self._data:
+            data, self._data = b"\n".join(self._data), []
+            yield data
+
+
+class Reader:
+    """Feeds the bytes of one streamed answer to its assembly."""
+
+    def __init__(self, shape: Shape, assembly: Assembly) -> None:
+        self._shape = shape
+        self._assembly = assembly
+        self._splitter = Splitter(shape.stream)
+        self._bytes = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next bytes in.
+
+        Raises:
+            ProviderError: they are an error, no JSON, or too many.
+        """
+        self._bytes += len(chunk)
+        check_size(self._bytes)
+        self._take(self._splitter.feed(chunk))
+
+    def close(self) -> None:
+        """The stream has ended."""
+        self._take(self._splitter.close())
+
+    def _take(self, found: Iterator[bytes]) -> None:
+        for data in found:
+            if self._shape.stream == "sse" and data.strip() == _END:
+                self._assembly.end()
+            elif not self._assembly.ended:
+                self._assembly.add(parse(data), self._shape.chunk)
+
+
+def check_size(size: int) -> None:
+    """Refuses an answer of so many bytes, where they are too many.
+
+    Raises:
+        ProviderError: they are.
+    """
+    if size > LARGEST_ANSWER:
+        raise ProviderError(f"the server's answer has more than {LARGEST_ANSWER >> 20} MiB")

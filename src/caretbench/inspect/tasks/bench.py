@@ -1,0 +1,242 @@
+"""A suite as Inspect's solver and scorer see it: problems by id, and the verdict on a text, as the house gives it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.execution.dispatch import AnyExecutor, AnyRequest, Dispatcher
+from caretbench.execution.types import ExecutionResult, Status
+from caretbench.extraction.policies import BY_PROFILE, Policy
+from caretbench.extraction.policies import policy as find_policy
+from caretbench.inspect.tasks.gathering import Gatherer
+from caretbench.problem import Problem, Profile, Question
+from caretbench.runs import verdict as verdicts
+from caretbench.suites import suite as find_suite
+from caretbench.suites.base import ProblemSet, Suite, policy_of
+
+LEFT_OUT = "left_out"
+NO_ANSWER = "no_answer"
+
+
+class Prepared(NamedTuple):
+    """An answer before it runs: what is inserted, the program, what needs no run."""
+
+    text: str | None
+    request: AnyRequest | None
+    similarity: Mapping[str, float]
+    checks: tuple[float, ...]
+    flags: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """What is known of an answer. ``passed`` is None without a verdict, ``left_out`` where the problem has no part."""
+
+    outcome: str
+    passed: bool | None
+    left_out: bool
+    values: Mapping[str, float]
+    details: Mapping[str, JsonValue]
+
+
+class Bench:
+    """The problems of one set under one policy and one profile."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        data: ProblemSet,
+        policy: Policy,
+        profile: Profile,
+        variants: Mapping[str, str],
+        gatherer: Gatherer | None,
+    ) -> None:
+        self.suite = suite
+        self.data = data
+        self.policy = policy
+        self.profile = profile
+        self.variants = variants
+        self._gatherer = gatherer
+        self._lock = threading.Lock()
+        self._goldens: dict[str, Future[ExecutionResult]] = {}
+
+    @property
+    def executes(self) -> bool:
+        """Whether programs are run."""
+        return self._gatherer is not None
+
+    def check(self) -> None:
+        """Make sure that answers can be scored here, before any is paid for.
+
+        Raises:
+            MachineError: no sandbox can be built.
+        """
+        if self._gatherer is not None:
+            self._gatherer.check()
+
+    @cached_property
+    def problems(self) -> Mapping[str, Problem]:
+        """The problems by id."""
+        return {problem.id: problem for problem in self.data.problems}
+
+    @property
+    def asks_questions(self) -> bool:
+        """Whether the problems are questions, none of them a place in a program."""
+        return all(isinstance(problem.shown, Question) for problem in self.data.problems)
+
+    def problem(self, identity: str) -> Problem:
+        """The problem with this id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        try:
+            return self.problems[identity]
+        except KeyError:
+            raise KeyError(f"{self.data.name} has no problem {identity!r}") from None
+
+    # --- golden answers ---------------------------------------------------------------------------------------------
+
+    def golden(self, problem: Problem) -> Future[ExecutionResult] | None:
+        """The run of the problem's own answer, which decides whether it has a part here; each runs once.
+
+        None where nothing is run.
+        """
+        if self._gatherer is None:
+            return None
+        with self._lock:
+            future = self._goldens.get(problem.id)
+            if future is None:
+                request = verdicts.program_of(
+                    self.suite, problem, problem.reference, self.profile, self.variants
+                )
+                if request is None:
+                    future = Future()
+                    future.set_result(verdicts.without_program(problem))
+                else:
+                    future = self._gatherer.submit(request)
+                self._goldens[problem.id] = future
+            return future
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, problem: Problem, raw: str | None) -> Prepared:
+        """What can be said of a model's text without running it."""
+        text = verdicts.inserted(raw, problem, self.policy)
+        similarity: dict[str, float] = {}
+        checks: list[float] = []
+        for measured in self.suite.measure(problem, text, self.profile):
+            numbers = dict(measured.values)
+            if "passed" in numbers:
+                checks.append(numbers.pop("passed"))
+            numbers.pop("parses", None)  # reports count errors by it; it is no similarity
+            similarity |= numbers
+        request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
+        found = verdicts.flags(text, problem, self.profile)
+        return Prepared(text, request, similarity, tuple(checks), found)
+
+    def start(self, prepared: Prepared) -> Future[ExecutionResult] | None:
+        """Run the answer's program; None where there is none to run."""
+        if self._gatherer is None or prepared.request is None:
+            return None
+        return self._gatherer.submit(prepared.request)
+
+    def left_out(self, golden: ExecutionResult) -> str | None:
+        """Why a problem has no part here, by its golden answer's run; None where it has."""
+        result, counted = verdicts.of_golden(golden)
+        if counted and result.status is Status.PASSED:
+            return None
+        return verdicts.left_out_cause(result.status.value, verdicts.execution_details(result))
+
+    def verdict(
+        self,
+        problem: Problem,
+        prepared: Prepared,
+        result: ExecutionResult | None,
+        left_out: str | None,
+        reference: ExecutionResult | None = None,
+    ) -> Verdict:
+        """The verdict on an answer, as the score stage and the report together give it."""
+        values = prepared.similarity
+        if left_out is not None:
+            return Verdict(LEFT_OUT, None, True, values, {"cause": left_out})
+        if not self.executes:
+            passed = all(prepared.checks) if prepared.checks and not _is_run(problem) else None
+            return Verdict("not_executed", passed, passed is None, values, {})
+        result = result or verdicts.without_program(problem)
+        result, counted = verdicts.of_answer(result, verdicts.waits(reference))
+        passed = result.status is Status.PASSED and all(prepared.checks) if counted else None
+        outcome = result.status.value
+        if outcome == Status.PASSED and passed is False:
+            outcome = Status.FAILED.value
+        details = verdicts.execution_details(result, prepared.flags)
+        return Verdict(outcome, passed, False, values, details)
+
+    @cached_property
+    def similarity_names(self) -> tuple[str, ...]:
+        """The names of all numbers that need no run: what is measured may differ by the suite's first label."""
+        label = self.suite.strata[0]
+        kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
+        found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+def _is_run(problem: Problem) -> bool:
+    return any(check.kind in ("program", "tests") for check in problem.checks)
+
+
+def nothing_known(names: Sequence[str]) -> dict[str, float]:
+    """The similarities of an answer that did not come."""
+    return dict.fromkeys(names, math.nan)
+
+
+def local_executor(workers: int | None, *, use_cache: bool) -> AnyExecutor:
+    """The house's executor."""
+    from caretbench.execution.engine import LocalExecutor
+    from caretbench.execution.workspaces.engine import WorkspaceExecutor
+
+    return Dispatcher(
+        LocalExecutor(workers=workers, use_cache=use_cache),
+        lambda: WorkspaceExecutor(workers, use_cache=use_cache),
+    )
+
+
+@lru_cache(maxsize=8)
+def bench(
+    suite: str,
+    data: str,
+    policy: str | None,
+    profile: str,
+    variants: tuple[tuple[str, str], ...] = (),
+    execute: bool = True,
+    workers: int | None = None,
+    use_cache: bool = True,
+) -> Bench:
+    """The bench that plain names describe: one for all samples of an evaluation.
+
+    Raises:
+        ValueError: an unknown profile.
+        KeyError: an unknown suite or policy.
+        DataError: the data are wrong.
+    """
+    if profile not in BY_PROFILE:
+        raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
+    named: Profile = "paper" if profile == "paper" else "default"
+    house = find_suite(suite)
+    loaded = house.load(data)
+    execute = execute and any(map(_is_run, loaded.problems))
+    gatherer = Gatherer(lambda: local_executor(workers, use_cache=use_cache)) if execute else None
+    return Bench(
+        house,
+        loaded,
+        find_policy(policy or policy_of(house, named)),
+        named,
+        dict(variants),
+        gatherer,
+    )

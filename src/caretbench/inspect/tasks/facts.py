@@ -1,0 +1,66 @@
+"""What is known of a model that Inspect has made: what a prompt strategy is chosen and rendered by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from caretbench.inspect.client.provider_table import provider
+from caretbench.models import PromptKind
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+
+class ModelFacts:
+    """The half of a :class:`caretbench.models.ModelClient` that asks nothing; Inspect itself does the asking.
+
+    A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
+    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()`` and ``stop_texts``.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name = str(model)
+        self._api: Any = model.api
+        known = provider(self.name.partition("/")[0])
+        self.accepts: frozenset[PromptKind] = known.accepts
+        self.tells_probabilities = known.tells_probabilities
+
+    def _own(self, name: str, *arguments: object) -> Any:
+        method = getattr(self._api, name, None)
+        return method(*arguments) if callable(method) else None
+
+    @property
+    def identity(self) -> Mapping[str, JsonValue]:
+        """The provider's own word, or its name."""
+        own = self._own("identity")
+        return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Room for prompt and answer, where the provider knows it."""
+        own = self._own("context_tokens")
+        return own if isinstance(own, int) else None
+
+    def count_tokens(self, text: str) -> int | None:
+        """By the provider's own tokenizer, where it has one."""
+        own = self._own("token_count", text)
+        return own if isinstance(own, int) else None
+
+    def special_tokens(self) -> frozenset[str] | None:
+        """Of the provider's own tokenizer, where it has one."""
+        own = self._own("special_tokens")
+        return None if own is None else frozenset(own)
+
+    def control_tokens(self) -> frozenset[str]:
+        """Of the provider's own tokenizer, where it has one."""
+        return frozenset(self._own("control_tokens") or ())
+
+    @property
+    def stop_texts(self) -> int | None:
+        """How many stop texts a request may hold; None: any number."""
+        known = provider(self.name.partition("/")[0]).stop_texts
+        limit = getattr(self._api, "stop_texts", known)
+        return limit if isinstance(limit, int) else None

@@ -1,0 +1,1 @@
+"""A software project and its tests: set-up, commands, runners, snapshots, reach."""

@@ -1,0 +1,273 @@
+"""Marks in sources: a call before every statement that leaves a line in a file, once for each process.
+
+What the call looks like and where its definition stands is a table; each file brings its own definition, so that no
+build has to know of another file. Lines are kept where the language lets two statements share one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+import tree_sitter
+from pydantic import BaseModel
+
+from caretbench.errors import DataError
+from caretbench.execution.sandbox.program import WORK
+from caretbench.execution.workspaces.workspace import WorkspaceResult
+from caretbench.syntax.blocks import statement_lists
+from caretbench.syntax.parser import has_error, parse
+from caretbench.syntax.queries import captures
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.types import Span
+
+MARKS_FILE = ".caretbench-marks"
+"""Where marks are left, in the project."""
+
+_PLACE = f"{WORK}/{MARKS_FILE}"
+_LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
+_FUTURE = "future_import_statement"
+_CONSTANT = re.compile(rb"\b(?:constexpr|consteval)\b")
+
+
+class MarkTable(NamedTuple):
+    """How marks are left in a language.
+
+    Args:
+        call: A statement; ``@file`` and ``@n`` become numbers.
+        definition: One line, or several where they stand at the head: ``@size`` becomes the number of statements.
+        at: Where the definition stands: at the head or the foot of the file, or before its first statement.
+        unmarked: Nodes before which nothing may stand, or which are not executed where they stand.
+    """
+
+    call: str
+    definition: str
+    at: Literal["head", "foot", "first"]
+    unmarked: frozenset[str] = frozenset()
+
+
+_JAVASCRIPT = (
+    "function caretbenchMark@file(n) { const s = caretbenchMark@file; s.seen = s.seen || new Set(); "
+    "if (!s.seen.has(n)) { s.seen.add(n); try { const fs = process.getBuiltinModule ? "
+    "process.getBuiltinModule('fs') : require('fs'); "
+    f"fs.appendFileSync('{_PLACE}', '@file ' + n + '\\n'); }} catch (e) {{}} }} }}"
+)
+_HOISTED = frozenset(
+    {"import_statement", "export_statement", "function_declaration", "generator_function_declaration",
+     "function_signature", "interface_declaration", "type_alias_declaration", "ambient_declaration"}
+)  # fmt: skip
+
+MARKS: Mapping[str, MarkTable] = {
+    "python": MarkTable(
+        call="_caretbench_mark(@n); ",
+        definition=(
+            "exec(\"def _caretbench_mark(n, now=set(), seen=set(), os=__import__('os')):\\n now.add(n)\\n"
+            f" if n not in seen:\\n  seen.add(n)\\n  try:\\n   f = os.open('{_PLACE}', 1025)\\n"
+            "   os.write(f, b'@file %d\\\\n' % n)\\n   os.close(f)\\n  except OSError:\\n   pass\\n"
+            "__import__('sys').__dict__.setdefault('caretbench_marks', [])"
+            '.append((@file, _caretbench_mark.__defaults__[0]))"); '
+        ),
+        at="first",
+        unmarked=frozenset({"case_clause"}),
+    ),
+    "java": MarkTable(
+        call="CaretbenchMarks@file.at(@n); ",
+        definition=(
+            "final class CaretbenchMarks@file { private static final boolean[] SEEN = new boolean[@size]; "
+            "static void at(int n) { if (!SEEN[n]) { SEEN[n] = true; try { java.nio.file.Files.write("
+            f'java.nio.file.Paths.get("{_PLACE}"), ("@file " + n + "\\n").getBytes(), '
+            "java.nio.file.StandardOpenOption.APPEND); } catch (java.io.IOException e) { SEEN[n] = true; } } } }"
+        ),
+        at="foot",
+        unmarked=frozenset({"explicit_constructor_invocation"}),
+    ),
+    "javascript": MarkTable("caretbenchMark@file(@n); ", _JAVASCRIPT, "foot", _HOISTED),
+    "typescript": MarkTable("caretbenchMark@file(@n); ", f"// @ts-ignore\n{_JAVASCRIPT}", "foot", _HOISTED),
+    "cpp": MarkTable(
+        call="caretbench_mark_@file(@n); ",
+        definition=(
+            "#ifndef CARETBENCH_MARKS_@file\n#define CARETBENCH_MARKS_@file\n#include <stdio.h>\n"
+            "static inline void caretbench_mark_@file(int n) { static unsigned char seen[@size]; "
+            f'if (!seen[n]) {{ FILE *f; seen[n] = 1; f = fopen("{_PLACE}", "a"); '
+            'if (f) { fprintf(f, "@file %d\\n", n); fclose(f); } } }\n#endif\n'
+        ),
+        at="head",
+        unmarked=frozenset({"case_statement"}),
+    ),
+    "csharp": MarkTable(
+        call="CaretbenchMarks@file.At(@n); ",
+        definition=(
+            "internal static class CaretbenchMarks@file { private static readonly bool[] Seen = new bool[@size]; "
+            "internal static void At(int n) { if (!Seen[n]) { Seen[n] = true; try { "
+            f'System.IO.File.AppendAllText("{_PLACE}", "@file " + n + "\\n"); }} '
+            "catch (System.IO.IOException) { Seen[n] = true; } } } }"
+        ),
+        at="foot",
+        unmarked=frozenset({"local_function_statement"}),
+    ),
+}
+"""By language; others have no marks."""
+
+
+class Marked(NamedTuple):
+    """A file with marks: its number, its text, and the statements that are marked, in the order of the text."""
+
+    number: int
+    content: bytes
+    spans: tuple[Span, ...]
+
+
+def mark(source: SourceFile, number: int) -> Marked:
+    """Put a mark before every statement of a file.
+
+    Args:
+        source: A file in a language of :data:`MARKS`.
+        number: The file's number in the marks.
+
+    Raises:
+        DataError: the file does not parse.
+    """
+    table = MARKS[source.language]
+    tree = parse(source.data, source.grammar)
+    if has_error(tree) and source.language != "cpp":  # macros are no errors of the file
+        raise DataError(f"{source.path} does not parse")
+    nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
+    numbers = {"@file": str(number), "@size": str(len(nodes) + 1)}
+    definition = _filled(table.definition, numbers)
+    parts = [definition] if nodes and table.at == "head" else []
+    position = 0
+    for n, node in enumerate(nodes):
+        parts.append(source.text((position, node.start_byte)))
+        call = _filled(table.call, {**numbers, "@n": str(n)})
+        if n == 0 and table.at == "first":
+            call = definition + call
+        parts.append(_before(source, node, call))
+        position = node.start_byte
+    parts.append(source.text((position, len(source.data))))
+    if nodes and table.at == "foot":
+        parts.append(f"\n{definition}\n")
+    spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
+    return Marked(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
+
+
+class Marks(NamedTuple):
+    """The marks that a command left: numbers of files and of their statements.
+
+    Args:
+        hit: All of them.
+        tests: By test, in the order in which they ran, those that this test alone is known to have left; empty where
+            the runner tells nothing of single tests. A mark of ``hit`` that no test has belongs to none alone.
+    """
+
+    hit: frozenset[tuple[int, int]]
+    tests: Mapping[str, frozenset[tuple[int, int]]]
+
+
+def marks_in(result: WorkspaceResult) -> Marks:
+    """What marks a command left, and by which tests."""
+    data = result.file(MARKS_FILE) or b""
+    counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
+    shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
+    tests: dict[str, set[tuple[int, int]]] = {}
+    for line in data.splitlines():
+        if line.startswith(b"{"):
+            found = _Line.model_validate_json(line)
+            marks = {(file, n) for file, bits in found.marks.items() for n in _numbers(int(bits, 16))}
+            if found.test is None:
+                shared |= marks
+            else:
+                tests.setdefault(found.test, set()).update(marks)
+    return Marks(frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()})
+
+
+class _Line(BaseModel):
+    """What the plugin for pytest tells of one test: by file the statements that it reached, as bits of a number."""
+
+    test: str | None
+    marks: Mapping[int, str]
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    return (n for n in range(bits.bit_length()) if bits >> n & 1)
+
+
+def _filled(template: str, numbers: Mapping[str, str]) -> str:
+    for name, value in numbers.items():
+        template = template.replace(name, value)
+    return template
+
+
+def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
+    """The call as it stands before a statement: in Python a compound one shares its line with none."""
+    if source.language != "python" or not _is_compound(node):
+        return call
+    line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
+    return call.rstrip("; ") + "\n" + source.text((line_start, node.start_byte))
+
+
+def _is_compound(node: tree_sitter.Node) -> bool:
+    return any(child.type == ":" for child in node.children) or node.type in {
+        "decorated_definition",
+        "try_statement",
+        "match_statement",
+    }
+
+
+def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
+    """The statements before which a mark may stand."""
+    allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
+    constant = _constant_bodies(root, source) if source.language == "cpp" else []
+    for node in captures(root, source.grammar, "blocks").get("statements", []):
+        if _is_class_body(node):
+            continue
+        spans = allowed.get(Span(node.start_byte, node.end_byte), set())
+        children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
+        head = _head(children, source)
+        for child in children[head:]:
+            inside = any(span.start <= child.start_byte < span.end for span in constant)
+            if child.type not in table.unmarked and not inside and not _is_directive(child):
+                yield child
+
+
+def _head(children: list[tree_sitter.Node], source: SourceFile) -> int:
+    """How many statements come first by rule: docstrings, directives, imports from the future."""
+    head = 0
+    for n, child in enumerate(children):
+        inner = child.named_children[0] if child.named_child_count else None
+        is_text = child.type == "expression_statement" and inner is not None and inner.type == "string"
+        if child.type == _FUTURE or (is_text and n == head):
+            head = n + 1
+    return head if source.language in {"python", "javascript", "typescript"} else 0
+
+
+def _is_directive(node: tree_sitter.Node) -> bool:
+    """Whether a node belongs to the preprocessor, which has lines of its own."""
+    return node.type.startswith("preproc_")
+
+
+def _is_class_body(node: tree_sitter.Node) -> bool:
+    """Whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
+    function = node.parent
+    if function is None or function.type != "function_definition":
+        return False
+    kind = function.child_by_field_name("type")
+    declarator = function.child_by_field_name("declarator")
+    named = declarator is not None and declarator.type in {"identifier", "type_identifier"}
+    return named and kind is not None and kind.type in {"class_specifier", "struct_specifier"}
+
+
+def _constant_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
+    """Functions that a compiler may compute: nothing in them may have an effect."""
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "function_definition":
+            body = node.child_by_field_name("body")
+            header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
+            if _CONSTANT.search(header):
+                found.append(Span(node.start_byte, node.end_byte))
+                continue
+        waiting.extend(node.children)
+    return found

@@ -1,0 +1,220 @@
+"""What a project's tests reach: which statements of which files they execute.
+
+A call that leaves a mark is put before every statement, the tests run once, and the marks are read. Text put into
+sources works alike in every language and under every runner, in processes that the tests start too; tracers and
+coverage tools would be another one for each language, and none is there for Java without an agent. Of a file that
+cannot be marked (it does not run with marks in it) nothing is known: it is named, its lines do not count as reached,
+and its blocks are left to the gate, which replaces the code. Under pytest it is known, too, which test reaches what.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from caretbench.errors import DataError
+from caretbench.execution.types import Limits, Status
+from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.projects.marking import MARKS, MARKS_FILE, Marked, Marks, mark, marks_in
+from caretbench.projects.runners import runs_pytest, watched
+from caretbench.projects.running import original
+from caretbench.syntax.nesting import Nesting
+from caretbench.syntax.source import SourceFile, language_of
+from caretbench.syntax.types import Span
+
+_MOST_BYTES = 16 << 20
+_PATIENCE = 4.0
+"""Marks cost time: the tests may take so many times as long as they may without."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the tests reach.
+
+    Args:
+        statements: By file, all statements in the order of the text, and whether each is executed.
+        unknown: Files in which it could not be found out, with the reason.
+        tests: By file and number of a statement, the tests that execute it; without those that belong to no test alone.
+        all_tests: All tests, in the order in which they ran; none where single tests are not told apart.
+        runs: How many times the tests ran.
+        cpu_s: CPU seconds of all runs.
+    """
+
+    statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    tests: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    all_tests: tuple[str, ...] = ()
+    runs: int = 0
+    cpu_s: float = 0.0
+
+    def covers(self, path: str, start: int, end: int) -> bool:
+        """Whether the tests execute something of the bytes ``start`` to ``end``; True, too, where that is unknown.
+
+        A span that lies within a statement (a condition) is executed as soon as that is.
+        """
+        if path not in self.statements:
+            return True
+        looked_at = self._looked_at(path, start, end)
+        return not looked_at or any(self.statements[path][n][1] for n in looked_at)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is known of every file that the tests execute nothing of it."""
+        hits = (hit for statements in self.statements.values() for _, hit in statements)
+        return bool(self.statements) and not self.unknown and not any(hits)
+
+    def tests_of(self, path: str, start: int, end: int) -> tuple[str, ...]:
+        """The tests that execute something of the bytes ``start`` to ``end``, in their order.
+
+        Empty where that is not known of each statement, or where it is all of them.
+        """
+        found: set[str] = set()
+        for n in self._looked_at(path, start, end):
+            if self.statements[path][n][1]:
+                tests = self.tests.get((path, n))
+                if tests is None:
+                    return ()
+                found |= tests
+        if len(found) == len(self.all_tests):
+            return ()
+        return tuple(name for name in self.all_tests if name in found)
+
+    def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
+        """The numbers of the statements that begin in a span; else that of the innermost one around it."""
+        if path not in self._places:
+            return ()
+        starts, nesting = self._places[path]
+        inside = range(bisect.bisect_left(starts, start), bisect.bisect_left(starts, end))
+        if inside:
+            return inside
+        around = nesting.innermost(start, end)
+        return () if around is None else (around,)
+
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[list[int], Nesting]]:
+        return {
+            path: ([span.start for span, _ in statements], Nesting([span for span, _ in statements]))
+            for path, statements in self.statements.items()
+        }
+
+    def lines(self, path: str, source: SourceFile) -> frozenset[int]:
+        """The lines, from 1, of the statements that are executed, without those of inner ones that are not."""
+        found: set[int] = set()
+        for span, hit in self.statements.get(path, ()):
+            lines = range(source.line_at(span.start), source.line_at(max(span.start, span.end - 1)) + 1)
+            if hit:
+                found.update(lines)
+            else:
+                found.difference_update(lines)
+        return frozenset(found)
+
+
+def reached(
+    engine: WorkspaceEngine,
+    request: WorkspaceRequest,
+    paths: Iterable[str],
+    *,
+    store: SnapshotStore | None = None,
+) -> Reach:
+    """Find out what the tests of a project reach in these files.
+
+    Args:
+        engine: Runs them.
+        request: The command in the project as it is, which passes.
+        paths: Files to look at; test code had better not be among them.
+        store: Where the project lies; the user's cache by default.
+
+    Raises:
+        DataError: the project is not here, or has no such file.
+    """
+    marked: dict[str, Marked] = {}
+    unknown: dict[str, str] = {}
+    for path in sorted(set(paths)):
+        language = language_of(path)
+        if language not in MARKS:
+            unknown[path] = f"no marks are known for {language or 'this language'}"
+            continue
+        try:
+            marked[path] = mark(SourceFile(path, original(request.snapshot, path, store)), len(marked))
+        except DataError as error:
+            unknown[path] = str(error)
+    probe = _Probe(engine, request, marked)
+    marks = probe.run(tuple(marked), unknown)
+    known = {path: one for path, one in marked.items() if path not in unknown}
+    statements = {
+        path: [(span, (one.number, n) in marks.hit) for n, span in enumerate(one.spans)]
+        for path, one in known.items()
+    }
+    paths_by_number = {one.number: path for path, one in known.items()}
+    tests: dict[tuple[str, int], set[str]] = {}
+    for name, own in marks.tests.items():
+        for number, n in own:
+            if number in paths_by_number:
+                tests.setdefault((paths_by_number[number], n), set()).add(name)
+    return Reach(
+        statements,
+        unknown,
+        {place: frozenset(names) for place, names in tests.items()},
+        tuple(marks.tests),
+        probe.runs,
+        probe.cpu_s,
+    )
+
+
+class _Probe:
+    """Runs the tests with marks; where they do not pass with them, with the marks of half the files, and so on."""
+
+    def __init__(
+        self, engine: WorkspaceEngine, request: WorkspaceRequest, marked: Mapping[str, Marked]
+    ) -> None:
+        self._engine = engine
+        self._request = request
+        self._marked = marked
+        self.runs = 0
+        self.cpu_s = 0.0
+
+    def run(self, paths: Sequence[str], unknown: dict[str, str]) -> Marks:
+        """The marks of all files; those of single tests only where one run tells of all files."""
+        if paths and runs_pytest(self._request.command):
+            result = self._once(paths, by_test=True)
+            if result.status is Status.PASSED and result.file(MARKS_FILE) is not None:
+                return marks_in(result)
+        return Marks(self._by_halves(paths, unknown), {})
+
+    def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
+        if not paths:
+            return frozenset()
+        result = self._once(paths)
+        if result.status is Status.PASSED:
+            return marks_in(result).hit
+        if len(paths) == 1:
+            unknown[paths[0]] = f"with marks in it the tests do not pass: {result.status.value}"
+            return frozenset()
+        half = len(paths) // 2
+        return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)
+
+    def _once(self, paths: Sequence[str], *, by_test: bool = False) -> WorkspaceResult:
+        patch = {path: self._marked[path].content for path in paths}
+        limits = _longer(self._request.limits)
+        request = self._request.model_copy(
+            update={
+                "id": f"reach {self.runs}",
+                "patch": {**self._request.patch, **patch, MARKS_FILE: b""},
+                "results": (*self._request.results, MARKS_FILE),
+                "limits": limits,
+                "expected": None,
+                "result_bytes": _MOST_BYTES,
+            }
+        )
+        [result] = self._engine.submit([watched(request, MARKS_FILE) if by_test else request])
+        self.runs += 1
+        self.cpu_s += result.cpu_s
+        return result
+
+
+def _longer(limits: Limits) -> Limits:
+    return limits.model_copy(update={"cpu_s": _PATIENCE * limits.cpu_s, "wall_s": _PATIENCE * limits.wall_s})

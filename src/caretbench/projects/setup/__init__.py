@@ -1,0 +1,1 @@
+"""Settings, commands and needs of a project."""

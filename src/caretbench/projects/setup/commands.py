@@ -1,0 +1,276 @@
+"""Which command tests a project: the user's word, the project's ``caretbench.toml``, or what its files tell."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.errors import DataError
+from caretbench.execution.bundles import installed
+from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.problem import ExpectedOutput, TestsCheck
+from caretbench.projects.setup.package_scripts import lacking_programs, test_script
+from caretbench.projects.setup.python_needs import is_here, pytest_options, with_python_path
+from caretbench.projects.setup.settings import CheckSettings
+
+_CLASS = re.compile(r"\{class:([^}]+)\}")
+_FOLDERS = re.compile(r"\{folders:([^}]+)\}")
+_SWITCHES = re.compile(r"\{switches:([^}]+)\}")
+_SWITCH = re.compile(
+    r"^[ \t]*(?:cmake_dependent_)?option[ \t]*\(\s*"
+    r"(\w*?(?:BUILD|ENABLE|WITH|MAKE|RUN)_?(?:UNIT_?)?TESTS?(?:ING)?|[A-Z0-9]+_(?:UNIT)?TESTS?)\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""An option of CMake that switches a project's tests on, by its name."""
+_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}!\n]|^\s*\w+=")
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
+
+
+class Command(BaseModel):
+    """One row of ``commands.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    languages: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    holds: Mapping[str, str] = {}
+    tells: Mapping[str, str] = {}
+    absent: tuple[str, ...] = ()
+    script: bool = False
+    target: str | None = None
+    tools: tuple[str, ...] = ()
+    module: str | None = None
+    """A Python module that the command needs from a bundle or the project's setup."""
+    command: str
+    prepare: str | None = None
+    prepare_files: tuple[str, ...] = ("*",)
+    environment: Mapping[str, str] = {}
+    bundle: str | None = None
+    junit: tuple[str, ...] = ()
+    minimum_tests: int = 0
+    hints: Mapping[str, str] = {}
+    """By the kind of a fault: what to do where the project's tests do not pass. ``*`` stands for all others."""
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = resources.files("caretbench.projects.setup").joinpath("commands.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def commands() -> tuple[Command, ...]:
+    """The table, in the order in which it is tried."""
+    return tuple(Command.model_validate(row) for row in _table()["commands"])
+
+
+class NamedCheck(NamedTuple):
+    """A check and the files whose tasks it decides; ``said_by`` is where it comes from, in words."""
+
+    name: str
+    check: TestsCheck
+    files: tuple[str, ...]
+    limit: int | None
+    said_by: str
+    prepare_files: tuple[str, ...] = ("*",)
+
+    def decides(self, path: str) -> bool:
+        """Whether it names this file."""
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.files)
+
+    def check_for(self, *paths: str) -> TestsCheck:
+        """The check where these files change: what is prepared holds for some files only."""
+        holds = all(
+            any(fnmatch.fnmatchcase(path, pattern) for pattern in self.prepare_files) for path in paths
+        )
+        return self.check if holds else self.check.model_copy(update={"prepare": ()})
+
+    def advised(self, fault: str) -> str:
+        """Why its tests do not pass (``kind: words``), and what to do about it, where the table knows."""
+        kind = fault.partition(":")[0]
+        rows = (
+            row.hints for row in commands() if (row.name, "the project's files") == (self.name, self.said_by)
+        )
+        found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
+        hint = next((one for one in found if one), "")
+        return f"{fault} ({hint})" if hint else fault
+
+
+def checks_of(
+    snapshot: Snapshot,
+    languages: Collection[str],
+    *,
+    given: CheckSettings | None = None,
+    settings: Sequence[CheckSettings] = (),
+) -> tuple[NamedCheck, ...]:
+    """The checks of a project.
+
+    Args:
+        snapshot: The project.
+        languages: What is mined.
+        given: The user's word, which goes before all else.
+        settings: The project's own word.
+
+    Raises:
+        DataError: nothing tells how the project is tested, or expected output is missing.
+    """
+    if given is not None:
+        return (_project_check(snapshot, given, "--test-command"),)
+    if settings:
+        return tuple(_project_check(snapshot, entry, "caretbench.toml") for entry in settings)
+    found, lacking = detect(snapshot, languages)
+    if found is None:
+        names = dict.fromkeys(row.name for row in commands() if set(row.languages) & set(languages))
+        hint = lacking or f"nothing in its root tells of {', '.join(names)}"
+        raise DataError(
+            f"no tests found ({hint}): say how the project is tested with --test-command, or in its caretbench.toml"
+        )
+    return (_project_check(snapshot, found, "the project's files"),)
+
+
+def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSettings | None, str]:
+    """The first command of the table that fits, or None; and what another one that fits lacks on this machine."""
+    lacking = ""
+    for row in commands():
+        if not set(row.languages) & set(languages) or not _fits(snapshot, row):
+            continue
+        missing = [tool for tool in row.tools if shutil.which(tool) is None]
+        if missing:
+            lacking = lacking or f"{row.name} would be the command, but {', '.join(missing)} is not installed"
+            continue
+        script = test_script(snapshot) if row.script else None
+        if script is not None:
+            absent = lacking_programs(snapshot, script)
+            if absent:
+                return None, f"package.json tests with {', '.join(absent)}, which node_modules does not hold"
+            return CheckSettings(name=row.name, command=script.line, junit=script.junit), lacking
+        return CheckSettings(
+            name=row.name,
+            command=_filled(snapshot, row.command),
+            prepare=_filled(snapshot, row.prepare) if row.prepare else None,
+            prepare_files=row.prepare_files,
+            environment={name: _filled(snapshot, value, ":") for name, value in row.environment.items()},
+            bundle=row.bundle if row.module is None else None,
+            junit=row.junit,
+            minimum_tests=row.minimum_tests,
+        ), lacking
+    return None, lacking
+
+
+def _fits(snapshot: Snapshot, row: Command) -> bool:
+    if not all(name in snapshot.entries for name in row.files):
+        return False
+    if any(name in snapshot.entries for name in row.absent) or (row.script and not test_script(snapshot)):
+        return False
+    told = any(_holds(snapshot, name, pattern) for name, pattern in row.tells.items())
+    if not told and (row.any or row.tells) and not any(_matching(snapshot, pattern) for pattern in row.any):
+        return False
+    if not all(_holds(snapshot, name, pattern) for name, pattern in row.holds.items()):
+        return False
+    if row.target is not None:
+        path = next(found for pattern in row.any for found in _matching(snapshot, pattern))
+        text = snapshot.read(path).decode("utf-8", "replace")
+        return re.search(rf"^{re.escape(row.target)}\s*:", text, re.MULTILINE) is not None
+    return True
+
+
+def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
+    texts = (snapshot.read(path).decode("utf-8", "replace") for path in _matching(snapshot, name))
+    return any(re.search(pattern, text, re.MULTILINE) for text in texts)
+
+
+def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
+    """A row's text with what it asks of the project: the name of a class, folders, switches."""
+    if "{pytest}" in template:
+        template = template.replace("{pytest}", pytest_options(snapshot))
+    text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
+    text = _FOLDERS.sub(lambda match: between.join(_matching(snapshot, match[1], "folder")), text)
+    return _SWITCHES.sub(lambda match: _switches(snapshot, match[1]), text)
+
+
+def _switches(snapshot: Snapshot, path: str) -> str:
+    names = dict.fromkeys(_SWITCH.findall(snapshot.read(path).decode("utf-8", "replace")))
+    return " ".join(f"-D{name}=ON" for name in names)
+
+
+def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]:
+    """Files by pattern: a star stays within a folder, two stars stand for any number of folders."""
+    parts = [
+        ".*" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
+        for part in re.split(r"(\*\*/|\*)", pattern)
+    ]
+    compiled = re.compile("".join(parts))
+    return sorted(
+        path
+        for path, entry in snapshot.entries.items()
+        if entry.kind == kind and compiled.fullmatch(path) and "node_modules/" not in path
+    )
+
+
+def _class_name(snapshot: Snapshot, pattern: str) -> str:
+    path = _matching(snapshot, pattern)[0]
+    package = _PACKAGE.search(snapshot.read(path).decode("utf-8", "replace"))
+    name = PurePosixPath(path).stem
+    return f"{package[1]}.{name}" if package else name
+
+
+def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> NamedCheck:
+    output = None
+    if entry.output is not None:
+        try:
+            text = snapshot.read(entry.output.file).decode("utf-8")
+        except (DataError, UnicodeDecodeError):
+            raise DataError(
+                f"{entry.output.file}: expected output must be a text file of the project"
+            ) from None
+        output = ExpectedOutput(
+            text=text,
+            comparison=entry.output.comparison,
+            relative=entry.output.relative,
+            absolute=entry.output.absolute,
+        )
+    bundle = entry.bundle or _runners_bundle(snapshot, entry.command)
+    check = TestsCheck(
+        command=_words(entry.command),
+        prepare=_words(entry.prepare) if entry.prepare else (),
+        directory=entry.directory,
+        environment=with_python_path(snapshot, entry.environment, bundle),
+        needs=entry.needs,
+        junit=entry.junit,
+        minimum_tests=entry.minimum_tests,
+        output=output,
+        bundle=bundle,
+    )
+    return NamedCheck(entry.name, check, entry.files, entry.limit, said_by, entry.prepare_files)
+
+
+def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
+    """The bundle of the module that a command starts, where that is built and the module not here without it."""
+    rows = (row for row in commands() if row.module and f"-m {row.module}" in command)
+    wanted = next(((row.module, row.bundle) for row in rows if row.module and row.bundle), None)
+    if wanted is None or is_here(snapshot, wanted[0]):
+        return None
+    return wanted[1] if installed(wanted[1]) is not None else None
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """A command line as program and arguments; by the shell where only a shell understands it."""
+    if not command.strip():
+        raise DataError("an empty test command")
+    try:
+        plain = None if _SHELL.search(command) else tuple(shlex.split(command))
+    except ValueError:
+        plain = None
+    return plain or ("/bin/sh", "-c", command)

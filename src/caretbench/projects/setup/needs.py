@@ -1,0 +1,113 @@
+"""What is said, and what ``--setup auto`` runs, where a project's tests lack packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.projects.runners import runs_pytest
+from caretbench.projects.setup import package_scripts, python_needs
+from caretbench.projects.setup.commands import NamedCheck, detect
+from caretbench.projects.setup.settings import CheckSettings
+
+AUTO: Final = "auto"
+"""The word for the setup that a project's files tell."""
+_JAVASCRIPT = frozenset({"javascript", "typescript"})
+_LACKS = re.compile(
+    r"missing_dependency|command_not_found|No module named|ModuleNotFoundError|PackageNotFoundError"
+    r"|[Cc]annot find (?:module|package)|Cannot resolve|Failed to (?:resolve|load)|ERR_MODULE_NOT_FOUND|: not found"
+    r"|fixture '\w+' not found|[Uu]nrecognized arguments|node_modules"
+)
+
+
+_NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
+_RUNNER = re.compile(r"No module named '?(pytest)\b")
+"""A runner that has a bundle of its own."""
+
+
+def setup_command(
+    snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
+) -> str | None:
+    """The command that fetches what a project's tests need, by what its files name; None where they name nothing.
+
+    Args:
+        snapshot: The project.
+        languages: What is mined.
+        checks: How it is tested, where the user or the project says so.
+    """
+    parts = []
+    if "python" in languages:
+        found = () if checks else (detect(snapshot, ["python"])[0],)
+        commands = [check.command for check in (*checks, *found) if check is not None]
+        runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
+        parts.append(python_needs.install(snapshot, runner))
+    if _JAVASCRIPT & set(languages):
+        parts.append(package_scripts.install(snapshot))
+    return " && ".join(part for part in parts if part) or None
+
+
+def wanted_setup(
+    said: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
+) -> str | None:
+    """The setup to run; for the word ``auto`` what the project's files tell.
+
+    Raises:
+        DataError: they tell nothing.
+    """
+    if said is None or said.strip() != AUTO:
+        return said
+    found = setup_command(snapshot, languages, checks)
+    if found is None:
+        raise DataError(
+            "--setup auto: the project's files name no packages; leave it out, or give the command that installs them"
+        )
+    return found
+
+
+def advised(
+    faults: Mapping[str, str],
+    snapshot: Snapshot,
+    languages: Collection[str],
+    checks: Sequence[CheckSettings],
+    done: str | None,
+) -> str:
+    """Faults in one line, with what to write where packages are missing.
+
+    Args:
+        faults: Why checks do not pass, by their names.
+        snapshot: The project.
+        languages: What is mined.
+        checks: How it is tested, where the user or the project says so.
+        done: The setup that ran.
+    """
+    said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
+        said += (
+            "; it has git submodules: `git submodule update --init` fetches them; "
+            "or leave their tests out of --test-command"
+        )
+    if not _LACKS.search(said):
+        return said
+    if done is not None:
+        return f"{said}; the setup that ran was `{done}`: name what is missing there"
+    command = setup_command(snapshot, languages, checks)
+    if command is None:
+        return said
+    added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
+    alone = _RUNNER.search(said)
+    built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
+    return f"{said}; if packages are missing, {added}{built}"
+
+
+def reaches_nothing(entry: NamedCheck) -> str:
+    """Why a check whose tests run no line to mine is left out."""
+    counted = (
+        f"{entry.check.minimum_tests} tests pass" if entry.check.minimum_tests else "the command ends well"
+    )
+    return (
+        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
+        "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
+    )

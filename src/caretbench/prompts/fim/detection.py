@@ -1,0 +1,140 @@
+"""Which fill-in-the-middle format a model has.
+
+The families stand in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
+of the model's tokenizer, by the model's name, or by both; never by default.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.prompts.fim.format import FimFormat, FimText, NoFim, Order
+
+__all__ = [
+    "FimFormat", "FimText", "NoFim", "Order", "by_model_name", "detect", "families_without", "for_model", "formats",
+    "known_sentinels", "split_sentinels",
+]  # fmt: skip
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    formats: Mapping[str, FimFormat]
+    none: Mapping[str, NoFim]
+
+
+@cache
+def _table() -> _Table:
+    entries = tomllib.loads(
+        resources.files("caretbench.prompts.fim").joinpath("fim_formats.toml").read_text("utf-8")
+    )
+    return _Table.model_validate(
+        {part: {name: {"name": name, **entry} for name, entry in entries[part].items()} for part in entries}
+    )
+
+
+def formats() -> Mapping[str, FimFormat]:
+    """All formats by name, in the order of the table."""
+    return _table().formats
+
+
+def families_without() -> Mapping[str, NoFim]:
+    """The families that are known not to fill in."""
+    return _table().none
+
+
+def detect(special_tokens: frozenset[str]) -> FimFormat | None:
+    """The format that these special tokens tell, or None.
+
+    All tokens that identify a family must be there; the family with the most of them is meant. Families that share
+    their tokens are told as the one whose form is common to them. Tokens tell a format, not a skill: many models have
+    the tokens of their relatives without the training, which only a probe or the name can tell.
+    """
+    tokens = _spellings(special_tokens)
+    found = [
+        entry
+        for entry in formats().values()
+        if not entry.detected_as and tokens.issuperset(entry.identified_by)
+    ]
+    return max(found, key=lambda entry: len(entry.identified_by), default=None)
+
+
+def by_model_name(name: str) -> FimFormat | None:
+    """The format of the family that a model's name tells, or None (also for a family that cannot fill in).
+
+    What counts is the end of the name after the last slash, whatever its case, with ``-`` for ``_``.
+    """
+    entry = _named(name)
+    return entry if isinstance(entry, FimFormat) else None
+
+
+def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
+    """The format of a model, by its tokenizer first and its name second.
+
+    The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
+
+    Raises:
+        ValueError: There is no such format, or none is known; the message says why and what helps.
+    """
+    entry = _named(name)
+    if isinstance(entry, NoFim):
+        raise ValueError(f"{name} cannot fill in the middle ({entry.title}): {entry.reason}")  # noqa: TRY004
+    if special_tokens is None:
+        if entry is None:
+            raise ValueError(
+                f"no fill-in-the-middle format is known for {name}: its special tokens are not known, and its name "
+                f"tells no family of {', '.join(formats())}; name one (fim/FAMILY) or ask in another way"
+            )
+        return entry
+    if entry is not None and _spellings(special_tokens).issuperset(entry.identified_by):
+        return entry
+    if (found := detect(special_tokens)) is not None:
+        return found
+    missing = "" if entry is None else f" (not those of {entry.title}, though it is named so)"
+    raise ValueError(
+        f"{name} cannot fill in the middle: its tokenizer has the tokens of no known family{missing}; "
+        "name a family (fim/FAMILY) if it has one nevertheless, or ask in another way"
+    )
+
+
+def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) -> tuple[str, ...]:
+    """The tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
+
+    Args:
+        entry: A format.
+        encode: Text to token numbers, special tokens read as such and none added.
+    """
+    return tuple(token for token in entry.identified_by if len(encode(token)) != 1)
+
+
+def known_sentinels() -> frozenset[str]:
+    """All tokens that identify some family."""
+    return frozenset(token for entry in formats().values() for token in entry.identified_by)
+
+
+def _named(name: str) -> FimFormat | NoFim | None:
+    end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
+    entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
+    fitting = [
+        (len(pattern), pattern, entry)
+        for entry in entries
+        for pattern in entry.models
+        if fnmatchcase(end, pattern)
+    ]
+    return max(fitting, key=lambda item: item[:2])[2] if fitting else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _spellings(tokens: frozenset[str]) -> frozenset[str]:
+    """Tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
+    return tokens | {token.removeprefix("\u2581") for token in tokens}

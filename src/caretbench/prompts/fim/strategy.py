@@ -1,0 +1,68 @@
+"""The strategies ``fim/FAMILY`` and, where a family knows a second order, ``fim/FAMILY:ORDER``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from caretbench.models import ChatPrompt, Message, Prompt, PromptKind, TextPrompt
+from caretbench.problem import Caret
+from caretbench.prompts.budget import Parts, fit_rendered
+from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.format import FimFormat, Order
+from caretbench.prompts.strategy import Budget, UnpromptableError
+
+
+class FimStrategy:
+    """Asks a model to fill in, in the format of its family.
+
+    The kind is ``text``, but ``chat`` for a family whose text stands in a turn of a conversation that the endpoint
+    writes. The version is that of the family's entry in the table.
+    """
+
+    def __init__(self, entry: FimFormat, order: Order | None = None) -> None:
+        self.format = entry
+        self.order = order or entry.order
+        self.name = f"fim/{entry.name}" + ("" if self.order == entry.order else f":{self.order}")
+        self.version = entry.version
+        self.kind: PromptKind = "text" if entry.system is None else "chat"
+
+    @property
+    def key(self) -> str:
+        """Name and version."""
+        return f"{self.name}@{self.version}"
+
+    def render(self, caret: Caret, budget: Budget) -> Prompt:
+        """What is sent for ``caret``, within ``budget``.
+
+        Raises:
+            UnpromptableError: The text holds a sentinel, nothing of it fits, or there is an instruction, for which no
+                format has a place.
+        """
+        if caret.instruction:
+            raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
+        system = self.format.system or ""
+
+        def text(parts: Parts) -> str:
+            return self.format.render(
+                parts.prefix, parts.suffix,
+                language=caret.language, path=caret.path, repository=caret.repository, files=parts.files,
+                order=self.order,
+            ).text  # fmt: skip
+
+        whole = fit_rendered(
+            Parts(caret.prefix, caret.suffix, caret.context), budget, lambda parts: system + text(parts)
+        )
+        rendered, stop = whole[len(system) :], self.format.stop
+        if self.format.system is None:
+            return TextPrompt(text=rendered, stop=stop)
+        return ChatPrompt(
+            messages=(Message(role="system", text=system), Message(role="user", text=rendered)), stop=stop
+        )
+
+
+@cache
+def fim_strategies() -> Mapping[str, FimStrategy]:
+    """All of them by name: one for every family, and one for every other order that a family knows."""
+    found = (FimStrategy(entry, order) for entry in formats().values() for order in entry.orders)
+    return {strategy.name: strategy for strategy in found}

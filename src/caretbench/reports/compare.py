@@ -1,0 +1,341 @@
+"""Is B really better than A? Runs side by side on the problems that both have verdicts for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import polars as pl
+
+from caretbench.files import DataError, sha256_json
+from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.reports.asked import differences, settings_of
+from caretbench.reports.estimates import Reported
+from caretbench.reports.frame import BASELINES, Run
+from caretbench.reports.left_out import find_left_out
+from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
+from caretbench.reports.tables import Field, Table, number_field, percent, shown_stratum, text_field
+from caretbench.suites.base import ORDINARY, Stratification
+
+Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
+ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
+"""What must agree between runs, and may be aligned by request."""
+
+NOT_DISTINGUISHABLE = "not distinguishable"
+
+_SINGLE = ORDINARY._replace(crossed=())
+
+_TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
+
+
+class IncomparableError(DataError):
+    """The runs differ in what makes their numbers what they are; the message names it."""
+
+
+class ComparisonRow(Reported):
+    """One model against another on one part of the problems; rates and differences run from 0 to 1.
+
+    ``difference`` is the second's pass@1 minus the first's. ``p_value`` is adjusted (Holm) for the number of tests of
+    its kind: overall ones among each other, strata among each other.
+    """
+
+    first: str
+    second: str
+    scope: str
+    label: str
+    problems: int
+    first_rate: float
+    second_rate: float
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    test: str
+    distinguishable: bool
+    warning: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What may be said: which one is better, or that nothing can be told apart."""
+        if not self.distinguishable:
+            return NOT_DISTINGUISHABLE
+        return f"{self.second if self.difference > 0 else self.first} is better"
+
+
+class ComparisonReport(Reported):
+    """A comparison of runs. ``aligned`` says what was made equal, or was allowed to differ, for it."""
+
+    schema_version: int = 1
+    first: str
+    names: tuple[str, ...]
+    seed: int
+    aligned: tuple[str, ...]
+    notes: tuple[str, ...]
+    overall: tuple[ComparisonRow, ...]
+    strata: tuple[ComparisonRow, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One model of one run, folded to a share of passes per problem."""
+
+    name: str
+    rates: pl.DataFrame
+    model: str
+    settings: Mapping[str, str] | None
+    """How the model was asked, where it was asked here."""
+
+
+def compare_runs(
+    runs: Sequence[Run],
+    *,
+    models: Collection[str] = (),
+    align: Collection[Alignable] = (),
+    every_pair: bool = False,
+    seed: int = 0,
+    stratification: Stratification = _SINGLE,
+) -> ComparisonReport:
+    """Compare the models of one or more runs.
+
+    Args:
+        runs: The runs; the first model of the first run is what all others are compared with.
+        models: Only these models (baselines too, when named); without it every model but the baselines.
+        align: What may differ between the runs: ``data`` compares the problems that are equal in both, the others
+            compare in spite of the difference. The report says what was done.
+        every_pair: Compare every model with every other.
+        seed: Seeds the bootstrap and the permutations.
+        stratification: By which single labels parts of the problems are tested, and by which of them at once. A part
+            that holds all problems says nothing new and is left out.
+
+    Raises:
+        IncomparableError: what is compared only when ``align`` names it differs, or no problem has verdicts on both
+            sides.
+        DataError: fewer than two models are there to compare.
+    """
+    aligned = _check_identity(runs, align)
+    same = _equal_problems(runs) if len({_identity(run)["data"] for run in runs}) > 1 else None
+    entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
+    if len(entries) < 2:
+        found = ", ".join(entry.name for entry in entries) or "none"
+        if all(run.frame["passed"].is_null().all() for run in runs):
+            raise DataError(
+                "no verdict to compare: the programs were not run (--no-execute), or none could be"
+            )
+        raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
+    pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
+    parted = [problem for problem in runs[0].problems if decided(problem)]
+    strata = strata_of(parted, _identity(runs[0])["profile"], stratification)
+    tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
+    if same is not None:
+        aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
+    return ComparisonReport(
+        first=entries[0].name,
+        names=tuple(entry.name for entry in entries),
+        seed=seed,
+        aligned=tuple(aligned),
+        notes=(*(f"Aligned, {line}." for line in aligned), *_asked_differently(pairs), *_notes(runs, tests)),
+        overall=_adjusted([test for test in tests if test[0].scope == "all"]),
+        strata=_adjusted([test for test in tests if test[0].scope != "all"]),
+    )
+
+
+def _identity(run: Run) -> dict[str, str]:
+    """What must agree, as texts to show."""
+    manifest = run.manifest
+    data = manifest.get("data")
+    isolation = manifest.get("isolation")
+    variants: Mapping[str, Any] = manifest.get("variants") or {}
+    return {
+        "data": str(data.get("hash") if isinstance(data, Mapping) else data),
+        "policy": str(manifest.get("policy")),
+        "profile": str(manifest.get("profile")),
+        "variants": ", ".join(f"{name}={build}" for name, build in sorted(variants.items())) or "none",
+        "isolation": str(isolation.get("level") if isinstance(isolation, Mapping) else isolation),
+    }
+
+
+def _check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
+    first = _identity(runs[0])
+    refused: list[str] = []
+    aligned: list[str] = []
+    for run in runs[1:]:
+        for name, value in _identity(run).items():
+            if value != first[name]:
+                difference = f"{name}: {runs[0].name} has {first[name][:24]}, {run.name} has {value[:24]}"
+                (aligned if name in align else refused).append(difference)
+    if refused:
+        options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
+        raise IncomparableError(
+            f"these runs are not comparable; {'; '.join(refused)}. Run one of them again, or compare in spite of it "
+            f"with {options}"
+        )
+    return aligned
+
+
+def _equal_problems(runs: Sequence[Run]) -> set[str]:
+    """Ids of the problems that are the same, to the letter, in every run."""
+    hashes = [
+        {(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems}
+        for run in runs
+    ]
+    return {identity for identity, _ in set.intersection(*hashes)}
+
+
+def _entries(
+    run: Run, runs: Sequence[Run], models: Collection[str], same: set[str] | None
+) -> Iterator[_Entry]:
+    identity = _identity(run)
+    rows = run.frame.filter(
+        (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
+    )
+    left_out = {
+        problem
+        for entry in find_left_out(run.frame, run.problems, run.manifest)
+        if entry.profile == identity["profile"]
+        for problem in entry.problems
+    }
+    judged = rows.filter(pl.col("passed").is_not_null() & ~pl.col("problem_id").is_in(list(left_out)))
+    if same is not None:
+        judged = judged.filter(pl.col("problem_id").is_in(list(same)))
+    several = {
+        model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1
+    }
+    for (model, parameters), part in sorted(judged.partition_by("model", "parameters", as_dict=True).items()):
+        if model not in models if models else model in BASELINES:
+            continue
+        name = str(model) if model not in several or len(runs) == 1 else f"{run.name}: {model}"
+        if part.height and judged.filter(pl.col("model") == model)["parameters"].n_unique() > 1:
+            name += f" ({str(parameters)[:8]})"
+        firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
+        rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
+        yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
+
+
+def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
+    """What else differs between two models that were both asked here than the models themselves.
+
+    That is no obstacle (a model is asked as it wants to be), but a reader must know it.
+    """
+    for first, second in pairs:
+        if first.settings is None or second.settings is None:
+            continue
+        # Between models, other weights are no news.
+        differing = differences(first.settings, second.settings, clients=first.model == second.model)
+        if differing:
+            yield f"{first.name} and {second.name} were asked differently: {'; '.join(differing)}."
+
+
+def _occurrences(runs: Sequence[Run], model: str) -> int:
+    return sum(model in run.frame["model"] for run in runs)
+
+
+def _tests(
+    first: _Entry, second: _Entry, seed: int, strata: Sequence[Stratum]
+) -> Iterator[tuple[ComparisonRow, Comparison]]:
+    other = second.rates.select("problem_id", pl.col("rate").alias("second_rate"))
+    common = first.rates.join(other, on="problem_id").sort("problem_id")
+    if common.is_empty():
+        raise IncomparableError(f"{first.name} and {second.name} have no problem with verdicts on both sides")
+    yield _test(first, second, "all", "all", common, seed)
+    for stratum in strata:
+        for part in sorted(stratum.parts, key=lambda part: (part.order, tuple(part.labels.values()))):
+            rows = common.filter(pl.col("problem_id").is_in(list(part.problems)))
+            if 0 < rows.height < common.height:
+                yield _test(first, second, stratum.name, SEPARATOR.join(part.labels.values()), rows, seed)
+
+
+def _test(
+    first: _Entry, second: _Entry, scope: str, label: str, common: pl.DataFrame, seed: int
+) -> tuple[ComparisonRow, Comparison]:
+    result = compare(
+        common["rate"].to_list(),
+        common["second_rate"].to_list(),
+        seed=seed,
+        clusters=common["cluster"].to_list(),
+        overlap_groups=common["overlap_group"].to_list(),
+    )
+    defined = not math.isnan(result.interval.low)
+    row = ComparisonRow(
+        first=first.name,
+        second=second.name,
+        scope=scope,
+        label=label,
+        problems=result.n,
+        first_rate=math.fsum(common["rate"]) / common.height,
+        second_rate=math.fsum(common["second_rate"]) / common.height,
+        difference=result.difference,
+        low=result.interval.low if defined else None,
+        high=result.interval.high if defined else None,
+        p_value=result.p_value,
+        test=_TESTS[result.method],
+        distinguishable=result.distinguishable,
+        warning=result.interval.warning,
+    )
+    return row, result
+
+
+def _adjusted(tests: Sequence[tuple[ComparisonRow, Comparison]]) -> tuple[ComparisonRow, ...]:
+    if not tests:
+        return ()
+    adjusted = with_holm([result for _, result in tests])
+    return tuple(
+        row.model_copy(update={"p_value": result.p_value, "distinguishable": result.distinguishable})
+        for (row, _), result in zip(tests, adjusted, strict=True)
+    )
+
+
+def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]]) -> Iterator[str]:
+    strata = sum(row.scope != "all" for row, _ in tests)
+    yield (
+        f"P values are adjusted by Holm's method: {len(tests) - strata} overall tests among each other, {strata} of "
+        "parts of the problems among each other. Intervals are 95% each, not adjusted."
+    )
+    versions: dict[str, set[str]] = {}
+    for run in runs:
+        toolchains: Mapping[str, Any] = run.manifest.get("toolchains") or {}
+        for language, toolchain in toolchains.items():
+            versions.setdefault(language, set()).add(str(toolchain.get("version", "")))
+    differing = sorted(language for language, found in versions.items() if len(found) > 1)
+    if differing:
+        yield f"The runs used different toolchain versions for {', '.join(differing)}."
+    yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
+
+
+def comparison_tables(report: ComparisonReport) -> list[Table]:
+    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
+    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
+    for scope in dict.fromkeys(row.scope for row in report.strata):
+        rows = [row for row in report.strata if row.scope == scope]
+        found.append(_table(f"By {shown_stratum(scope)}", rows))
+    return found
+
+
+def _table(title: str, rows: Sequence[ComparisonRow]) -> Table:
+    strata = any(row.scope != "all" for row in rows)
+    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
+    heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
+    numeric = (False, False, *((False,) if strata else ()), True, True, True, True, True, False, False)
+    fields = tuple(
+        (
+            text_field(row.first),
+            text_field(row.second),
+            *((text_field(row.label),) if strata else ()),
+            number_field(row.problems),
+            number_field(row.first_rate, percent(row.first_rate)),
+            number_field(row.second_rate, percent(row.second_rate)),
+            _difference(row),
+            number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
+            text_field(row.test),
+            text_field(row.verdict, "good" if row.distinguishable else ""),
+        )
+        for row in rows
+    )
+    return Table(title=title, heads=heads, numeric=numeric, rows=fields)
+
+
+def _difference(row: ComparisonRow) -> Field:
+    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
+    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

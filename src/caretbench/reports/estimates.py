@@ -1,0 +1,191 @@
+"""From the table of a run to numbers with intervals, one problem one unit.
+
+Rows are first folded to one line per problem (how many samples, how many passed, the similarities aggregated as the
+profile wants them); rates, means and intervals are then taken over problems, clustered where problems share a source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.metrics.correlation import pearson, spearman
+from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean, mean_interval
+from caretbench.metrics.passk import paper_pass_at_k
+from caretbench.problem import Profile
+from caretbench.reports.frame import LABELS
+
+Fold = Literal["mean", "any"]
+
+
+class Reported(BaseModel):
+    """Base of everything that a report states: values never change, unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SimilarityColumn(Reported):
+    """How one metric of the score rows becomes a column: its name there, its fold over the samples, its titles."""
+
+    name: str
+    metric: str
+    fold: Fold
+    title: str
+
+
+PAPER_COLUMNS = (
+    SimilarityColumn(
+        name="cosine_first_line", metric="cosine", fold="mean", title="Cosine, first lines, mean of n"
+    ),
+    SimilarityColumn(name="line0_any", metric="line0_match", fold="any", title="Line-0 match, any of n"),
+)
+DEFAULT_COLUMNS = (
+    SimilarityColumn(
+        name="cosine_full_text", metric="cosine", fold="mean", title="Cosine, full text, mean of n"
+    ),
+    SimilarityColumn(name="line0_mean", metric="line0_match", fold="mean", title="Line-0 match, mean of n"),
+)
+
+
+def similarity_columns(profile: Profile | str, metrics: list[str]) -> tuple[SimilarityColumn, ...]:
+    """The similarity columns of a profile, given the metrics that the scores hold.
+
+    The paper's columns fold as its released code does (a line matches if any of the samples matches); the default
+    ones take means, and every further metric keeps its own name.
+    """
+    known = PAPER_COLUMNS if profile == "paper" else DEFAULT_COLUMNS
+    named = {column.metric for column in known}
+    further = tuple(
+        SimilarityColumn(name=f"{metric}_mean", metric=metric, fold="mean", title=_title(metric))
+        for metric in metrics
+        if metric not in named and profile != "paper"
+    )
+    return tuple(column for column in known if column.metric in metrics) + further
+
+
+def _title(metric: str) -> str:
+    words = metric.removesuffix("_indel").replace("_", " ")
+    variant = " (indel)" if metric.endswith("_indel") else ""
+    return f"{words[:1].upper()}{words[1:]}{variant}, mean of n"
+
+
+class Estimate(Reported):
+    """A number with its 95 % interval, over ``problems`` problems; rates and similarities run from 0 to 1."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    problems: int
+    method: str = ""
+    warning: str | None = None
+
+
+def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
+    """One line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
+    folds = [
+        (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
+            column.name
+        )
+        for column in columns
+    ]
+    firsts = [pl.col(name).first() for name in (*LABELS, "cluster", "overlap_group", "valid", "eligible")]
+    return (
+        rows.group_by("problem_id")
+        .agg(
+            *firsts,
+            pl.col("passed").is_not_null().sum().alias("samples"),
+            pl.col("passed").fill_null(value=False).sum().alias("passes"),
+            *folds,
+        )
+        .sort("problem_id")
+    )
+
+
+def pass_estimates(
+    problems: pl.DataFrame, profile: str, seed: int, resamples: int = RESAMPLES
+) -> Mapping[int, Estimate]:
+    """pass@k for every k up to the number of samples, over the problems that have a verdict.
+
+    One sample per independent problem gives a Wilson interval, everything else a seeded bootstrap over clusters of
+    problems. Problems with fewer than k samples are left out of pass@k; under ``paper`` they count as the released
+    code counts them (1 if any sample passed).
+    """
+    judged = problems.filter(pl.col("samples") > 0)
+    estimates = {}
+    for k in range(1, int(judged["samples"].max() or 0) + 1):  # type: ignore[arg-type]
+        enough = judged if profile == "paper" else judged.filter(pl.col("samples") >= k)
+        rates = [
+            _pass_rate(samples, passes, k)
+            for samples, passes in enough.select("samples", "passes").iter_rows()
+        ]
+        estimates[k] = mean_estimate(rates, enough, seed, resamples)
+    return estimates
+
+
+@lru_cache(maxsize=4096)
+def _pass_rate(samples: int, passes: int, k: int) -> float:
+    return paper_pass_at_k(samples, passes, k)
+
+
+def similarity_estimates(
+    problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...], seed: int, resamples: int = RESAMPLES
+) -> Mapping[str, Estimate]:
+    """The mean of every similarity column over the problems that have it."""
+    estimates = {}
+    for column in columns:
+        present = problems.filter(pl.col(column.name).is_not_null())
+        if not present.is_empty():
+            estimates[column.name] = mean_estimate(present[column.name].to_list(), present, seed, resamples)
+    return estimates
+
+
+def mean_estimate(
+    values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
+) -> Estimate:
+    """The mean of one value per problem with the interval that fits (docs/metrics.md)."""
+    clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
+    if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
+        interval = mean_interval(values, seed=seed, clusters=clusters, overlap_groups=overlap_groups)
+    else:
+        interval = bootstrap_mean(
+            values, seed=seed, clusters=clusters, overlap_groups=overlap_groups, resamples=resamples
+        )
+    defined = not math.isnan(interval.low)
+    return Estimate(
+        value=math.fsum(values) / len(values),
+        low=interval.low if defined else None,
+        high=interval.high if defined else None,
+        problems=len(values),
+        method=interval.method,
+        warning=interval.warning,
+    )
+
+
+class Correlation(Reported):
+    """How far similarity goes with passing, per problem: Pearson's and Spearman's coefficients."""
+
+    pearson: float
+    spearman: float
+    p_value: float
+    """Of Pearson's coefficient, two-sided."""
+    problems: int
+
+
+def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> Correlation | None:
+    """Cosine against the share of passing samples; None where one of them does not vary."""
+    cosine = next((column.name for column in columns if column.metric == "cosine"), None)
+    if cosine is None:
+        return None
+    both = problems.filter(pl.col(cosine).is_not_null() & (pl.col("samples") > 0))
+    similarity, rate = both[cosine].to_list(), (both["passes"] / both["samples"]).to_list()
+    linear, ranked = pearson(similarity, rate), spearman(similarity, rate)
+    if linear is None or ranked is None:
+        return None
+    return Correlation(
+        pearson=linear.coefficient, spearman=ranked.coefficient, p_value=linear.p_value, problems=linear.n
+    )

@@ -1,0 +1,251 @@
+"""One table from the rows of a run: a line per (problem, model, parameters, sample, policy, profile).
+
+Everything in a report is computed from this table, so that a number in the terminal, in the CSV and in the page is
+one and the same number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from caretbench.files import DataError, read_lines, read_rows
+from caretbench.judging.criteria import CLAIMS
+from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score, TestsCheck
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.judging.missing import missing_judgements
+from caretbench.runs.judging.ratings import HumanRating, ratings
+from caretbench.suites.baselines import NAMES
+
+BASELINES = NAMES
+"""Names of the answers that no model gave, in the order in which they are shown."""
+
+LABELS = ("language", "category", "mode")
+"""Labels by which every suite's numbers are broken down, where its problems carry them."""
+
+KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
+GROUP = ("model", "parameters", "policy", "profile")
+"""What makes one column of a report: policies and profiles are never mixed."""
+
+FIXED_COLUMNS: Mapping[str, Any] = {
+    "problem_id": pl.String,
+    "model": pl.String,
+    "parameters": pl.String,
+    "sample": pl.Int64,
+    "policy": pl.String,
+    "profile": pl.String,
+    "language": pl.String,
+    "category": pl.String,
+    "mode": pl.String,
+    "cluster": pl.String,
+    "overlap_group": pl.String,
+    "verdict": pl.String,
+    "valid": pl.Boolean,
+    "status": pl.String,
+    "counted": pl.Boolean,
+    "passed": pl.Boolean,
+    "stage": pl.String,
+    "message": pl.String,
+    "flags": pl.List(pl.String),
+    "fault": pl.String,
+}
+"""Columns that every table has; one more stands beside them for each similarity metric of the scores."""
+
+EXECUTION_SCORER = "execution@"
+"""How the names of scorers that ran the program begin."""
+
+PARSED = "parses"
+"""The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
+is no metric: errors are counted by it."""
+
+METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
+"""Metrics that the profiles name differently but that stand in one place of a report: ``paper`` takes the cosine of the
+first lines, ``default`` that of the full texts; the profile tells them apart."""
+
+_MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run's folder holds, with the problems it is about."""
+
+    name: str
+    manifest: Mapping[str, Any]
+    problems: Sequence[Problem]
+    completions: Sequence[Completion]
+    frame: pl.DataFrame
+    missing: Sequence[Missing] = ()
+    """Samples that were asked for and did not come."""
+    judgements: Sequence[Judgement] = ()
+    """What the graders said, without their texts; but for the statements that they found in answers."""
+    judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """How many judgements did not come, by grader, parameters and criterion."""
+    ratings: Sequence[HumanRating] = ()
+    """What people said of the same texts."""
+
+
+def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
+    """Read a run's folder (manifest, completions, scores and, where there is one, the gate's verdicts).
+
+    Raises:
+        DataError: a file is missing or malformed, or a row names a problem that is not among ``problems``.
+    """
+    manifest_path = folder / "manifest.json"
+    try:
+        manifest = json.loads(manifest_path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{manifest_path}: cannot be read ({error}); is {folder} a run's folder?") from None
+    if not isinstance(manifest, dict):
+        raise DataError(f"{manifest_path}: expected a JSON object, found {type(manifest).__name__}")
+    if not (folder / "scores.jsonl").exists():
+        raise DataError(
+            f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
+        )
+    completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
+    scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
+    verdicts_path = folder / "validity.jsonl"
+    verdicts = read_verdicts(verdicts_path) if verdicts_path.exists() else {}
+    errors_path = folder / "errors.jsonl"
+    missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
+    frame = build_frame(problems, scores, verdicts)
+    run = Run(folder.name, manifest, problems, completions, frame, missing)
+    files = RunFolder(folder)
+    return replace(
+        run,
+        judgements=[
+            row if CLAIMS in row.values else row.model_copy(update={"text": None})
+            for row in files.judgements()
+        ],
+        judgements_missing=Counter(
+            (row.grader, row.parameters, row.criterion) for row in missing_judgements(files)
+        ),
+        ratings=ratings(files),
+    )
+
+
+def read_verdicts(path: Path) -> dict[str, str]:
+    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem.
+
+    Raises:
+        DataError: a row has no problem or no verdict.
+    """
+    verdicts = {}
+    for number, row in read_lines(path, torn_tail=True):
+        try:
+            verdicts[str(row["problem_id"])] = str(row["verdict"])
+        except KeyError as error:
+            raise DataError(f"{path}:{number}: the row has no {error}") from None
+    return verdicts
+
+
+def build_frame(
+    problems: Iterable[Problem], scores: Iterable[Score], verdicts: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """The table of a run.
+
+    Args:
+        problems: All problems that a row may name.
+        scores: The score rows; rows of several scorers of one completion become one line.
+        verdicts: What the gate said by problem; ``valid`` is null where it said nothing.
+
+    Returns:
+        One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
+        no verdict exists; ``status`` is that of the first check that did not pass.
+
+    Raises:
+        DataError: a score names an unknown problem.
+    """
+    lines: dict[str, dict[str, Any]] = {}
+    executed: set[str] = set()
+    for problem in problems:
+        lines[problem.id] = _problem_columns(problem, verdicts or {})
+        if any(isinstance(check, ProgramCheck | TestsCheck) for check in problem.checks):
+            executed.add(problem.id)
+    grouped: dict[tuple[object, ...], list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.problem_id not in lines:
+            raise DataError(f"a score names the problem {score.problem_id!r}, which the suite does not have")
+        grouped[(*score.completion_key, score.policy, score.profile)].append(score)
+    rows: list[dict[str, Any]] = []
+    metrics: dict[str, None] = {}
+    for key, group in grouped.items():
+        row = dict(zip(KEY, key, strict=True)) | lines[str(key[0])]
+        row |= _check_columns(group, executed=str(key[0]) in executed)
+        for score in group:
+            if PARSED in score.values:
+                row["fault"] = str(
+                    score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax")
+                )
+            values = {
+                METRIC_ALIASES.get(name, name): value
+                for name, value in score.values.items()
+                if name not in FIXED_COLUMNS and name != PARSED
+            }
+            metrics |= dict.fromkeys(values)
+            row |= values
+        rows.append(row)
+    schema = {**FIXED_COLUMNS, **dict.fromkeys(metrics, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema).sort(KEY)
+
+
+def metric_columns(frame: pl.DataFrame) -> list[str]:
+    """The similarity metrics that the table holds."""
+    return [name for name in frame.columns if name not in FIXED_COLUMNS]
+
+
+def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str, Any]:
+    labels = {name: problem.label(name) if name in problem.labels else None for name in LABELS}
+    if labels["language"] is None and isinstance(problem.shown, Caret):
+        labels["language"] = problem.shown.language
+    verdict = verdicts.get(problem.id)
+    return {
+        **labels,
+        "cluster": problem.cluster,
+        "overlap_group": problem.overlap_group,
+        "verdict": verdict,
+        "valid": None if verdict is None else verdict == "valid",
+    }
+
+
+def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
+    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure.
+
+    Where the problem has a program to run and no row says how it ended (a run without execution, or one that was
+    stopped), the other checks alone are no verdict.
+    """
+    checks = [score for score in scores if "passed" in score.values or not score.counted]
+    ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
+    if not checks or (executed and not ended):
+        return {
+            "status": None,
+            "counted": None,
+            "passed": None,
+            "stage": None,
+            "message": None,
+            "flags": None,
+        }
+    decisive = min(checks, key=lambda score: (score.counted, score.values.get("passed", 0.0)))
+    counted = decisive.counted
+    messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
+    stage = decisive.details.get("stage")
+    passed = all(score.values.get("passed", 0.0) >= 1.0 for score in checks)
+    return {
+        "status": decisive.outcome or ("passed" if passed else "failed"),
+        "counted": counted,
+        "passed": passed if counted else None,
+        "stage": None if stage is None else str(stage),
+        "message": next((str(message) for message in messages if message), None),
+        "flags": _flags(checks),
+    }
+
+
+def _flags(checks: Sequence[Score]) -> list[str]:
+    """What a static scan found suspicious in the answer, each flag once; an empty list where nothing."""
+    found = (check.details.get("flags") for check in checks)
+    return list(dict.fromkeys(str(flag) for flags in found if isinstance(flags, list) for flag in flags))

@@ -1,0 +1,157 @@
+"""Acceptance of judges by their controls: whether what a grader gave may enter a score.
+
+A grader is right about a control where it gives the text what is known to be right
+(``trust.is_right``). It *fails* if its number of right controls is so low that a good grader (right with probability ``GOOD``)
+would fall that low in at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). Where
+there are too few controls to tell such a grader from one that is right about a control in half of the cases (``BAD``),
+nothing is known, and it is not accepted either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
+
+from caretbench.judging.aggregation import GraderKey
+from caretbench.judging.asked_controls import control_names
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.reports.judged.rated import JudgedTexts
+from caretbench.reports.judged.rated_answers import JudgedAnswers, grader_title
+from caretbench.reports.judged.trust import Calibration, calibration
+
+VERSION: Final = "controls@1"
+"""Of the rule by which graders are accepted."""
+
+GOOD: Final = 0.85
+FALSE_REFUSAL: Final = 0.01
+"""The largest probability that a good grader fails by one criterion."""
+BAD: Final = 0.5
+FALSE_ACCEPTANCE: Final = 0.05
+"""The largest probability that a grader is accepted which is right about one control in ``BAD`` of the cases."""
+ORDER_EFFECT: Final = 0.25
+"""A share of the scale: what a text may gain at most by being shown first."""
+
+_FEWEST_ORDERED: Final = 10
+_DEVIATIONS: Final = 2.6  # 99 % of a normal distribution, both sides
+_LARGEST: Final = 2000
+
+State = Literal["accepted", "failed", "too_few", "unknown"]
+
+
+class Acceptance(NamedTuple):
+    """The verdict on one grader by one criterion, and the reason where it is not accepted."""
+
+    state: State
+    reason: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Return whether a score may contain what the grader gave."""
+        return self.state == "accepted"
+
+
+@cache
+def fewest_right(problems: int, controls: int) -> int:
+    """Return how often a grader must be right about one of several controls, over so many problems."""
+    return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
+
+
+@cache
+def fewest_problems(controls: int) -> int:
+    """Return over how many problems each control must be judged so that a bad grader is told from a good one."""
+    last = 0
+    for problems in range(1, 200):  # the probability falls with the problems, but not at every step
+        wanted = fewest_right(problems, controls)
+        if bdtrc(wanted - 1, problems, BAD) > FALSE_ACCEPTANCE:
+            last = problems
+    return last + 1
+
+
+def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
+    """Return the verdict on one grader.
+
+    Args:
+        found: How it judged its controls.
+        criterion: By what.
+    """
+    names = control_names(criterion)
+    if not names:
+        return Acceptance("unknown", "there are no controls for this criterion")
+    faults = list(_faults(found, names))
+    if faults:
+        return Acceptance("failed", "; ".join(faults))
+    judged = {name: found.controls[name].problems if name in found.controls else 0 for name in names}
+    if not any(judged.values()):
+        return Acceptance("unknown", "no controls were judged")
+    fewest = min(judged.values())
+    if fewest < fewest_problems(len(names)):
+        return Acceptance("too_few", f"too few controls ({fewest}; {fewest_problems(len(names))} are needed)")
+    return Acceptance("accepted")
+
+
+def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        rating = found.controls.get(name)
+        if rating is None:
+            continue
+        problems = min(rating.problems, _LARGEST)  # a share that is known so well needs no more
+        right = rating.right * problems
+        if right < fewest_right(problems, len(names)) - 1e-9:
+            yield f"{name} judged right in {round(rating.right * rating.problems)} of {rating.problems}"
+    for name in names:
+        rating = found.controls.get(name)
+        if rating is None or rating.order_effect is None or rating.order_error is None:
+            continue
+        if rating.problems < _FEWEST_ORDERED:
+            continue
+        if abs(rating.order_effect) - _DEVIATIONS * rating.order_error > ORDER_EFFECT:
+            verb = "gains" if rating.order_effect > 0 else "loses"
+            yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
+
+
+def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKey) -> Acceptance:
+    """Return the verdict on one grader by one criterion of a run."""
+    criterion = known_criterion(judged.criterion)
+    if criterion is None:
+        return Acceptance("unknown", "the controls of this criterion are not known")
+    return grader_acceptance(
+        calibration(judged, grader, criterion, answers.problems_of(judged.criterion)), criterion
+    )
+
+
+def known_criterion(key: str) -> Criterion | None:
+    """Return the criterion of the house with this name and version, or None."""
+    try:
+        return find_criterion(key)
+    except KeyError:
+        return None
+
+
+def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
+    """Return, by criterion, why scores by it are withheld; criteria whose graders are all accepted are not in it."""
+    found: dict[str, str] = {}
+    for judged in answers.texts():
+        verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
+        reasons = [
+            refusal_line(grader_title(key, judged), judged.criterion, verdict)
+            for key, verdict in verdicts
+            if not verdict.accepted
+        ]
+        if reasons:
+            found[judged.criterion] = "; ".join(reasons)
+    return found
+
+
+def refusal_line(grader: str, criterion: str, verdict: Acceptance) -> str:
+    """Return the reason in one line, with grader and criterion."""
+    what = (
+        f"fails its controls: {verdict.reason} (rule {VERSION})"
+        if verdict.state == "failed"
+        else verdict.reason
+    )
+    return f"{grader} by {criterion}: {what}"

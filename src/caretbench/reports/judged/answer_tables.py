@@ -1,0 +1,207 @@
+"""The tables of what judges said of answers to questions. How far that is validated stands in the title of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
+from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudged, GraderTrust
+from caretbench.reports.judged.answers import STRATA
+from caretbench.reports.judged.caret_tables import people_table, score_field
+from caretbench.reports.tables import Field, Table, number_field, percent, text_field
+from caretbench.suites.base import REFUSED_MARK
+
+
+def answers_tables(judged: AnswersJudged) -> tuple[Table, ...]:
+    """The tables of one criterion in the order in which they are read."""
+    return tuple(_tables(judged))
+
+
+def _tables(judged: AnswersJudged) -> Iterator[Table]:
+    if judged.columns:
+        yield _scores_table(judged)
+        for stratum in STRATA:
+            if len({label for column in judged.columns for label in column.strata.get(stratum, ())}) > 1:
+                yield _stratum_table(judged, stratum)
+    yield _graders_table(judged)
+    if any(grader.consistency["texts"] for grader in judged.graders):
+        yield _consistency_table(judged)
+    if any(grader.controls for grader in judged.graders):
+        yield _controls_table(judged)
+    if judged.people:
+        yield people_table(judged.criterion, judged.people)
+
+
+def _title(judged: AnswersJudged, what: str) -> str:
+    return f"{what}, {judged.criterion} ({judged.validity})"
+
+
+def _scale(judged: AnswersJudged) -> str:
+    return "share with a hallucination" if judged.hallucinations else f"0 to {judged.maximum:g}"
+
+
+def _two(value: float | None, sign: str = "") -> Field:
+    return number_field(value, None if value is None else f"{value:{sign}.2f}")
+
+
+def _scores_table(judged: AnswersJudged) -> Table:
+    columns = (*judged.columns, *judged.by_grader)
+    names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
+    parts = names if len(names) > 1 else ()
+    counted = any(column.claim_rate is not None or column.says_nothing for column in columns)
+    rows = tuple(
+        (
+            text_field(column.model),
+            text_field(column.grader),
+            _marked(score_field(column.value), column),
+            *(_two(column.parts.get(name)) for name in parts),
+            *((_share(column.claim_rate), number_field(column.says_nothing)) if counted else ()),
+            number_field(column.value.problems if column.value else 0),
+            _coverage(column),
+        )
+        for column in columns
+    )
+    heads = (
+        "Model", "Grader", f"Score ({_scale(judged)})",
+        *(name.replace("_", " ").capitalize() for name in parts),
+        *(("False statements", "Say nothing") if counted else ()),
+        "Instances", "Judged",
+    )  # fmt: skip
+    return Table(
+        title=_title(judged, "Judged answers"),
+        heads=heads,
+        numeric=(False, False, *[True] * (len(heads) - 2)),
+        rows=rows,
+        caption=(
+            "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
+            "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
+            f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
+        ),
+    )
+
+
+def _marked(field: Field, column: AnswersColumn) -> Field:
+    """The field with a mark where the graders did not pass their controls."""
+    if not column.refused or field.sort is None:
+        return field
+    return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
+
+
+def _share(value: float | None) -> Field:
+    return number_field(value, None if value is None else percent(value))
+
+
+def _coverage(column: AnswersColumn) -> Field:
+    found = number_field(column.coverage, percent(column.coverage), f"{column.rated} of {column.answers}")
+    return found.model_copy(update={"tone": "warning"}) if column.failed else found
+
+
+def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
+    labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
+    rows = tuple(
+        (
+            text_field(column.model),
+            _marked(score_field(column.value), column),
+            *(_marked(score_field(column.strata[stratum].get(label)), column) for label in labels),
+        )
+        for column in judged.columns
+    )
+    return Table(
+        title=_title(judged, f"Judged answers by {stratum}, {_scale(judged)}"),
+        heads=("Model", "All", *labels),
+        numeric=(False, *[True] * (len(labels) + 1)),
+        rows=rows,
+    )
+
+
+def _graders_table(judged: AnswersJudged) -> Table:
+    rows = tuple(
+        (
+            text_field(grader.title),
+            number_field(grader.texts),
+            number_field(grader.judgements),
+            number_field(grader.unreadable),
+            number_field(grader.tried_again),
+            number_field(grader.missing),
+            _two(judged.alpha),
+            number_field(grader.cost, None if grader.cost is None else f"{grader.cost:.4f}"),
+        )
+        for grader in judged.graders
+    )
+    return Table(
+        title=_title(judged, "Graders"),
+        heads=("Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "Alpha", "Cost ($)"),
+        numeric=(False, *[True] * 7),
+        rows=rows,
+        caption="Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the graders.",
+    )
+
+
+def _consistency_table(judged: AnswersJudged) -> Table:
+    rows = tuple(
+        (
+            text_field(grader.title),
+            number_field(grader.consistency["texts"]),
+            _share(grader.consistency["same"]),
+            _two(grader.consistency["difference"]),
+            _two(grader.consistency["deviation"]),
+            _two(grader.consistency["alpha"]),
+            _two(grader.consistency["order_effect"], "+"),
+        )
+        for grader in judged.graders
+    )
+    return Table(
+        title=_title(judged, "Consistency over repeats"),
+        heads=("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
+        numeric=(False, *[True] * 6),
+        rows=rows,
+        caption=(
+            "Of answers that were judged more than once. Order effect: what an answer gains by being shown before the "
+            "reference."
+        ),
+    )
+
+
+def _verdict(grader: GraderTrust) -> tuple[str, str]:
+    """The verdict on a grader, and its tone."""
+    if grader.state == "accepted":
+        return "passed", "good"
+    return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
+
+
+def _controls_table(judged: AnswersJudged) -> Table:
+    rows = []
+    for grader in judged.graders:
+        for place, (name, control) in enumerate(grader.controls.items()):
+            order = "" if place or grader.in_order is None else "right" if grader.in_order else "wrong"
+            first = place == 0
+            rows.append(
+                (
+                    text_field(grader.title),
+                    text_field(name),
+                    _two(control["mean"]),
+                    _share(control["right"]),
+                    _two(control["separation"]),
+                    number_field(control["problems"]),
+                    _share(grader.precision if first else None),
+                    _share(grader.recall if first else None),
+                    text_field(order, "warning" if order == "wrong" else ""),
+                    text_field(*_verdict(grader) if first else ("",)),
+                )
+            )
+    return Table(
+        title=_title(judged, "Calibration by controls"),
+        heads=(
+            "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",
+            "Verdict",
+        ),
+        numeric=(False, False, *[True] * 6, False, False),
+        rows=tuple(rows),
+        caption=(
+            "golden: the reference; false-claim: with one false statement more; other-golden: of another pull "
+            "request; empty: nothing. Separation: the probability that a golden answer is judged better (0.5 is "
+            "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "
+            "Verdict: a grader that is right about every control in "
+            f"{GOOD:.0%} of the cases fails in at most {FALSE_REFUSAL:.0%} of the runs ({judged.acceptance})."
+        ),
+    )  # fmt: skip

@@ -1,0 +1,255 @@
+"""What judges said of answers to questions, in numbers: scores by task and repository, coverage, and trust.
+
+An instance's score is the mean over the samples that have a value; everything else is a mean over instances, with a
+seeded bootstrap over pull requests (clusters). What is missing stands in no mean and lowers coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
+from caretbench.judging.agreement import grader_agreement
+from caretbench.judging.answers import TextOf
+from caretbench.judging.asked_controls import HALLUCINATIONS
+from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
+from caretbench.problem import Problem, Profile
+from caretbench.reports.estimates import Estimate
+from caretbench.reports.frame import Run
+from caretbench.reports.judged.acceptance import Acceptance, known_criterion, refusal_line, run_acceptance
+from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudged, GraderTrust
+from caretbench.reports.judged.numbers import HumanNumbers
+from caretbench.reports.judged.rated import JudgedTexts
+from caretbench.reports.judged.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
+from caretbench.reports.judged.trust import calibration, consistency
+from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.judging.missing import missing_judgements
+from caretbench.runs.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
+from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.suites.base import REFUSED_MARK
+
+STRATA = ("task", "repository")
+
+
+def folder_answers(folder: RunFolder, text_of: TextOf | None = None) -> tuple[AnswersJudged, ...]:
+    """The numbers of every criterion about answers by which a run's folder was judged; it need not be scored.
+
+    Args:
+        folder: The run.
+        text_of: What of an answer the judges saw (:func:`caretbench.suites.base.judged_text_of`).
+    """
+    missing = Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
+    return answers_judged(JudgedAnswers.of(folder, text_of), missing=missing, people=ratings(folder))
+
+
+def run_answers(run: Run, text_of: TextOf | None = None) -> JudgedAnswers:
+    """The judged answers of a loaded run."""
+    problems = {problem.id: problem for problem in run.problems}
+    graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
+    profile: Profile = "paper" if run.manifest.get("profile") == "paper" else "default"
+    seed = int(run.manifest.get("seed") or 0)
+    return JudgedAnswers(problems, run.completions, run.judgements, graders, profile, seed, text_of)
+
+
+def answers_judged(
+    answers: JudgedAnswers,
+    *,
+    missing: Mapping[tuple[str, str, str], int] | None = None,
+    people: Sequence[HumanRating] = (),
+) -> tuple[AnswersJudged, ...]:
+    """The same from what was read already.
+
+    Args:
+        answers: The answers.
+        missing: How many judgements did not come, by grader, parameters and criterion.
+        people: What people said of the same answers.
+    """
+    return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
+
+
+def _judged(
+    answers: JudgedAnswers,
+    judged: JudgedTexts,
+    missing: Mapping[tuple[str, str, str], int],
+    people: Sequence[HumanRating],
+) -> AnswersJudged:
+    several = len(judged.graders) > 1
+    verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
+    refused = {
+        grader_title(key, judged): refusal_line(grader_title(key, judged), judged.criterion, verdict)
+        for key, verdict in verdicts.items()
+        if not verdict.accepted
+    }
+    together = [row for row in answers.rows() if row.criterion == judged.criterion]
+    apart = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
+    return AnswersJudged(
+        criterion=judged.criterion,
+        maximum=judged.maximum,
+        hallucinations=judged.form in HALLUCINATIONS,
+        profile=answers.profile,
+        columns=tuple(_columns(together, answers, refused)),
+        by_grader=tuple(_columns(apart, answers, refused)) if several else (),
+        graders=tuple(_trust(answers, judged, key, missing, verdicts[key]) for key in judged.graders),
+        alpha=_alpha(judged) if several else None,
+        people=tuple(_people(judged, people)),
+    )
+
+
+def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """What is to be said of models of whose answers too few could be judged: their runs have failed."""
+    for judged in found:
+        for column in judged.columns:
+            if column.failed:
+                yield (
+                    f"{column.model}: {column.coverage:.1%} of the answers have a value by {judged.criterion}, below "
+                    f"{COVERAGE_WANTED:.0%}; this run has failed"
+                )
+
+
+def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """Return what is to be said of graders that did not pass their controls."""
+    for judged in found:
+        for grader in judged.graders:
+            if grader.state != "accepted" and grader.judgements:
+                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                yield f"{said}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
+
+
+def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
+    """Return why a run has failed whose graders failed their controls. Where nothing is known, it has not."""
+    for judged in found:
+        for grader in judged.graders:
+            if grader.state == "failed" and grader.judgements:
+                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                yield f"{said}; this run has failed"
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+def _columns(
+    rows: Sequence[RatedAnswer], answers: JudgedAnswers, refused: Mapping[str, str]
+) -> Iterator[AnswersColumn]:
+    gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
+    for row in rows:
+        gathered[row.grader, row.model, row.parameters].append(row)
+    for (grader, model, parameters), found in sorted(gathered.items()):
+        rated = [row for row in found if row.value is not None]
+        names = dict.fromkeys(name for row in rated for name in row.parts)
+        claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
+        false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
+        yield AnswersColumn(
+            model=model,
+            parameters=parameters,
+            grader=grader,
+            answers=len(found),
+            rated=len(rated),
+            value=_estimate(rated, answers),
+            parts={name: math.fsum(row.parts.get(name, 0.0) for row in rated) / len(rated) for name in names},
+            strata={name: _stratum(name, rated, answers) for name in STRATA},
+            says_nothing=sum(row.says_nothing for row in rated),
+            claim_rate=false / claims if claims else None,
+            refused="; ".join(reason for title, reason in refused.items() if grader in (title, ALL_GRADERS)),
+        )
+
+
+def _stratum(name: str, rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> dict[str, Estimate]:
+    parts: dict[str, list[RatedAnswer]] = defaultdict(list)
+    for row in rows:
+        problem = answers.problems[row.problem_id]
+        if name in problem.labels:
+            parts[problem.label(name)].append(row)
+    found = {label: _estimate(part, answers) for label, part in sorted(parts.items())}
+    return {label: estimate for label, estimate in found.items() if estimate is not None}
+
+
+def _estimate(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Estimate | None:
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            values[row.problem_id].append(row.value)
+    if not values:
+        return None
+    problems: list[Problem] = [answers.problems[identity] for identity in sorted(values)]
+    means = [math.fsum(values[problem.id]) / len(values[problem.id]) for problem in problems]
+    maximum = rows[0].maximum
+    interval = bootstrap_mean(
+        [mean / maximum for mean in means],
+        seed=answers.seed,
+        clusters=[problem.cluster for problem in problems],
+        overlap_groups=[problem.overlap_group for problem in problems],
+        resamples=RESAMPLES,
+    )
+    defined = not math.isnan(interval.low)
+    return Estimate(
+        value=math.fsum(means) / len(means),
+        low=interval.low * maximum if defined else None,
+        high=interval.high * maximum if defined else None,
+        problems=len(problems),
+        method=interval.method,
+        warning=interval.warning,
+    )
+
+
+# --- graders ----------------------------------------------------------------------------------------------------
+
+
+def _trust(
+    answers: JudgedAnswers,
+    judged: JudgedTexts,
+    key: GraderKey,
+    missing: Mapping[tuple[str, str, str], int],
+    verdict: Acceptance,
+) -> GraderTrust:
+    whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
+    rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
+    costs = [row.cost for row in rows if row.cost is not None]
+    asked = known_criterion(judged.criterion)
+    agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
+    rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
+    return GraderTrust(
+        grader=key[0],
+        parameters=key[1],
+        title=grader_title(key, judged),
+        texts=len(judged.graders[key]),
+        judgements=len(rows),
+        unreadable=sum(not row.values for row in rows),
+        tried_again=sum(row.attempts > 1 for row in rows),
+        missing=sum(count for asked, count in missing.items() if asked[:2] in whose),
+        cost=math.fsum(costs) if costs else None,
+        consistency=agreed._asdict(),
+        controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},
+        unjudged_controls=rated.unjudged if rated else 0,
+        precision=rated.precision if rated else None,
+        recall=rated.recall if rated else None,
+        in_order=rated.in_order if rated else None,
+        state=verdict.state,
+        reason=verdict.reason,
+    )
+
+
+def _alpha(judged: JudgedTexts) -> float | None:
+    graders = [
+        {text: TextScores({TOTAL: value.value}, (value.value,)) for text, value in texts.items()}
+        for texts in judged.graders.values()
+    ]
+    return grader_agreement(graders).alpha
+
+
+def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[HumanNumbers]:
+    asked = known_criterion(judged.criterion)
+    if asked is None:
+        return
+    names = set(rated_scores(asked))
+    rows = []
+    for row in people:
+        values = {name: value for name, value in row.values.items() if value is not None}
+        if set(values) == names == set(row.values):
+            total = values["hallucination"] if asked.then else asked.value(values)
+            rows.append(row.model_copy(update={"values": {TOTAL: total}}))
+    for key, texts in judged.graders.items():
+        found = human_agreement(rows, {text: value.value for text, value in texts.items()})
+        if found is not None:
+            yield HumanNumbers(grader=grader_title(key, judged), **found._asdict())

@@ -1,0 +1,103 @@
+"""The charts of what the judges said: Figures 2 and 3 of DevBench in form."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from caretbench.judging.aggregation import TOTAL
+from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
+from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.tables import shown_label
+
+
+def overall_scores(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+    """Every model's score with its 95 % interval, best first; None where no model was judged."""
+    rows = [
+        {
+            "model": column.title,
+            "score": column.overall.scores[TOTAL].value,
+            "low": column.overall.scores[TOTAL].low,
+            "high": column.overall.scores[TOTAL].high,
+            "instances": column.overall.scores[TOTAL].problems,
+            "kind": "baseline" if column.baseline else "model",
+        }
+        for column in judged.columns
+    ]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: -float(str(row["score"])))
+    order = [str(row["model"]) for row in rows]
+    base = chart_of(rows).encode(
+        y=alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
+        tooltip=[
+            alt.Tooltip("model:N"),
+            alt.Tooltip("instances:Q"),
+            *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
+        ],
+    )
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(
+        x=alt.X(
+            "score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum])
+        ),
+        color=alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=["model", "baseline"], range=[palette.series[0], palette.ours]),
+            legend=None,
+        ),
+    )
+    whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
+    chart = (bars + whiskers).properties(width="container", height={"step": 26})
+    return finished(chart, palette, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
+
+
+def score_map(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+    """Scores by language and category (down) and model (across), each field with its number."""
+    rows = [
+        {
+            "part": " / ".join(shown_label(name, value) for name, value in cell.labels.items()),
+            "model": column.title,
+            "score": cell.scores[TOTAL].value,
+            "share": cell.scores[TOTAL].value / judged.maximum,
+            "low": cell.scores[TOTAL].low,
+            "high": cell.scores[TOTAL].high,
+            "instances": cell.scores[TOTAL].problems,
+        }
+        for column in judged.columns
+        if not column.baseline
+        for cell in column.strata.get("language / category", ())
+    ]
+    if not rows:
+        return None
+    models = list(dict.fromkeys(str(row["model"]) for row in rows))
+    parts = sorted({str(row["part"]) for row in rows}, key=str.lower)
+    base = chart_of(rows).encode(
+        x=alt.X(
+            "model:N",
+            sort=models,
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=0 if len(models) < 5 else -40, ticks=False, domain=False),
+        ),
+        y=alt.Y("part:N", sort=parts, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=260)),
+        tooltip=[
+            alt.Tooltip("part:N"),
+            alt.Tooltip("model:N"),
+            alt.Tooltip("instances:Q"),
+            *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
+        ],
+    )
+    fields = base.mark_rect(cornerRadius=2, stroke="transparent", strokeWidth=2).encode(
+        color=alt.Color(
+            "share:Q",
+            scale=alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab"),
+            legend=None,
+        )
+    )
+    numbers = base.mark_text(fontSize=11, fontWeight=600).encode(
+        text=alt.Text("score:Q", format=".1f"),
+        color=alt.condition(
+            "datum.share > 0.78 || datum.share < 0.2", alt.value("#ffffff"), alt.value("#1b2330")
+        ),
+    )
+    chart = (fields + numbers).properties(width="container", height={"step": 20})
+    description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
+    return finished(chart, palette, description)

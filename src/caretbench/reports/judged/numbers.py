@@ -1,0 +1,136 @@
+"""The values that a report states of judges: scores, calibration, agreement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from caretbench.reports.estimates import Estimate, Reported
+
+NOT_VALIDATED = "not validated against people"
+
+ALL_GRADERS = "all graders"
+
+
+class JudgedCell(Reported):
+    """Scores over one part of the problems; ``total`` first, the sub-scores for the whole only."""
+
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    scores: Mapping[str, Estimate]
+
+
+class JudgedColumn(Reported):
+    """One model's scores by one grader, or by all of them."""
+
+    model: str
+    parameters: str
+    title: str
+    baseline: bool
+    grader: str
+    samples: int
+    """Completions that could be judged."""
+    judged: int
+    """Those of them that have a score."""
+    overall: JudgedCell
+    strata: Mapping[str, tuple[JudgedCell, ...]]
+
+
+class ControlNumbers(Reported):
+    """A control, judged by one grader. Separation: the probability that a golden answer is rated above the control."""
+
+    mean: float
+    separation: float | None = None
+    golden_above: float | None = None
+    """The share of problems whose golden answer is rated above the control of the same problem; ties count half."""
+
+
+class GraderNumbers(Reported):
+    """One grader: what it did, and whether it can be believed."""
+
+    grader: str
+    parameters: str
+    title: str
+    texts: int
+    """Texts with a score."""
+    judgements: int
+    unreadable: int
+    """Judgements that could not be read after all tries."""
+    tried_again: int
+    """Judgements that took more than one try."""
+    missing: int
+    """Judgements that did not come."""
+    cost: float | None = None
+    repeat_deviation: float | None = None
+    """Standard deviation of the sums that one text got in its repeats."""
+    control_problems: int = 0
+    controls: Mapping[str, ControlNumbers] = Field(default_factory=dict)
+    in_order: bool | None = None
+    """Whether the controls' means lie in the order that is known to be right."""
+
+
+class GraderPair(Reported):
+    """Correlations of two graders' sums over the texts that both judged."""
+
+    first: str
+    second: str
+    pearson: float | None
+    spearman: float | None
+    texts: int
+
+
+class HumanNumbers(Reported):
+    """A grader beside people (``human_ratings.jsonl``), over the texts that both rated."""
+
+    grader: str
+    texts: int
+    raters: int
+    pearson: float | None
+    spearman: float | None
+    mean_difference: float
+    alpha: float | None
+
+
+class BesidePeople(Reported):
+    """What judges said of one criterion, and how far people bear it out."""
+
+    people: tuple[HumanNumbers, ...] = ()
+
+    @property
+    def validated(self) -> bool:
+        """Whether people rated some of what was judged."""
+        return bool(self.people)
+
+    @property
+    def validity(self) -> str:
+        """In a few words, how far the scores are validated: stands wherever they are shown."""
+        if not self.people:
+            return NOT_VALIDATED
+        least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
+        shown = "undefined" if least.spearman is None else f"{least.spearman:.2f}"
+        return f"Spearman {shown} with people over {least.texts} texts"
+
+
+class Judged(BesidePeople):
+    """Everything under one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
+
+    criterion: str
+    scores: Mapping[str, float]
+    """The maximum of every sub-score."""
+    released: bool
+    """Whether the criterion is read and aggregated as DevBench's released code does it."""
+    policy: str
+    profile: str
+    columns: tuple[JudgedColumn, ...]
+    by_grader: tuple[JudgedColumn, ...] = ()
+    graders: tuple[GraderNumbers, ...]
+    alpha: float | None = None
+    """Krippendorff's alpha (ordinal) between the graders."""
+    alpha_texts: int = 0
+    pairs: tuple[GraderPair, ...] = ()
+
+    @property
+    def maximum(self) -> float:
+        """The best sum."""
+        return math.fsum(self.scores.values())

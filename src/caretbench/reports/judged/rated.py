@@ -1,0 +1,203 @@
+"""From judgements of answers to one value for every answer, missing where it is not known.
+
+A value is the mean over the repeats, and over several graders where all of them judged the answer. Of a criterion in
+two steps it is the share of the repeats in which the answer held a hallucination: a statement that neither the patch
+nor the author bears out, or that one of them contradicts. A repeat in which one was not judged has no verdict.
+An answer that makes no statement counts as one that holds a hallucination (:func:`hallucination`): the value asks
+whether the answer is a truthful description, which silence is not. ``says_nothing`` tells such answers apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.answers import answer_key
+from caretbench.judging.parsing import claims_in
+from caretbench.problem import Judgement
+from caretbench.runs.folder import ModelInfo
+from caretbench.runs.judging.steps import AFTER, NOTHING
+
+FALSE_LABELS: Final = ("unsupported", "contradicted")
+"""The verdicts on a statement that make it a hallucination."""
+
+RULE: Final = "judged-answers@2"
+"""Version of the way from judgements to values. 2: an answer without a statement has the value 1, not 0."""
+
+
+def hallucination(counts: Mapping[str, float]) -> float:
+    """Return the value of one answer in one repeat: 1 where it holds a hallucination, 0 where all it says is borne out.
+
+    An answer without a statement gets 1. With 0, a model that is silent would be the most truthful one; without a
+    value, a model would be measured on the patches that it chose to describe.
+
+    Args:
+        counts: The number of statements (``claims``) and of those with each verdict.
+    """
+    return float(not counts["claims"] or any(counts.get(label, 0.0) > 0 for label in FALSE_LABELS))
+
+
+class TextValue(NamedTuple):
+    """What one grader gave one answer: a value in each repeat, and the mean of every part of it.
+
+    ``parts`` are the sub-scores; of a criterion in two steps the number of statements (``claims``), by verdict.
+    """
+
+    by_repeat: Mapping[int, float]
+    parts: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """The mean over the repeats."""
+        return math.fsum(self.by_repeat.values()) / len(self.by_repeat)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the answer was taken apart, and made no statement in any repeat."""
+        return self.parts.get("claims") == 0.0
+
+    @property
+    def claim_rate(self) -> float | None:
+        """The share of the statements that are hallucinations; None where there are none, or nobody counted."""
+        if not self.parts.get("claims"):
+            return None
+        return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
+
+
+_NO_CLAIMS: Final = {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0)
+SILENT: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
+"""The value of the empty answer where statements are judged: nobody is asked about it."""
+
+
+class JudgedTexts(NamedTuple):
+    """All answers that were judged by one criterion, as its judges' settings describe it."""
+
+    criterion: str
+    form: str
+    maximum: float
+    two_steps: bool
+    graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
+    second: Mapping[GraderKey, tuple[str, ...]]
+    """The parameters of a grader's second steps."""
+
+    def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
+        """What a grader gave an answer; None for the grader: the mean of all, where all judged it."""
+        if self.two_steps and text[1] == NOTHING:
+            return SILENT
+        if grader is not None:
+            return self.graders[grader].get(text)
+        found = [texts[text] for texts in self.graders.values() if text in texts]
+        return _together(found) if found and len(found) == len(self.graders) else None
+
+
+def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
+    """The judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
+
+    A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
+    stands beside no other one, since a mean is of all graders: it may have been asked at a wrong address.
+
+    Args:
+        judgements: The rows with the graders' words: statements are read from them.
+        graders: The manifest's, whose settings tell the scales and which steps belong together.
+    """
+    rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
+    for row in judgements:
+        if row.values:
+            rows[row.grader, row.parameters].append(row)
+    second: dict[GraderKey, tuple[str, ...]] = defaultdict(tuple)
+    for info in graders:
+        if AFTER in info.settings:
+            second[info.model, str(info.settings[AFTER])] += (info.parameters,)
+    found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    settings: dict[str, Mapping[str, Any]] = {}
+    for info in graders:
+        key = (info.model, info.parameters)
+        if info.settings.get("subject") != "answer":
+            continue
+        name = str(info.settings["criterion"])
+        if key not in rows:
+            silent[name][key] = {}
+            settings.setdefault(name, info.settings)
+            continue
+        settings[name] = info.settings
+        if "then" in info.settings:
+            # The last one, where the prompt of the second step has changed.
+            verdicts = [row for after in second[key][-1:] for row in rows[info.model, after]]
+            found[name][key] = _two_steps(rows[key], verdicts)
+        else:
+            found[name][key] = _one_step(rows[key], info.settings)
+    found = silent | found
+    return tuple(
+        JudgedTexts(
+            name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items())), second
+        )
+        for name, said in sorted(settings.items())
+    )
+
+
+def _maximum(settings: Mapping[str, Any]) -> float:
+    tops: Mapping[str, float] = settings["scores"]
+    if "then" in settings:
+        return 1.0  # hallucination or none
+    if overall := settings.get("overall"):
+        return math.fsum(tops[name] for name in overall) / len(overall)
+    return math.fsum(tops.values())
+
+
+def _one_step(rows: Iterable[Judgement], settings: Mapping[str, Any]) -> dict[TextKey, TextValue]:
+    overall: Sequence[str] = settings.get("overall") or ()
+    gathered: dict[TextKey, dict[int, Judgement]] = defaultdict(dict)
+    for row in rows:
+        gathered[row.problem_id, row.answer][row.repeat] = row
+
+    def value(values: Mapping[str, float]) -> float:
+        if overall:
+            return math.fsum(values[name] for name in overall) / len(overall)
+        return math.fsum(values.values())
+
+    return {
+        text: TextValue(
+            {repeat: round(value(row.values), 9) for repeat, row in sorted(repeats.items())},
+            _means([row.values for row in repeats.values()]),
+        )
+        for text, repeats in gathered.items()
+    }
+
+
+def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[TextKey, TextValue]:
+    labels = {(row.problem_id, row.answer, row.repeat): row.values for row in second}
+    verdicts: dict[TextKey, dict[int, Mapping[str, float]]] = defaultdict(dict)
+    for row in first:
+        claims = claims_in(row.text)
+        found = [labels.get((row.problem_id, answer_key(claim), row.repeat)) for claim in claims]
+        known = [label for label in found if label is not None]
+        if len(known) < len(claims):
+            continue  # one that is missing may be the false one
+        names = dict.fromkeys([*FALSE_LABELS, *(name for label in known for name in label)])
+        counts = {name: math.fsum(label.get(name, 0.0) for label in known) for name in names}
+        verdicts[row.problem_id, row.answer][row.repeat] = {"claims": float(len(claims))} | counts
+    return {
+        text: TextValue(
+            {repeat: hallucination(counts) for repeat, counts in sorted(repeats.items())},
+            _means(list(repeats.values())),
+        )
+        for text, repeats in verdicts.items()
+    }
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for entry in values for name in entry)
+    return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
+
+
+def _together(values: Sequence[TextValue]) -> TextValue:
+    """The mean of several graders; the repeats are the graders'."""
+    if len(values) == 1:
+        return values[0]
+    return TextValue(
+        {place: entry.value for place, entry in enumerate(values)}, _means([entry.parts for entry in values])
+    )

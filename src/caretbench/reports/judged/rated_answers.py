@@ -1,0 +1,181 @@
+"""A run's answers with what the judges made of them: one row for every completion, for suites and reports to sum up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from caretbench.judging.aggregation import GraderKey
+from caretbench.judging.answers import TextOf, answered
+from caretbench.judging.asked_controls import HALLUCINATIONS
+from caretbench.judging.choosing import criteria_for
+from caretbench.problem import Completion, Judgement, Problem, Profile
+from caretbench.reports.judged.rated import JudgedTexts, TextValue, judged_texts
+from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.suites.baselines import NAMES
+
+ALL_GRADERS: Final = "all graders"
+
+
+class RatedAnswer(NamedTuple):
+    """One completion under one criterion. ``value`` runs from 0 to the criterion's ``maximum``.
+
+    It is None where it is missing: such a row stands in no mean, and lowers coverage. For criteria about
+    hallucinations 1 is bad; ``says_nothing`` marks answers that make no statement, which have the value 1;
+    ``claim_rate`` is the share of an answer's statements that are hallucinations. ``repeats``: the values one by one.
+    """
+
+    problem_id: str
+    model: str
+    parameters: str
+    sample: int
+    criterion: str
+    grader: str
+    maximum: float
+    value: float | None
+    parts: Mapping[str, float]
+    repeats: tuple[float, ...]
+    says_nothing: bool
+    claim_rate: float | None
+
+
+class Coverage(NamedTuple):
+    """Of a model's answers under one criterion, how many there are and how many have a value."""
+
+    model: str
+    parameters: str
+    criterion: str
+    grader: str
+    answers: int
+    rated: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.rated / self.answers
+
+    @property
+    def failed(self) -> bool:
+        """Whether too few have a value for their mean to be believed."""
+        return self.share < COVERAGE_WANTED
+
+
+@dataclass(frozen=True)
+class JudgedAnswers:
+    """The answers of a run to questions that judges were asked about, read once.
+
+    Args:
+        problems: The run's.
+        completions: The run's.
+        judgements: The run's, with the graders' words.
+        graders: The manifest's.
+        profile: The run's.
+        seed: The run's, of intervals that are drawn.
+        text_of: From raw answer to what the judges saw, as it was when they were asked.
+    """
+
+    problems: Mapping[str, Problem]
+    completions: Sequence[Completion]
+    judgements: Sequence[Judgement]
+    graders: Sequence[ModelInfo]
+    profile: Profile = "default"
+    seed: int = 0
+    text_of: TextOf | None = None
+
+    @classmethod
+    def of(cls, folder: RunFolder, text_of: TextOf | None = None) -> JudgedAnswers:
+        """The answers of a run's folder, scored or not.
+
+        Raises:
+            DataError: this is no run's folder, or a file is damaged.
+        """
+        problems = {problem.id: problem for problem in folder.problems()}
+        manifest = folder.manifest()
+        return cls(
+            problems, list(folder.completions()), list(folder.judgements()), manifest.graders,
+            manifest.profile, manifest.seed, text_of,
+        )  # fmt: skip
+
+    def texts(self) -> tuple[JudgedTexts, ...]:
+        """The judged answers, controls included, by criterion."""
+        return judged_texts(self.judgements, self.graders)
+
+    def problems_of(self, criterion: str) -> list[Problem]:
+        """The problems whose checks name a criterion (by its key); where none does, those that were judged by it."""
+        named = [
+            problem
+            for problem in self.problems.values()
+            if any(entry.key == criterion for entry in criteria_for(problem, self.profile))
+        ]
+        if named:
+            return named
+        judged = {row.problem_id for row in self.judgements if row.criterion == criterion}
+        return [problem for problem in self.problems.values() if problem.id in judged]
+
+    def rows(self, *, by_grader: bool = False) -> Iterator[RatedAnswer]:
+        """Every completion under every criterion that its problem is judged by: the mean of all graders, or each one's.
+
+        A baseline of whose answers only some were judged (because a model gave the same ones) has no rows.
+        """
+        for judged in self.texts():
+            problems = {problem.id: problem for problem in self.problems_of(judged.criterion)}
+            graders: Sequence[GraderKey | None] = list(judged.graders)
+            if not by_grader and len(graders) > 1:
+                graders = [None]
+            for grader in graders:
+                yield from self._rows(judged, grader, problems)
+
+    def _rows(
+        self, judged: JudgedTexts, grader: GraderKey | None, problems: Mapping[str, Problem]
+    ) -> Iterator[RatedAnswer]:
+        found: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
+        for completion, _, answer in answered(self.completions, problems, self.profile, self.text_of):
+            value = judged.value(grader, (completion.problem_id, answer))
+            row = _row(
+                completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value
+            )
+            found[completion.model, completion.parameters].append(row)
+        for (model, _), rows in found.items():
+            if model in NAMES and any(row.value is None for row in rows):
+                continue
+            yield from rows
+
+
+def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
+    """A grader's name, with the beginning of its parameters where it was asked in several ways."""
+    several = sum(name == grader[0] for name, _ in judged.graders) > 1
+    return f"{grader[0]} ({grader[1][:8]})" if several else grader[0]
+
+
+def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:
+    return RatedAnswer(
+        problem_id=completion.problem_id,
+        model=completion.model,
+        parameters=completion.parameters,
+        sample=completion.sample,
+        criterion=judged.criterion,
+        grader=grader,
+        maximum=judged.maximum,
+        value=None if value is None else value.value,
+        parts={} if value is None else value.parts,
+        repeats=() if value is None else tuple(value.by_repeat.values()),
+        says_nothing=value is not None and value.says_nothing,
+        claim_rate=None if value is None else value.claim_rate,
+    )
+
+
+def hallucinations(answers: JudgedAnswers, *, by_grader: bool = False) -> list[RatedAnswer]:
+    """The rows under criteria about hallucinations: ``value`` is 1 for an answer that holds one, 0 for one without."""
+    about = {judged.criterion for judged in answers.texts() if judged.form in HALLUCINATIONS}
+    return [row for row in answers.rows(by_grader=by_grader) if row.criterion in about]
+
+
+def coverage(rows: Iterable[RatedAnswer]) -> list[Coverage]:
+    """How many of the answers have a value, by model, criterion and grader."""
+    counts: dict[tuple[str, str, str, str], list[bool]] = defaultdict(list)
+    for row in rows:
+        counts[row.model, row.parameters, row.criterion, row.grader].append(row.value is not None)
+    return [Coverage(*key, len(there), sum(there)) for key, there in sorted(counts.items())]

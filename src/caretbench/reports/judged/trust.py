@@ -1,0 +1,195 @@
+"""How far a judge of answers can be believed: does it agree with itself, and with what is known of the controls?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.agreement import separation
+from caretbench.judging.answers import answer_key
+from caretbench.judging.asked_controls import (
+    GOLDEN,
+    HALLUCINATIONS,
+    asked_controls,
+    control_names,
+)
+from caretbench.judging.criteria import Criterion
+from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.problem import Problem
+from caretbench.reports.judged.rated import JudgedTexts, TextValue
+
+TOP = 0.7
+"""From this share of the maximum on, a score says that a text is the reference, or as good: a grader is noisy."""
+
+
+class Consistency(NamedTuple):
+    """One grader beside itself, over the answers that it judged more than once.
+
+    ``same`` is the share of pairs of repeats with the same value, ``difference`` their mean distance, ``deviation`` the
+    pooled standard deviation, ``alpha`` Krippendorff's between the repeats (ordinal).
+    ``order_effect`` is what an answer gains by being shown first, before the reference, over the ``both_orders``
+    answers that were shown in either place.
+    """
+
+    texts: int
+    same: float | None
+    difference: float | None
+    deviation: float | None
+    alpha: float | None
+    both_orders: int = 0
+    order_effect: float | None = None
+
+
+def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consistency:
+    """How far a grader's repeats agree.
+
+    Args:
+        texts: What it gave.
+        orders: In how many orders the texts were shown; repeats go through them in turn.
+    """
+    several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
+    if not several:
+        return Consistency(0, None, None, None, None)
+    distances = [abs(one - two) for values in several for one, two in combinations(values.values(), 2)]
+    squares = math.fsum(float(np.var(list(values.values()))) * len(values) for values in several)
+    numbers = sorted({repeat for values in several for repeat in values})
+    ratings = [[values.get(repeat) for values in several] for repeat in numbers]
+    gains = [gain for values in several if (gain := _gain(values, orders)) is not None]
+    return Consistency(
+        texts=len(several),
+        same=sum(distance == 0 for distance in distances) / len(distances),
+        difference=math.fsum(distances) / len(distances),
+        deviation=math.sqrt(squares / sum(len(values) - 1 for values in several)),
+        alpha=krippendorff_alpha(ratings, "ordinal"),
+        both_orders=len(gains),
+        order_effect=math.fsum(gains) / len(gains) if gains else None,
+    )
+
+
+def _gain(values: Mapping[int, float], orders: int) -> float | None:
+    """The mean with the answer first less the mean with the reference first."""
+    if orders < 2:
+        return None
+    first = [value for repeat, value in values.items() if repeat % 2]
+    second = [value for repeat, value in values.items() if not repeat % 2]
+    return math.fsum(first) / len(first) - math.fsum(second) / len(second) if first and second else None
+
+
+# --- controls ---------------------------------------------------------------------------------------------------
+
+
+class ControlRating(NamedTuple):
+    """What a grader gave one control. ``right`` is the share of it that is judged as it must be, where that is known.
+
+    The reference must get :data:`TOP` of the best score and hold no hallucination; the other controls of
+    hallucinations must be found out; a wrong answer must get less than half. ``separation`` is the probability that a
+    reference gets a better value than this control. ``order_effect``: what the control gains by being shown first, as a
+    share of the scale, and ``order_error`` its standard error; None where it was shown in one order.
+    """
+
+    mean: float
+    problems: int
+    right: float
+    separation: float | None = None
+    order_effect: float | None = None
+    order_error: float | None = None
+
+
+class Calibration(NamedTuple):
+    """One grader beside the controls. Precision and recall are about hallucinations: of those found, of those there.
+
+    ``unjudged`` counts controls that the grader has not judged, of problems of which it judged some.
+    """
+
+    controls: Mapping[str, ControlRating]
+    unjudged: int
+    precision: float | None = None
+    recall: float | None = None
+    in_order: bool | None = None
+
+
+def calibration(
+    judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
+) -> Calibration:
+    """How a grader judged the controls that it was given.
+
+    Args:
+        judged: The judged answers of one criterion.
+        grader: Whose.
+        criterion: The criterion: it says which controls there are.
+        problems: All problems of the run that are judged by it: the controls are made of them again.
+    """
+    values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
+    gains: dict[str, list[float]] = {name: [] for name in values}
+    unjudged = 0
+    for problem, texts in asked_controls(problems, criterion).items():
+        found = {
+            name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
+        }
+        there = {name: value for name, value in found.items() if value is not None}
+        # The golden text may have been a model's answer: controls were asked for where others are there, too.
+        if len(there) > 1:
+            unjudged += len(found) - len(there)
+            for name, value in there.items():
+                values[name].append(value.value)
+                if (gain := _gain(value.by_repeat, criterion.orders)) is not None:
+                    gains[name].append(gain / judged.maximum)
+    values = {name: numbers for name, numbers in values.items() if numbers}
+    bad = judged.form in HALLUCINATIONS
+    golden = [-value if bad else value for value in values.get(GOLDEN, ())]
+    ratings = {
+        name: ControlRating(
+            mean=math.fsum(numbers) / len(numbers),
+            problems=len(numbers),
+            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
+            separation=None
+            if name == GOLDEN
+            else separation(golden, [-value if bad else value for value in numbers]),
+            order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
+            order_error=_standard_error(gains[name]),
+        )
+        for name, numbers in values.items()
+    }
+    precision, recall = _precision_and_recall(values) if bad else (None, None)
+    return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
+
+
+def _standard_error(values: Sequence[float]) -> float | None:
+    """The standard error of the mean; None of fewer than two values."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
+def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
+    """Return whether a control got what it must get.
+
+    Args:
+        name: The control's.
+        value: What it got.
+        maximum: The criterion's.
+        bad: The value is a share of hallucinations, of which less is better.
+    """
+    if bad:
+        return value < 0.5 if name == GOLDEN else value > 0.5
+    return value >= TOP * maximum if name == GOLDEN else value < maximum / 2
+
+
+def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:
+    """Of hallucinations, over all controls; a repeat counts as a part of a verdict."""
+    false_alarms = math.fsum(values.get(GOLDEN, ()))
+    there = [value for name, numbers in values.items() if name != GOLDEN for value in numbers]
+    found = math.fsum(there)
+    precision = found / (found + false_alarms) if found + false_alarms else None
+    return precision, found / len(there) if there else None
+
+
+def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None:
+    if GOLDEN not in ratings or len(ratings) < 2:
+        return None
+    golden = ratings[GOLDEN].mean
+    others = [rating.mean for name, rating in ratings.items() if name != GOLDEN]
+    return golden < min(others) if bad else golden > max(others)

@@ -1,0 +1,42 @@
+"""Tables of results that a suite computes itself, because its score is its own: shown as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from caretbench.problem import Problem
+from caretbench.reports.estimates import Reported
+from caretbench.suites.base import GivesResultTables
+
+
+class OwnTable(Reported):
+    """A suite's table. The first line of a cell is its text, what follows is shown below it, smaller.
+
+    ``withheld``: the reasons why numbers that were asked for are not in it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+
+def own_tables(
+    suite: object, results: pl.DataFrame, problems: Sequence[Problem], seed: int
+) -> tuple[OwnTable, ...]:
+    """The tables of a suite that has some; none of another.
+
+    Args:
+        suite: The suite.
+        results: The table of a run, with what graders said in columns of their own.
+        problems: The run's problems.
+        seed: Of intervals that are drawn.
+    """
+    if not isinstance(suite, GivesResultTables):
+        return ()
+    found = suite.result_tables(results, {problem.id: problem for problem in problems}, seed)
+    return tuple(OwnTable(**table._asdict()) for table in found)

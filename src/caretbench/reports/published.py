@@ -1,0 +1,237 @@
+"""Numbers that the papers print, beside ours."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from caretbench.judging.aggregation import TOTAL
+from caretbench.reports.estimates import Estimate, Reported
+from caretbench.reports.judged.numbers import JudgedColumn
+from caretbench.reports.summary import Cell, Column, Summary
+
+JUDGE_METRIC = "judge_score"
+"""The name in ``names.toml`` of what a paper's judge gave."""
+
+HALF_DIGIT = 1e-9
+"""Slack for binary fractions where a rounded value is compared with a printed one."""
+
+
+class PrintedCell(Reported):
+    """One number of a paper's table; ``scale`` brings it to our unit (percentages are 100)."""
+
+    table: str
+    model: str
+    stratum: str
+    label: str
+    metric: str
+    printed: str
+    scale: float
+    low: float | None = None
+    high: float | None = None
+    """The printed interval, in our unit."""
+
+    @property
+    def value(self) -> float:
+        """The printed number in our unit: rates run from 0 to 1."""
+        return float(self.printed) / self.scale
+
+    @property
+    def half_step(self) -> float:
+        """Half a unit of the last printed digit, in our unit."""
+        return 0.5 * 10.0 ** -len(self.printed.partition(".")[2]) / self.scale
+
+
+class Beside(Reported):
+    """A printed number and ours.
+
+    ``low`` and ``high`` bound what our number can be: for pass rates, if all problems left out here failed or passed;
+    for similarities both are our number itself. ``agrees``: the printed value is a rounding of something between.
+    """
+
+    table: str
+    model: str
+    parameters: str
+    policy: str
+    profile: str
+    stratum: str
+    label: str
+    metric: str
+    printed: float
+    ours: float
+    interval_low: float | None
+    interval_high: float | None
+    low: float
+    high: float
+    agrees: bool
+
+
+class BesideJudged(Reported):
+    """A printed judge's score and ours, by another grader: nothing that could agree."""
+
+    table: str
+    model: str
+    parameters: str
+    criterion: str
+    grader: str
+    validity: str
+    stratum: str
+    label: str
+    printed: Estimate
+    ours: Estimate
+
+
+def names(suite: str) -> Mapping[str, Any]:
+    """The table of names of a suite; empty where nothing is published for it."""
+    entry = _names().get(suite, {})
+    return entry if isinstance(entry, Mapping) else {}
+
+
+@cache
+def _names() -> Mapping[str, Any]:
+    return tomllib.loads(_folder().joinpath("names.toml").read_text("utf-8"))
+
+
+@cache
+def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
+    """All printed numbers of a suite's paper that name a model and one stratum (or none)."""
+    metrics = names(suite).get("metrics", {})
+    file = _folder().joinpath(f"{suite}.csv")
+    if not metrics or not file.is_file():
+        return ()
+    cells = []
+    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+        if not row["model"] or row["metric"] not in metrics or row["suite"] != suite:
+            continue
+        stratum, _, label = row["subset"].partition("=")
+        cells.append(
+            PrintedCell(
+                table=row["table"].replace("_", " ").capitalize(),
+                model=row["model"],
+                stratum=stratum,
+                label=label,
+                metric=metrics[row["metric"]],
+                printed=row["value"],
+                scale=100.0 if row["unit"] == "percent" else 1.0,
+                low=_bound(row, "ci_low"),
+                high=_bound(row, "ci_high"),
+            )
+        )
+    return tuple(cells)
+
+
+def _bound(row: Mapping[str, str], name: str) -> float | None:
+    scale = 100.0 if row["unit"] == "percent" else 1.0
+    return float(row[name]) / scale if row[name] else None
+
+
+def beside_published(summary: Summary) -> tuple[Beside, ...]:
+    """Every printed number for which this run has one too, table by table.
+
+    Pass rates stand beside the ``paper`` profile where the run has it, else beside the profile it has; similarities
+    only beside the ``paper`` profile, since the default ones measure something else.
+    """
+    models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
+    profiles = {column.profile for column in summary.columns}
+    wanted = "paper" if "paper" in profiles else "default"
+    rows = [
+        row
+        for column in summary.columns
+        if column.profile == wanted and column.model.lower() in models
+        for row in _column_rows(column, models[column.model.lower()], summary.suite)
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.metric)))
+
+
+def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Beside]:
+    labels = names(suite).get("labels", {})
+    for printed in printed_cells(suite):
+        if printed.model != printed_model:
+            continue
+        cell = _find(column, printed.stratum, printed.label, labels.get(printed.stratum, {}))
+        estimate = None
+        if cell is not None:
+            estimate = (
+                cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
+            )
+        if cell is None or estimate is None:
+            continue
+        low, high = estimate.value, estimate.value
+        if printed.metric == "pass@1" and cell.if_left_out_failed is not None:
+            low, high = cell.if_left_out_failed, cell.if_left_out_passed or high
+        slack = printed.half_step + HALF_DIGIT
+        yield Beside(
+            table=printed.table,
+            model=column.model,
+            parameters=column.parameters,
+            policy=column.policy,
+            profile=column.profile,
+            stratum=printed.stratum,
+            label=printed.label,
+            metric=printed.metric,
+            printed=printed.value,
+            ours=estimate.value,
+            interval_low=estimate.low,
+            interval_high=estimate.high,
+            low=low,
+            high=high,
+            agrees=low - slack <= printed.value <= high + slack,
+        )
+
+
+def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
+    """Every printed judge's score for which this run has one too, by all graders together."""
+    models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
+    rows = [
+        BesideJudged(
+            table=printed.table,
+            model=column.model,
+            parameters=column.parameters,
+            criterion=judged.criterion,
+            grader=column.grader,
+            validity=judged.validity,
+            stratum=printed.stratum,
+            label=printed.label,
+            printed=Estimate(
+                value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
+            ),
+            ours=ours,
+        )
+        for judged in summary.judged
+        for column in judged.columns
+        for printed in printed_cells(summary.suite)
+        if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
+        if (ours := _judged_estimate(column, printed, summary.suite)) is not None
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.label)))
+
+
+def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> Estimate | None:
+    if printed.label == "all":
+        return column.overall.scores[TOTAL]
+    labels = names(suite).get("labels", {}).get(printed.stratum, {})
+    cells = column.strata.get(printed.stratum, ())
+    found = (
+        cell.scores[TOTAL] for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)
+    )
+    return next(found, None)
+
+
+def _find(column: Column, stratum: str, label: str, mapping: Mapping[str, str]) -> Cell | None:
+    """Our cell for a printed one, whatever the two call it."""
+    if label == "all":
+        return column.overall
+    cells = column.strata.get(stratum, ())
+    return next((cell for cell in cells if _same(cell.labels[stratum], label, mapping)), None)
+
+
+def _same(ours: str, printed: str, mapping: Mapping[str, str]) -> bool:
+    return mapping.get(ours, ours).lower() == printed.lower()
+
+
+def _folder() -> Any:
+    return resources.files("caretbench.reports").joinpath("published")

@@ -1,0 +1,1 @@
+"""Sections of a report: usage, flags, errors, forms of the papers, samples."""

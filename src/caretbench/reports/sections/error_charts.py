@@ -1,0 +1,110 @@
+"""The charts of how answers ended by class: of all answers (SimCopilot's Figure 8, in form), and of the failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
+from caretbench.reports.sections.error_classes import class_title
+from caretbench.reports.sections.error_tables import part_name
+from caretbench.reports.sections.errors import ErrorColumn, classes_present
+
+
+def error_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """Of the answers that failed, the share of each class: a bar for each model, language and mode.
+
+    None where nothing failed.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
+    rows = []
+    for key, column in shown.items():
+        for part in column.parts:
+            counts = {name: count for name, count in part.by_class().items() if name != "pass"}
+            failed = sum(counts.values())
+            rows += [
+                {
+                    "bar": f"{titles[key]}, {part_name(part)}", "class": class_title(name), "count": count,
+                    "place": classes.index(name), "share": count / failed,
+                }
+                for name, count in counts.items()
+                if count
+            ]  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of failures", "How answers failed: shares of the classes of errors"
+    )
+
+
+def outcome_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
+
+    None where there is no verdict.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = classes_present(tuple(shown.values()))
+    rows = []
+    for key, column in shown.items():
+        total = sum(part.total for part in column.parts)
+        for place, name in enumerate(classes):
+            count = sum(part.by_class().get(name, 0) for part in column.parts)
+            if count:
+                rows.append(
+                    {
+                        "bar": titles[key], "class": class_title(name), "count": count, "place": place,
+                        "share": count / total,
+                    }
+                )  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of all answers", "How all answers ended, in classes of errors"
+    )
+
+
+def _stacked(
+    rows: Sequence[Mapping[str, Any]], classes: Sequence[str], palette: Palette, axis: str, description: str
+) -> Spec:
+    """Bars of shares that add up to one, each class in its colour."""
+    names = [class_title(name) for name in classes]
+    bad = iter(palette.bad * 2)
+    # The legend begins where the bars do: beside long names there is less room for it.
+    columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
+    colours = [palette.good if name == "pass" else next(bad) for name in classes]
+    chart = (
+        chart_of(rows)
+        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
+        .encode(
+            y=alt.Y("bar:N", title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False)),
+            x=alt.X(
+                "share:Q",
+                title=axis,
+                stack="zero",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", tickCount=6),
+            ),
+            color=alt.Color(
+                "class:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=colours),
+                legend=alt.Legend(orient="top", title=None, columns=columns),
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("bar:N"),
+                alt.Tooltip("class:N"),
+                alt.Tooltip("count:Q"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+        .properties(width="container", height={"step": 24})
+    )
+    return finished(chart, palette, description)

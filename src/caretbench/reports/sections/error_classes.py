@@ -1,0 +1,154 @@
+"""What went wrong with an answer: one of fourteen classes that mean the same in every language.
+
+The outcome decides first; then what the compiler said, the type of the exception, and whether the parser could read the
+program. The patterns stand in ``error_classes.toml``. ``harness_error`` is ours, and no part of a denominator.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+EXCEPTION = "runtime_exception"
+OURS = "harness_error"
+_PARSED_FIRST = frozenset({"syntax", "indentation"})
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Runtime(_Entry):
+    pattern: str
+    last: bool = False
+
+
+class _Meaning(_Entry):
+    kind: str = Field(alias="class")
+    types: tuple[str, ...]
+    when: str = ""
+
+
+class _Rules(_Entry):
+    order: tuple[str, ...]
+    titles: Mapping[str, str]
+    outcomes: Mapping[str, str]
+    compilers: Mapping[str, Mapping[str, tuple[str, ...]]]
+    runtimes: Mapping[str, _Runtime]
+    exceptions: tuple[_Meaning, ...]
+
+
+class Evidence(NamedTuple):
+    """What is known of an answer that was run.
+
+    Args:
+        language: Its language.
+        outcome: A status of execution, or why there is no verdict.
+        text: What was inserted; None where it is not known.
+        diagnostics: What the compiler or type checker said.
+        output: Standard error, or the messages of the tests that failed.
+        finish_reason: Why the model stopped; ``length``: at its token limit.
+        parses: Whether the parser could read the program; None where nobody looked.
+        fault: The class of what the parser found wrong.
+    """
+
+    language: str
+    outcome: str
+    text: str | None = None
+    diagnostics: str = ""
+    output: str = ""
+    finish_reason: str | None = None
+    parses: bool | None = None
+    fault: str = ""
+
+
+@cache
+def _rules() -> _Rules:
+    text = resources.files("caretbench.reports.sections").joinpath("error_classes.toml").read_text("utf-8")
+    return _Rules.model_validate(tomllib.loads(text))
+
+
+def error_classes() -> tuple[str, ...]:
+    """All classes, in the order of the tables."""
+    return _rules().order
+
+
+def class_title(name: str) -> str:
+    """A class in words; an exception's type stays as it is."""
+    kind, _, detail = name.partition(":")
+    title = _rules().titles[kind]
+    return f"{title}: {detail.replace('_', ' ')}" if detail else title
+
+
+def class_of(evidence: Evidence) -> str:
+    """The class of an answer: a name of :func:`error_classes`; ``runtime_exception:TYPE`` where one was thrown."""
+    known = _rules().outcomes.get(evidence.outcome)
+    if known in ("pass", OURS):
+        return known
+    if evidence.text is not None and not evidence.text.strip():
+        return "no_code"
+    found = known or _of_messages(evidence)
+    if evidence.parses is False and known is None and (evidence.fault or found not in _PARSED_FIRST):
+        found = evidence.fault or "syntax"
+    if evidence.finish_reason == "length" and found in _PARSED_FIRST:
+        return "truncated"
+    return found
+
+
+def _of_messages(evidence: Evidence) -> str:
+    compiled = _of_compiler(evidence.language, evidence.diagnostics)
+    if compiled is not None:
+        return compiled
+    thrown = _of_exception(evidence.language, evidence.output)
+    if thrown is not None:
+        return thrown
+    if evidence.outcome in ("compile_error", "type_error"):
+        # What a build prints may stand in its output.
+        return _of_compiler(evidence.language, evidence.output) or "compile_other"
+    return "wrong_output" if evidence.outcome == "failed" else f"{EXCEPTION}:unknown"
+
+
+def _of_compiler(language: str, diagnostics: str) -> str | None:
+    """The class of the first error that a compiler names; None where it says nothing that is known."""
+    best: tuple[int, int] | None = None
+    found = None
+    for place, (name, pattern) in enumerate(_compiler_patterns(language)):
+        hit = pattern.search(diagnostics)
+        if hit is not None and (best is None or (hit.start(), place) < best):
+            best, found = (hit.start(), place), name
+    if found is None and diagnostics.strip():
+        return "compile_other"
+    return found
+
+
+def _of_exception(language: str, output: str) -> str | None:
+    runtime = _rules().runtimes.get(language)
+    if runtime is None:
+        return None
+    hits = list(_compiled(runtime.pattern).finditer(output))
+    if not hits:
+        return None
+    hit = hits[-1] if runtime.last else hits[0]
+    kind = next(group for group in hit.groups() if group)
+    short = re.split(r"[.:]+", kind)[-1]
+    for meaning in _rules().exceptions:
+        if short in meaning.types and re.search(meaning.when, hit[0]):
+            return meaning.kind
+    return f"{EXCEPTION}:{short}"
+
+
+@cache
+def _compiler_patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    patterns = _rules().compilers.get(language, {})
+    return tuple((name, _compiled(text)) for name, texts in patterns.items() for text in texts)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)

@@ -1,0 +1,70 @@
+"""The tables of flagged passes; only where a run has flags."""
+
+from __future__ import annotations
+
+from caretbench.execution.scan.tamper import patterns
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import Table, number_field, percent, rate_field, text_field
+
+
+def flag_tables(summary: Summary) -> tuple[Table, ...]:
+    """pass@1 with and without flagged passes, by model; then the flags by kind."""
+    if not summary.flagged:
+        return ()
+    return (_rates_table(summary), _kinds_table(summary))
+
+
+def _rates_table(summary: Summary) -> Table:
+    rows = tuple(
+        (
+            text_field(entry.title),
+            text_field(entry.profile),
+            text_field(entry.policy),
+            number_field(entry.passes),
+            number_field(entry.flagged_passes, note=_share(entry.flagged_passes, entry.passes)),
+            rate_field(entry.pass_at_1),
+            rate_field(entry.pass_at_1_without),
+        )
+        for entry in summary.flagged
+    )
+    return Table(
+        title="Flagged passes",
+        heads=(
+            "Model", "Profile", "Policy", "Passes", "Flagged passes", "pass@1", "pass@1, flagged passes failed",
+        ),
+        numeric=(False, False, False, True, True, True, True),
+        rows=rows,
+        caption=(
+            "A flag is a suspicion: the answer holds something that an honest one has no use for and that the "
+            "reference answer does not hold. It decides nothing; the last column counts flagged passes as failures."
+        ),
+    )  # fmt: skip
+
+
+def _kinds_table(summary: Summary) -> Table:
+    meanings: dict[str, str] = {}
+    for entry in patterns():
+        meanings.setdefault(f"tamper:{entry.name}", entry.about)
+    rows = tuple(
+        (
+            text_field(flag),
+            text_field(meanings.get(flag)),
+            text_field(entry.title),
+            text_field(entry.profile),
+            text_field(entry.policy),
+            number_field(count.answers),
+            number_field(count.passes),
+        )
+        for entry in summary.flagged
+        for flag, count in entry.kinds.items()
+    )
+    return Table(
+        title="Flags by kind",
+        heads=("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes"),
+        numeric=(False, False, False, False, False, True, True),
+        rows=rows,
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{percent(part / whole)} of its passes" if whole else ""

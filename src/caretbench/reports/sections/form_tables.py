@@ -1,0 +1,150 @@
+"""Tables in the form of a paper's: rates with its ±, parts and models laid out as there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caretbench.metrics.intervals import Interval, plus_minus
+from caretbench.reports.estimates import Estimate
+from caretbench.reports.sections.printed import BOOTSTRAP, PARAMETRIC, WILSON, Form
+from caretbench.reports.summary import Cell, Column
+from caretbench.reports.tables import (
+    Field,
+    Table,
+    number_field,
+    ordered_names,
+    pass_columns,
+    rate_field,
+    shown_label,
+    shown_name,
+    shown_stratum,
+    text_field,
+)
+
+_CAPTION = (
+    "The paper's ±: problems are taken for independent; ± 0.0 only says that all passed, or none. The number of "
+    "problems stands below each rate; where it is small, the paper prints N/A."
+)
+
+
+def printed_table(columns: Sequence[Column], main: str) -> Table | None:
+    """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
+    rows = [
+        (
+            text_field(column.title),
+            text_field(shown_name(cell)),
+            number_field(cell.problems),
+            rate_field(cell.pass_at.get(1)),
+            *(_with_bounds(cell.printed[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
+        )
+        for column in _shown(columns)
+        for cell in (column.overall, *column.strata.get(main, ()))
+        if {PARAMETRIC, WILSON, BOOTSTRAP} <= cell.printed.keys()
+    ]
+    if not rows:
+        return None
+    return Table(
+        title=f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
+        heads=("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
+        numeric=(False, False, *[True] * 5),
+        rows=tuple(rows),
+        caption=(
+            "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The other "
+            "three take all problems for independent: the paper's ±, Wilson's and a seeded bootstrap's, as half their "
+            "width."
+        ),
+    )
+
+
+def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table, ...]:
+    """The tables of a paper, in form; those for which there are no numbers are left out."""
+    shown = _shown(columns)
+    return tuple(
+        table
+        for form in forms
+        if (table := (_models_across if form.models_across else _parts_across)(shown, form)) is not None
+    )
+
+
+def _models_across(columns: Sequence[Column], form: Form) -> Table | None:
+    names = ordered_names(columns, form.stratum)
+    cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
+    rows = tuple((text_field(name), *(_rate(by_name.get(name)) for by_name in cells)) for name in names)
+    note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
+    head = form.stratum.replace("_", " ").capitalize()
+    return _table(form, (head, *(column.title for column in columns)), 1, rows, note)
+
+
+def _parts_across(columns: Sequence[Column], form: Form) -> Table | None:
+    """The stratum's last label below each other, the other labels across; with two labels, only models below."""
+    by_row: dict[str, dict[str, dict[str, Cell]]] = {}
+    places: dict[str, tuple[int, ...]] = {}
+    for column in columns:
+        for cell in column.strata.get(form.stratum, ()):
+            across, below = _divided(cell)
+            places.setdefault(across, cell.order[: across.count(" / ") + 1])
+            by_row.setdefault(below, {}).setdefault(column.title, {})[across] = cell
+    heads = sorted(places, key=lambda name: (places[name], name))
+    labels = by_row != {"": by_row.get("", {})}
+    rows = tuple(
+        (
+            *((text_field(below),) if labels else ()),
+            text_field(column.title),
+            *(_rate(by_row[below].get(column.title, {}).get(across)) for across in heads),
+        )
+        for below in sorted(by_row, key=str.lower)
+        for column in columns
+    )
+    first = (form.stratum.split(" / ")[-1].replace("_", " ").capitalize(),) if labels else ()
+    note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
+    return _table(form, (*first, "Model", *heads), len(first) + 1, rows, note)
+
+
+def _divided(cell: Cell) -> tuple[str, str]:
+    shown = [shown_label(name, value) for name, value in cell.labels.items()]
+    return " / ".join(shown[:2]), " / ".join(shown[2:])
+
+
+def _table(
+    form: Form, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
+) -> Table | None:
+    if not any(field.estimate for row in rows for field in row):
+        return None
+    return Table(
+        title=form.title,
+        heads=heads,
+        numeric=(*[False] * words, *[True] * (len(heads) - words)),
+        rows=rows,
+        caption=f"{note} {_CAPTION}".strip(),
+    )
+
+
+def _rate(cell: Cell | None) -> Field:
+    printed = _printed(cell)
+    if cell is None or printed is None:
+        return number_field(None)
+    field = number_field(printed.value, _plus_minus(printed), f"n = {printed.problems}")
+    return field.model_copy(update={"estimate": printed})
+
+
+def _with_bounds(estimate: Estimate) -> Field:
+    low, high = (100 * bound for bound in _bounds(estimate))
+    return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
+
+
+def _printed(cell: Cell | None) -> Estimate | None:
+    return cell.printed.get(PARAMETRIC) if cell is not None else None
+
+
+def _plus_minus(estimate: Estimate) -> str:
+    return plus_minus(estimate.value, Interval(*_bounds(estimate), method="parametric"))
+
+
+def _bounds(estimate: Estimate) -> tuple[float, float]:
+    return estimate.low or 0.0, estimate.high or 0.0
+
+
+def _shown(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The models; the baselines where there is nothing else."""
+    judged = pass_columns(columns)
+    return tuple(column for column in judged if not column.baseline) or judged

@@ -1,0 +1,139 @@
+"""The samples that a page's browser shows, packed: identical completions and messages stand there once."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from caretbench.problem import Caret, Completion, Problem
+from caretbench.reports.frame import BASELINES, GROUP, LABELS
+
+PREFIX_LINES, SUFFIX_LINES = 14, 8
+PREFIX_LENGTH, SUFFIX_LENGTH = 1200, 700
+TEXT_LENGTH, MESSAGE_LENGTH = 4000, 600
+
+DEFAULT_LIMIT = 10_000
+"""Entries of the browser unless asked otherwise; keeps a page below some ten megabytes."""
+
+
+def pack_samples(
+    frame: pl.DataFrame,
+    problems: Sequence[Problem],
+    completions: Sequence[Completion],
+    limit: int = DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """The browser's data.
+
+    Samples of one model with the same text and outcome for one problem become one entry that says which samples it
+    stands for. Models come before baselines and first samples of all problems before later ones, so that a limit thins
+    out evenly.
+
+    Returns:
+        ``problems`` (what is shown of each), ``texts``, ``messages`` and ``entries``, which refer to them by place;
+        ``total`` counts the entries before the limit.
+    """
+    texts_by_key = {completion.key: completion.text for completion in completions}
+    grouped: dict[tuple[Any, ...], dict[str, Any]] = {}
+    order = frame.with_columns(baseline=pl.col("model").is_in(BASELINES)).sort(
+        "baseline", "sample", "problem_id"
+    )
+    for row in order.iter_rows(named=True):
+        text = texts_by_key.get((row["problem_id"], row["model"], row["parameters"], row["sample"]))
+        outcome = (row["status"], row["counted"], row["passed"])
+        key = (row["problem_id"], *(row[name] for name in GROUP), text, *outcome)
+        if key in grouped:
+            grouped[key]["samples"].append(row["sample"])
+        else:
+            grouped[key] = row | {"samples": [row["sample"]], "text": text}
+    chosen = list(grouped.values())[:limit]
+    pool = _Pool()
+    named = {row["problem_id"] for row in chosen}
+    listed = [problem for problem in problems if problem.id in named]
+    places = {problem.id: place for place, problem in enumerate(listed)}
+    columns = list(dict.fromkeys(tuple(row[name] for name in GROUP) for row in chosen))
+    entries = sorted((_entry(row, places, columns, pool) for row in chosen), key=lambda entry: entry[:2])
+    return {
+        "problems": [_problem(problem) for problem in listed],
+        "columns": [dict(zip(GROUP, column, strict=True)) for column in columns],
+        "strings": pool.strings,
+        "entries": entries,
+        "total": len(grouped),
+    }
+
+
+def to_island(value: Any) -> str:
+    """JSON that may stand in an HTML script element: no text in it can end the element or start a comment."""
+    packed = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        packed = packed.replace(character, f"\\u{ord(character):04x}")
+    return packed.encode("utf-8", "backslashreplace").decode()
+
+
+class _Pool:
+    """Texts by place, each once."""
+
+    def __init__(self) -> None:
+        self.strings: list[str] = []
+        self._places: dict[str, int] = defaultdict(self._next)
+
+    def _next(self) -> int:
+        return len(self.strings)
+
+    def place(self, text: str | None) -> int | None:
+        if text is None:
+            return None
+        place = self._places[text]
+        if place == len(self.strings):
+            self.strings.append(text)
+        return place
+
+
+def _entry(
+    row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool
+) -> list[Any]:
+    """An entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
+    cosine = row.get("cosine")
+    return [
+        places[row["problem_id"]],
+        columns.index(tuple(row[name] for name in GROUP)),
+        row["samples"],
+        pool.place(_cut(row["text"], TEXT_LENGTH)),
+        pool.place(row["status"]),
+        row["counted"],
+        row["passed"],
+        pool.place(row["stage"]),
+        pool.place(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
+        None if cosine is None else round(cosine, 3),
+        [pool.place(flag) for flag in row["flags"] or ()],
+    ]
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    caret = problem.shown if isinstance(problem.shown, Caret) else None
+    labels = {name: problem.label(name) if name in problem.labels else None for name in LABELS}
+    labels["language"] = labels["language"] or (caret.language if caret else None)
+    prefix = caret.prefix if caret else getattr(problem.shown, "text", "")
+    suffix = caret.suffix if caret else ""
+    tail = "\n".join(prefix.split("\n")[-PREFIX_LINES:])[-PREFIX_LENGTH:]
+    head = "\n".join(suffix.split("\n")[:SUFFIX_LINES])[:SUFFIX_LENGTH]
+    return {
+        "id": problem.id,
+        **labels,
+        "prefix": tail,
+        "prefixCut": len(tail) < len(prefix),
+        "reference": _cut(problem.reference, TEXT_LENGTH),
+        "suffix": head,
+        "suffixCut": len(head) < len(suffix),
+    }
+
+
+def _cut(text: str | None, length: int, *, tail: bool = False) -> str | None:
+    """The text, shortened where it is too long for a page, with a mark that says so."""
+    if text is None or len(text) <= length:
+        return text
+    note = f"[… {len(text) - length} more characters …]"
+    return f"{note}\n{text[-length:]}" if tail else f"{text[:length]}\n{note}"

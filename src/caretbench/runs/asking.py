@@ -1,0 +1,250 @@
+"""How one model is asked: everything that decides its answers, and the hash that stands in the key of each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from caretbench.files import sha256_json
+from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
+from caretbench.problem import Caret, Problem, Question
+from caretbench.prompts.marks import texts_of
+from caretbench.prompts.question import question_texts
+from caretbench.prompts.strategy import (
+    AsksQuestions,
+    Budget,
+    ReadsFirstToken,
+    Strategy,
+    UnpromptableError,
+    unreadable,
+)
+from caretbench.runs.folder import ModelInfo
+from caretbench.runs.prices import Price
+from caretbench.secrets import redact
+
+BYTES_PER_TOKEN = 3
+"""Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for
+code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
+
+_CHAT_FRAME = 32
+"""Tokens kept free for the marks that a chat template puts around the messages."""
+
+
+class Preprocess(Protocol):
+    """A step before the prompt: changes what of a problem is shown."""
+
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
+
+    def __call__(self, caret: Caret) -> Caret:
+        """What is shown instead."""
+        ...
+
+
+class Context(Protocol):
+    """What is shown of a problem beside its own caret: a suite's."""
+
+    @property
+    def key(self) -> str:
+        """Name and version: part of the key of every completion."""
+        ...
+
+    def __call__(self, problem: Problem) -> Caret:
+        """What is shown instead of the problem's caret."""
+        ...
+
+
+class Wanted(NamedTuple):
+    """Samples of one problem that are not there. Without a prompt it cannot be asked, and ``fault`` says why."""
+
+    problem: Problem
+    samples: tuple[int, ...]
+    prompt: Prompt | None
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One model in a run: its client, and all that is chosen for it.
+
+    Args:
+        name: The model's name in the rows.
+        client: The model.
+        strategy: How a caret becomes a prompt.
+        sampling: How answers are drawn.
+        samples: How many answers of each problem are wanted, numbered from 0.
+        context: What is shown of a problem; None: its caret as it is.
+        preprocess: Steps before the prompt, in order, behind the context.
+        prompt_tokens: At most so many tokens of prompt; None: what the model's context leaves, where it is known.
+        price: What tokens cost, where it is known.
+    """
+
+    name: str
+    client: ModelClient
+    strategy: Strategy
+    sampling: Sampling = field(default_factory=Sampling)
+    samples: int = 1
+    context: Context | None = None
+    preprocess: Sequence[Preprocess] = ()
+    prompt_tokens: int | None = None
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be asked.
+
+        Raises:
+            ValueError: the client does not take such prompts, tells not what they need, or the context leaves no room.
+        """
+        if self.strategy.kind not in self.client.accepts:
+            raise ValueError(
+                f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
+                f"{', '.join(sorted(self.client.accepts))}"
+            )
+        if reason := unreadable(self.strategy, self.client):
+            raise ValueError(f"{self.name}: {reason}")
+        room = self.budget.tokens
+        if room is not None and room < 1:
+            raise ValueError(
+                f"{self.name}: no room for a prompt: the context of {self.client.context_tokens} tokens also holds "
+                f"the answer of up to {self.sampling.max_tokens} tokens (--max-tokens)"
+            )
+
+    def answer_tokens(self, prompt: Prompt) -> int:
+        """The answer to ``prompt`` has no more tokens."""
+        read_off = isinstance(prompt, TextPrompt) and prompt.letters
+        return 1 if read_off else self.sampling.max_tokens
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
+        return self.client.count_tokens("def f():\n") is not None
+
+    def count(self, text: str) -> int:
+        """The tokens of ``text``, counted or estimated."""
+        if self.counted:
+            found = self.client.count_tokens(text)
+            if found is not None:
+                return found
+        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+    def at_most(self, text: str) -> int:
+        """No fewer tokens than ``text`` has: the count, or its bytes, since no token stands for less than a byte."""
+        return self.count(text) if self.counted else len(text.encode("utf-8", "replace"))
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
+        return self._room(1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens)
+
+    def _room(self, answer_tokens: int) -> Budget:
+        limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
+        if self.client.context_tokens is not None:
+            frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
+            limits.append(self.client.context_tokens - answer_tokens - frame)
+        return Budget(min(limits) if limits else None, self.count)
+
+    @cached_property
+    def settings(self) -> dict[str, JsonValue]:
+        """What decides the answers; stands in the manifest, and holds no key."""
+        budget: JsonValue = None
+        if self.budget.tokens is not None:
+            budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.counted else "estimate"}
+        return {
+            "sampling": self.sampling.model_dump(exclude_none=True),
+            "prompt": self.strategy.key,
+            "budget": budget,
+            **({} if self.context is None else {"context": self.context.key}),
+            "preprocess": [step.key for step in self.preprocess],
+            "client": self._identity(),
+        }
+
+    def _identity(self) -> dict[str, JsonValue]:
+        """The client's identity; with the model's name, unless the weights themselves are named by their hash."""
+        identity = dict(self.client.identity)
+        return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
+
+    @cached_property
+    def parameters(self) -> str:
+        """The hash of :attr:`settings`, as it stands in the rows."""
+        return sha256_json(self.settings)[:16]
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model's entry in the manifest."""
+        return ModelInfo(
+            model=self.name, source="model", parameters=self.parameters, settings=self.settings
+        )  # fmt: skip
+
+    def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[Wanted]:
+        """The samples that are not stored, each problem with its prompt, one at a time."""
+        for problem in problems:
+            there = stored.get(problem.id, ())
+            samples = tuple(sample for sample in range(self.samples) if sample not in there)
+            if not samples:
+                continue
+            try:
+                yield Wanted(problem, samples, self._prompt(problem))
+            except UnpromptableError as error:
+                yield Wanted(problem, samples, None, str(error))
+
+    def _prompt(self, problem: Problem) -> Prompt:
+        if isinstance(problem.shown, Question):
+            return self._question(problem.shown)
+        caret = problem.shown if self.context is None else self.context(problem)
+        for step in self.preprocess:
+            caret = step(caret)
+        prompt = self.strategy.render(caret, self.budget)
+        self._refuse_control_tokens(texts_of(caret))
+        return prompt
+
+    def _question(self, question: Question) -> Prompt:
+        if not isinstance(self.strategy, AsksQuestions):
+            raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
+        # Of a strategy that reads choices off the first token, other answers are texts like everybody's.
+        budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
+        prompt = self.strategy.render_question(question, budget)
+        self._refuse_control_tokens(question_texts(question))
+        return prompt
+
+    @cached_property
+    def _control(self) -> re.Pattern[str] | None:
+        tokens = sorted(self.client.control_tokens(), key=lambda token: (-len(token), token))
+        return re.compile("|".join(map(re.escape, tokens))) if tokens else None
+
+    def _refuse_control_tokens(self, texts: Sequence[str]) -> None:
+        """As with sentinels, what is left out for want of room counts too: it does not hang on a budget."""
+        if self._control is None:
+            return
+        for text in texts:
+            if found := self._control.search(text):
+                raise UnpromptableError(
+                    f"what is shown holds {found[0]!r}, a control token of {self.client.name}"
+                )
+
+    def worst_cost(self, prompt: Prompt, samples: int) -> float:
+        """The most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.
+
+        Zero where no price is known.
+        """
+        if self.price is None or self.price.free:
+            return 0.0
+        tokens = self.at_most(prompt_text(prompt)) + _CHAT_FRAME
+        dear = self.price.model_copy(update={"cached_input_per_million": None})
+        return samples * dear.of_tokens(tokens, self.answer_tokens(prompt))
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """All text of a prompt that a model reads."""
+    if isinstance(prompt, ChatPrompt):
+        return "\n".join(message.text for message in prompt.messages)
+    if isinstance(prompt, FillPrompt):
+        files = (text for file in prompt.files for text in (file.path, file.text))
+        return "\n".join((prompt.instruction or "", prompt.prefix, prompt.suffix, *files))
+    return prompt.text

@@ -1,0 +1,214 @@
+"""The judging stage: texts in, judgements out; only what is missing is asked.
+
+A text is judged once for each problem, grader and repeat, whoever wrote it and however often. Judgements are appended
+one by one, so the stage may be killed at any moment and the same command goes on. What did not come stands in
+``judge_errors.jsonl``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from caretbench.errors import DataError
+from caretbench.extraction.policies import Policy
+from caretbench.files import sha256_json
+from caretbench.judging.answers import TextOf
+from caretbench.judging.choosing import Part
+from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.prompting import settings_of
+from caretbench.models import ModelClient, Sampling
+from caretbench.problem import Problem, Profile
+from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.judging.grader import Grader, Wanted
+from caretbench.runs.judging.missing import errors_path as errors_path
+from caretbench.runs.judging.result import COVERAGE_WANTED, Report
+from caretbench.runs.judging.result import GradingResult as GradingResult
+from caretbench.runs.judging.steps import AFTER, second_step, wanted_of
+from caretbench.runs.judging.subjects import Subject, answer_subjects, subjects
+from caretbench.runs.prices import Price, Purse
+
+
+class NothingToJudgeError(DataError):
+    """A run holds no text that a judge could be asked about."""
+
+
+def grade(
+    folder: RunFolder,
+    problems: Sequence[Problem],
+    policy: Policy,
+    graders: Sequence[tuple[str, ModelClient]],
+    *,
+    criterion: Criterion,
+    profile: Profile = "default",
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    repeats: int | None = None,
+    baselines: bool = False,
+    sampling: Sampling | None = None,
+    prices: Mapping[str, Price | None] | None = None,
+    purse: Purse | None = None,
+    text_of: TextOf | None = None,
+    report: Report = lambda _step, _added, _total: None,
+) -> GradingResult:
+    """Judge every distinct text of a run by every grader, as far as that is not done yet.
+
+    The graders are written to the manifest, which must exist; who holds a copy of it reads it again afterwards. The
+    caller holds the folder's lock. A criterion that finds statements is followed by the one that judges them, with the
+    same sampling.
+
+    Args:
+        folder: The run.
+        problems: The problems to judge; the run's or some of them, all of the criterion's kind.
+        policy: The run's.
+        graders: Names and clients; a name stands in every judgement.
+        criterion: What is asked.
+        profile: The run's.
+        control_problems: Of so many problems the controls are judged too; 0 for none.
+        repeats: How often every text is judged by every grader; None: as often as the criterion says.
+        baselines: Judge the completions of the baselines too.
+        sampling: Instead of the criterion's.
+        prices: By the grader's name.
+        purse: Not more than it holds is spent; a grader without a price is refused then.
+        text_of: From the raw answer to a question to what the judge sees of it.
+        report: Told of the progress.
+
+    Raises:
+        ValueError: a grader cannot take a conversation, is named twice, or has no price where money is limited.
+        NothingToJudgeError: there is nothing to judge.
+        DataError: another process writes the judgements.
+    """
+    names = [name for name, _ in graders]
+    if len(set(names)) < len(names):
+        raise ValueError("a grader is named twice; use --repeats to have it judge more than once")
+    for name, client in graders:
+        if "chat" not in client.accepts:
+            raise ValueError(f"{name} takes no conversations, so it cannot judge")
+        if purse is not None and purse.limit is not None and (prices or {}).get(name) is None:
+            raise ValueError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
+    texts, count = texts_of(
+        folder, Part(criterion, tuple(problems)), policy, profile,
+        control_problems=control_problems, baselines=baselines, text_of=text_of,
+    )  # fmt: skip
+    if not count:
+        raise NothingToJudgeError(
+            f"{folder.path}: holds no completion to judge (baselines are judged where that is asked for)"
+        )
+    result = GradingResult(subjects=len(texts), completions=count)
+    if criterion.subject != "caret":
+        result.coverage_wanted = COVERAGE_WANTED
+    wanted = wanted_of(criterion, texts, repeats)
+    for name, client in graders:
+        sitting = _Sitting(
+            folder, name, client, sampling or criterion.sampling, (prices or {}).get(name), purse or Purse(),
+            result, report,
+        )  # fmt: skip
+        parameters = sitting.judge(criterion, wanted)
+        if criterion.then is not None and not result.ended:
+            first = (
+                row
+                for row in folder.judgements()
+                if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
+            )
+            claims = second_step(first, wanted, {text.problem.id: text.problem for text in texts})
+            sitting.judge(find_criterion(criterion.then), claims, {AFTER: parameters})
+    return result
+
+
+def grade_parts(
+    folder: RunFolder,
+    parts: Sequence[Part],
+    policy: Policy,
+    graders: Sequence[tuple[str, ModelClient]],
+    *,
+    changed: Mapping[str, float] | None = None,
+    **options: Any,
+) -> dict[str, GradingResult]:
+    """Have each part of a run judged by its criterion, as :func:`grade` does; gives the results by criterion.
+
+    Args:
+        folder: The run.
+        parts: What is to be judged by what (:func:`caretbench.judging.choosing.parts`).
+        policy: The run's.
+        graders: Names and clients.
+        changed: What of each criterion's sampling is otherwise, by the names of :class:`Sampling`.
+        options: As :func:`grade` takes them.
+
+    Raises:
+        NothingToJudgeError: no part holds a text to judge.
+        ValueError: as :func:`grade` does.
+        DataError: as :func:`grade` does.
+    """
+    results, nothing = {}, NothingToJudgeError(f"{folder.path}: holds nothing that a judge is asked about")
+    for part in parts:
+        sampling = Sampling.model_validate(part.criterion.sampling.model_dump() | dict(changed or {}))
+        try:
+            results[part.criterion.key] = grade(
+                folder, part.problems, policy, graders, criterion=part.criterion, sampling=sampling, **options
+            )
+        except NothingToJudgeError as error:  # of one task there may be no answers yet
+            nothing = error
+    if not results:
+        raise nothing
+    return results
+
+
+def texts_of(
+    folder: RunFolder,
+    part: Part,
+    policy: Policy,
+    profile: Profile,
+    *,
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    baselines: bool = False,
+    text_of: TextOf | None = None,
+) -> tuple[list[Subject], int]:
+    """The distinct texts that a part has to judge, at carets or in answers, and how many completions hold them."""
+    if part.criterion.subject == "caret":
+        return subjects(
+            folder, part.problems, policy, profile, control_problems=control_problems, baselines=baselines
+        )
+    return answer_subjects(
+        folder, part, profile, control_problems=control_problems, baselines=baselines, text_of=text_of
+    )
+
+
+@dataclass
+class _Sitting:
+    """One grader, asked in one way."""
+
+    folder: RunFolder
+    name: str
+    client: ModelClient
+    sampling: Sampling
+    price: Price | None
+    purse: Purse
+    result: GradingResult
+    report: Report
+
+    def judge(
+        self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
+    ) -> str:
+        """Have the texts judged by one criterion; gives the parameters of the judgements."""
+        settings: dict[str, Any] = settings_of(criterion, self.client, self.sampling) | dict(more or {})
+        parameters = sha256_json(settings)[:16]
+        _record(
+            self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)
+        )
+        grader = Grader(
+            self.folder, criterion, self.name, self.client, parameters, self.sampling, self.price, self.purse,
+            self.result, self.report,
+        )  # fmt: skip
+        grader.run(wanted)
+        return parameters
+
+
+def _record(folder: RunFolder, info: ModelInfo) -> None:
+    manifest = folder.manifest()
+    if (info.model, info.parameters) not in {(known.model, known.parameters) for known in manifest.graders}:
+        manifest.graders.append(info)
+        folder.write_manifest(manifest)

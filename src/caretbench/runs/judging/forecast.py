@@ -1,0 +1,137 @@
+"""What judging would take, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.files import sha256_json
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.prompting import render, settings_of
+from caretbench.models import ModelClient, Sampling
+from caretbench.problem import Judgement
+from caretbench.runs.asking import BYTES_PER_TOKEN, prompt_text
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.judging.grader import Wanted
+from caretbench.runs.judging.steps import AFTER, second_step
+from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.prices import Price
+
+EXPECTED_TOKENS = 300
+"""Of an answer: a few sentences and the scores. Models that reason first need many more."""
+
+EXPECTED_CLAIMS = 8
+"""Statements of an answer that nobody has taken apart yet."""
+
+_CLAIM_CHARACTERS = 120
+
+
+class Forecast(NamedTuple):
+    """What a grader would be asked. Costs are in US dollars; None: no price is known.
+
+    Tokens are counted by the grader's tokenizer where it is known, and estimated from bytes elsewhere.
+    """
+
+    judgements: int
+    stored: int
+    to_ask: int
+    input_tokens: int
+    worst_output_tokens: int
+    expected_cost: float | None
+    worst_cost: float | None
+
+
+def forecast(
+    folder: RunFolder,
+    wanted: Sequence[Wanted],
+    client: ModelClient,
+    name: str,
+    criterion: Criterion,
+    sampling: Sampling,
+    price: Price | None,
+) -> Forecast:
+    """What :func:`caretbench.runs.judge.grade` would ask of one grader.
+
+    Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
+    """
+    parameters = _parameters(criterion, client, sampling)
+    rows = [
+        row
+        for row in folder.judgements()
+        if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key) and row.values
+    ]
+    first = _asked(wanted, rows, client, criterion, sampling, price)
+    if criterion.then is None:
+        return first
+    following = find_criterion(criterion.then)
+    claims = second_step(rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted})
+    claims += _to_come(wanted, rows)
+    after = _parameters(following, client, sampling, {AFTER: parameters})
+    stored = [
+        row
+        for row in folder.judgements()
+        if (row.grader, row.parameters, row.criterion) == (name, after, following.key) and row.values
+    ]
+    return _together(first, _asked(claims, stored, client, following, sampling, price))
+
+
+def _parameters(
+    criterion: Criterion,
+    client: ModelClient,
+    sampling: Sampling,
+    more: Mapping[str, JsonValue] | None = None,
+) -> str:
+    return sha256_json(settings_of(criterion, client, sampling) | dict(more or {}))[:16]
+
+
+def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted]:
+    """As many statements as may be expected of the texts without a row, in the average length."""
+    done = {(row.problem_id, row.answer, row.repeat) for row in rows}
+    return [
+        (Subject(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"), (repeat,))
+        for subject, repeats in wanted
+        for repeat in repeats
+        if (subject.problem.id, subject.answer, repeat) not in done
+        for number in range(EXPECTED_CLAIMS)
+    ]
+
+
+def _asked(
+    wanted: Sequence[Wanted],
+    rows: Sequence[Judgement],
+    client: ModelClient,
+    criterion: Criterion,
+    sampling: Sampling,
+    price: Price | None,
+) -> Forecast:
+    done = {(row.problem_id, row.answer, row.repeat) for row in rows}
+    judgements = to_ask = tokens = 0
+    for subject, repeats in wanted:
+        judgements += len(repeats)
+        missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
+        if missing:
+            text = prompt_text(render(criterion, subject.problem, subject.text))
+            counted = client.count_tokens(text)
+            tokens += missing * (
+                -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
+            )
+            to_ask += missing
+    worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
+    return Forecast(
+        judgements=judgements,
+        stored=judgements - to_ask,
+        to_ask=to_ask,
+        input_tokens=tokens,
+        worst_output_tokens=worst,
+        expected_cost=None if price is None else price.of_tokens(tokens, expected),
+        worst_cost=None if price is None else price.of_tokens(tokens, worst),
+    )
+
+
+def _together(first: Forecast, second: Forecast) -> Forecast:
+    return Forecast(
+        *(None if one is None or two is None else one + two for one, two in zip(first, second, strict=True))  # type: ignore[arg-type]
+    )

@@ -1,0 +1,138 @@
+"""What people said of the same texts: ``human_ratings.jsonl`` in a run's folder.
+
+Without it no number of a judge is more than the judge's own opinion, and the report says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import Field
+
+from caretbench.files import DataError, read_rows, sha256_text
+from caretbench.judging.aggregation import TextKey
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.prompting import whole_question
+from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.metrics.correlation import pearson, spearman
+from caretbench.problem import Caret, Problem, Row
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.judging.subjects import Subject
+
+RATINGS_NAME = "human_ratings.jsonl"
+
+
+class HumanRating(Row):
+    """One person's rating of one text; a row whose ``values`` are not all numbers is still to be filled in.
+
+    The texts are for the person to read; the hash ``answer`` says which text was rated. Of an answer to a question
+    that is what was shown (``question``), the ``reference``, and the answer as ``completion``.
+    """
+
+    problem_id: str
+    answer: str
+    rater: str = ""
+    values: Mapping[str, float | None] = Field(default_factory=dict)
+    language: str = ""
+    prefix: str = ""
+    completion: str = ""
+    suffix: str = ""
+    question: str = ""
+    reference: str = ""
+
+    @property
+    def total(self) -> float | None:
+        """The sum of the scores; None where one is not there yet. Rounded, so that equal sums have equal ranks."""
+        scores = [value for value in self.values.values() if value is not None]
+        return round(math.fsum(scores), 9) if scores and len(scores) == len(self.values) else None
+
+
+class HumanAgreement(NamedTuple):
+    """A judge beside people, over the texts that both rated: totals, of people the mean over the raters.
+
+    ``alpha`` is Krippendorff's (ordinal) among the people themselves, where several rated the same texts.
+    """
+
+    texts: int
+    raters: int
+    pearson: float | None
+    spearman: float | None
+    mean_difference: float
+    """Judge minus people."""
+    alpha: float | None
+
+
+def ratings(folder: RunFolder) -> list[HumanRating]:
+    """The ratings of a run that are filled in.
+
+    Raises:
+        DataError: a row does not fit, lacks its rater, or a person rated a text twice.
+    """
+    path = folder.path / RATINGS_NAME
+    if not path.exists():
+        return []
+    rows = [row for row in read_rows(path, HumanRating) if row.total is not None]
+    seen: set[tuple[str, str, str]] = set()
+    for row in rows:
+        key = (row.rater, row.problem_id, row.answer)
+        if not row.rater:
+            raise DataError(f"{path}: a rating of {row.problem_id} does not name its rater")
+        if key in seen:
+            raise DataError(f"{path}: {row.rater} rated one text of {row.problem_id} twice")
+        seen.add(key)
+    return rows
+
+
+def rated_scores(criterion: Criterion) -> list[str]:
+    """The scores that a person gives: the criterion's, or whether an answer holds a hallucination (1) or not (0)."""
+    return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
+
+
+def sheet(subjects: Iterable[Subject], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
+    """Rows for a person to fill in: texts as evenly over the languages as can be, blind, and always the same ones."""
+    counts: dict[str, int] = defaultdict(int)
+    for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):
+        row = HumanRating(
+            problem_id=subject.problem.id,
+            answer=subject.answer,
+            values=dict.fromkeys(scores),
+            completion=subject.text,
+            **_shown(subject.problem),
+        )
+        counts[row.language] += 1
+        if counts[row.language] <= per_language:
+            yield row
+
+
+def _shown(problem: Problem) -> dict[str, str]:
+    shown = problem.shown
+    if isinstance(shown, Caret):
+        return {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
+    language = problem.label("language") if "language" in problem.labels else ""
+    return {"language": language, "question": whole_question(shown), "reference": problem.reference}
+
+
+def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:
+    """How far a judge's totals agree with people's; None where they have fewer than three texts in common."""
+    by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row.total is not None and (row.problem_id, row.answer) in judged:
+            by_text[row.problem_id, row.answer][row.rater] = row.total
+    if len(by_text) < 3:
+        return None
+    texts = sorted(by_text)
+    people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
+    judge = [judged[text] for text in texts]
+    raters = sorted({rater for given in by_text.values() for rater in given})
+    linear, ranked = pearson(judge, people), spearman(judge, people)
+    return HumanAgreement(
+        texts=len(texts),
+        raters=len(raters),
+        pearson=linear and linear.coefficient,
+        spearman=ranked and ranked.coefficient,
+        mean_difference=(math.fsum(judge) - math.fsum(people)) / len(texts),
+        alpha=krippendorff_alpha([[by_text[text].get(rater) for text in texts] for rater in raters]),
+    )

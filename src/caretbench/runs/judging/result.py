@@ -1,0 +1,77 @@
+"""What judging did, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.judging.missing import errors_path
+
+COVERAGE_WANTED: Final = 0.98
+"""Of the answers to questions so many must be judged, or the run has failed."""
+
+Report = Callable[[str, int, int | None], None]
+"""Called with the name of the step, how many judgements were added, and the total where it is known."""
+
+
+@dataclass
+class GradingResult:
+    """What one call of :func:`caretbench.runs.judge.grade` did.
+
+    ``cost`` is in US dollars, of the answers whose price is known.
+    """
+
+    subjects: int = 0
+    """Distinct texts, over all problems; each is judged by every grader."""
+    completions: int = 0
+    """The completions that inserted them."""
+    asked: int = 0
+    """Answers that graders gave, those included that could not be read."""
+    judged: int = 0
+    unreadable: int = 0
+    """Judgements whose answers could not be read after all tries."""
+    failed: int = 0
+    not_asked: int = 0
+    """Judgements for which there was no money left."""
+    wanted: int = 0
+    """Judgements that there should be, those stored before included."""
+    coverage_wanted: float = 1.0
+    """The share of them that must be there."""
+    cost: float = 0.0
+    ended: str = ""
+    """Why a grader could not be asked any more (a wrong key, nobody at the address), where that was so."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every judgement that was wanted is there."""
+        return not (self.unreadable or self.failed or self.not_asked or self.ended)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the judgements that there should be that is there."""
+        missing = self.unreadable + self.failed + self.not_asked
+        return 1 - missing / self.wanted if self.wanted else 1.0
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether so many judgements are there as there must be."""
+        return not self.ended and self.coverage >= self.coverage_wanted
+
+    def complaint(self, folder: RunFolder) -> str:
+        """What is not there, and why, in one line."""
+        numbers = (
+            (self.unreadable, "could not be read"),
+            (self.failed, "did not come"),
+            (self.not_asked, "were not asked for want of money"),
+        )
+        said = ", ".join(f"{count} judgements {what}" for count, what in numbers if count)
+        where = f"; see {errors_path(folder)}" if self.failed or self.not_asked else ""
+        share = "" if self.coverage_wanted == 1 else f"coverage {self.coverage:.1%}"
+        if share and self.coverage < self.coverage_wanted:
+            share += f", below the {self.coverage_wanted:.0%} that are wanted"
+        return (
+            "; ".join(filter(None, (said, self.ended, share)))
+            + f"; the same command asks for them again{where}"
+        )

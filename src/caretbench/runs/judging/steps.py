@@ -1,0 +1,57 @@
+"""Judging in two steps: what an answer states, then each statement by itself.
+
+Both steps leave rows of their own in ``judgements.jsonl``. The second one's ``answer`` is the hash of a statement, so
+that equal statements about one problem are judged once, whoever made them, and its ``parameters`` cover those of the
+first step. A repeat is a whole pass: the statements found in repeat 1 are judged in repeat 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from caretbench.judging.answers import answer_key
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.parsing import claims_in
+from caretbench.problem import Judgement, Problem
+from caretbench.runs.judging.grader import Wanted
+from caretbench.runs.judging.subjects import Subject
+
+AFTER: Final = "after"
+"""Where the settings of a second step name the parameters of the first."""
+
+NOTHING: Final = answer_key("")
+"""The answer that says nothing: it makes no statements, and nobody is asked for them."""
+
+
+def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
+    """The judgements of the texts that a criterion asks for first; None: as often as it says itself.
+
+    Nobody is asked which statements the empty answer makes.
+    """
+    count = criterion.repeats if repeats is None else repeats
+    return [(text, range(count)) for text in texts if criterion.then is None or text.answer != NOTHING]
+
+
+def second_step(
+    first: Iterable[Judgement],
+    wanted: Sequence[Wanted],
+    problems: Mapping[str, Problem],
+) -> list[Wanted]:
+    """The distinct statements that a grader found, with the repeats in which it found them.
+
+    Args:
+        first: The grader's judgements by the criterion of the first step.
+        wanted: What the first step was to judge: statements of other texts do not count.
+        problems: By id.
+    """
+    asked = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in wanted}
+    found: dict[tuple[str, str], tuple[Subject, set[int]]] = {}
+    for row in first:
+        if row.repeat not in asked.get((row.problem_id, row.answer), ()):
+            continue
+        for claim in claims_in(row.text) if row.values else ():
+            key = (row.problem_id, answer_key(claim))
+            subject = Subject(problems[row.problem_id], claim, key[1])
+            found.setdefault(key, (subject, set()))[1].add(row.repeat)
+    return [(subject, sorted(repeats)) for subject, repeats in found.values()]

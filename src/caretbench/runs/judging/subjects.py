@@ -1,0 +1,114 @@
+"""What a run has to judge: every distinct text of every problem, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from caretbench.extraction.policies import Policy
+from caretbench.judging.answers import TextOf, answer_key, answered, inserted
+from caretbench.judging.asked_controls import asked_controls, asked_sample
+from caretbench.judging.choosing import Part, parts
+from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
+from caretbench.problem import Problem, Profile
+from caretbench.runs.folder import RunFolder
+from caretbench.suites.baselines import NAMES
+
+
+class Subject(NamedTuple):
+    """One text at the caret of one problem, or of an answer to it; ``answer`` is its hash."""
+
+    problem: Problem
+    text: str
+    answer: str
+
+
+def subjects(
+    folder: RunFolder,
+    problems: Sequence[Problem],
+    policy: Policy,
+    profile: Profile,
+    *,
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    baselines: bool = False,
+) -> tuple[list[Subject], int]:
+    """The distinct texts to judge, and how many completions inserted them.
+
+    Args:
+        folder: The run: its completions, and its problems, from which the controls are taken.
+        problems: The problems to judge.
+        policy: From raw text to inserted text: the run's.
+        profile: The run's.
+        control_problems: Of so many problems of the run the controls are judged too; 0 for none.
+        baselines: Judge the completions of the baselines too.
+    """
+    chosen = {problem.id: problem for problem in problems}
+    found: dict[tuple[str, str], Subject] = {}
+    count = 0
+    for completion, text, answer in inserted(folder.completions(), chosen, policy, profile):
+        if baselines or completion.model not in NAMES:
+            count += 1
+            found.setdefault(
+                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+            )
+    if control_problems:
+        everything = folder.problems() if folder.problems_path.exists() else list(problems)
+        texts = controls(everything)
+        for problem in control_sample(everything, control_problems):
+            for text in texts[problem.id].values() if problem.id in chosen else ():
+                answer = answer_key(text)
+                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+    return list(found.values()), count
+
+
+def answer_subjects(
+    folder: RunFolder,
+    part: Part,
+    profile: Profile,
+    *,
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
+    baselines: bool = False,
+    text_of: TextOf | None = None,
+) -> tuple[list[Subject], int]:
+    """The distinct answers to the questions of a part, and how many completions gave them.
+
+    Args:
+        folder: The run: its completions, and its problems, from which the controls are taken.
+        part: The problems to judge, and the criterion.
+        profile: The run's.
+        control_problems: Of so many problems of the criterion's the controls are judged too; 0 for none.
+        baselines: Judge the completions of the baselines too: the house's, and those of the run's manifest.
+        text_of: From raw answer to what the judge sees, where the suite says so.
+    """
+    chosen = {problem.id: problem for problem in part.problems}
+    left_out = frozenset() if baselines else _baselines(folder)
+    found: dict[tuple[str, str], Subject] = {}
+    count = 0
+    for completion, text, answer in answered(folder.completions(), chosen, profile, text_of):
+        if completion.model not in left_out:
+            count += 1
+            found.setdefault(
+                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+            )
+    if control_problems:
+        pool = control_pool(
+            folder.problems() if folder.problems_path.exists() else part.problems, part, profile
+        )
+        texts = asked_controls(pool, part.criterion)
+        for problem in asked_sample(pool, control_problems):
+            for text in texts[problem.id].values() if problem.id in chosen else ():
+                answer = answer_key(text)
+                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+    return list(found.values()), count
+
+
+def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> list[Problem]:
+    """The problems from which the controls of a part are taken: all that its criterion judges, whichever are chosen."""
+    known = {entry.criterion.key: entry.problems for entry in parts(problems, profile)}
+    return list(known.get(part.criterion.key, part.problems))
+
+
+def _baselines(folder: RunFolder) -> frozenset[str]:
+    """The names of the models whose answers nobody gave."""
+    known = folder.manifest().models if folder.manifest_path.exists() else ()
+    return frozenset(NAMES) | {info.model for info in known if info.source == "baseline"}

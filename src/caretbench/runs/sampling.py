@@ -1,0 +1,43 @@
+"""How answers are drawn, by name: the presets of ``sampling_presets.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from caretbench.models import Sampling
+
+
+class Preset(NamedTuple):
+    """A named way to draw answers: how many of each problem, and how."""
+
+    name: str
+    about: str
+    samples: int
+    sampling: Sampling
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """All presets by name."""
+    text = resources.files("caretbench.runs").joinpath("sampling_presets.toml").read_text("utf-8")
+    found = {}
+    for name, entry in tomllib.loads(text).items():
+        about, samples = entry.pop("about"), entry.pop("samples")
+        found[name] = Preset(name, about, samples, Sampling.model_validate(entry))
+    return found
+
+
+def preset(name: str) -> Preset:
+    """The preset ``name``.
+
+    Raises:
+        KeyError: no such preset; the message lists the known ones.
+    """
+    known = presets()
+    if name not in known:
+        raise KeyError(f"unknown preset {name!r}; known: {', '.join(known)}")
+    return known[name]

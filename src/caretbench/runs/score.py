@@ -1,0 +1,319 @@
+"""The scoring stage: completions in, scores out; only what is missing is computed.
+
+The golden answer of every problem runs first, on this machine and under this profile: a model is not measured on a
+problem whose golden answer does not pass here. Nobody waits for it, though: golden answers that sleep leave the
+processors to the completions, whose verdicts are held until that of their golden answer is there. Everything is
+appended row by row, so the stage may be killed at any moment and the same command goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from caretbench.execution.dispatch import AnyExecutor, AnyRequest
+from caretbench.execution.types import ExecutionResult, Status
+from caretbench.extraction.policies import Policy
+from caretbench.files import Appender, DataError, sha256_text, write_rows
+from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
+from caretbench.runs import verdict as verdicts
+from caretbench.runs.folder import Manifest, RunFolder
+from caretbench.suites.base import Suite
+
+EXECUTION = "execution@1"
+GOLDEN = "golden"
+
+_Answer = tuple[Completion, str | None]
+"""A completion and the text of it that is inserted."""
+
+_Verdict = tuple[Completion, str | None, ExecutionResult]
+
+Report = Callable[[str, int, int | None], None]
+"""Called with the name of the step, how many rows were added, and the total where it is known."""
+
+
+@dataclass
+class Scoring:
+    """One scoring of one run. ``variants`` chooses a named build per language (``cpp=common_headers``)."""
+
+    suite: Suite
+    problems: Sequence[Problem]
+    folder: RunFolder
+    policy: Policy
+    profile: Profile
+    executor: AnyExecutor | None
+    variants: dict[str, str] = field(default_factory=dict)
+    report: Report = lambda _step, _added, _total: None
+
+    def __post_init__(self) -> None:
+        """Index the problems."""
+        self._problems = {problem.id: problem for problem in self.problems}
+
+    def add_completions(self, completions: Iterable[Completion]) -> int:
+        """Append the completions that are not there yet; gives how many were new.
+
+        Raises:
+            DataError: another answer under the same key is there already.
+        """
+        added = 0
+        with Appender(self.folder.completions_path) as appender:
+            for completion in self._new(completions):
+                appender.append(completion)
+                added += 1
+        return added
+
+    def check_completions(self, completions: Iterable[Completion]) -> int:
+        """What :meth:`add_completions` would append, as a number; nothing is written.
+
+        Raises:
+            DataError: another answer under the same key is there already.
+        """
+        return sum(1 for _ in self._new(completions))
+
+    def _new(self, completions: Iterable[Completion]) -> Iterator[Completion]:
+        """The completions that are not stored yet, each once.
+
+        Verdicts are kept by key, so a changed answer under an old key would get the old answer's verdict.
+        """
+        there = {row.key: hash((row.text, row.error)) for row in self.folder.completions()}
+        for completion in completions:
+            answer = hash((completion.text, completion.error))
+            if completion.key not in there:
+                there[completion.key] = answer
+                yield completion
+            elif there[completion.key] != answer:
+                raise DataError(
+                    f"{self.folder.path}: another answer of {completion.model} to {completion.problem_id} (sample "
+                    f"{completion.sample}) is there already; choose another folder with -o, or another name for the "
+                    "model"
+                )
+
+    def run(self) -> dict[str, list[str]]:
+        """Score what is missing; gives the problems left out, by cause.
+
+        Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
+        be there now.
+        """
+        self._forget_rows_without_verdict()
+        with Appender(self.folder.scores_path) as appender:
+            self._done = {row.key for row in self.folder.scores()}
+            self._left_out: dict[str, str] = {}
+            self._waiting_references: set[str] = set()
+            self._waiting: dict[str, list[_Verdict]] = {}
+            goldens = self._missing_goldens(appender) if self.executor is not None else []
+            completions = self._missing_completions(appender)
+            if self.executor is None:
+                for _ in completions:
+                    raise RuntimeError("nothing is to be executed in this run")
+            else:
+                self._execute(self.executor, chain(goldens, completions), appender)
+        causes: dict[str, list[str]] = {}
+        for identity, cause in sorted(self._left_out.items()):
+            causes.setdefault(cause, []).append(identity)
+        return causes
+
+    def _forget_rows_without_verdict(self) -> None:
+        with Appender(self.folder.scores_path):  # holds the file, and repairs its end
+            kept = [
+                row
+                for row in self.folder.scores()
+                if row.counted or row.problem_id not in self._problems or row.policy != self.policy.key
+            ]
+            if len(kept) < sum(1 for _ in self.folder.scores()):
+                write_rows(self.folder.scores_path, kept)
+
+    # --- what is missing ----------------------------------------------------------------------------------------
+
+    def _missing_goldens(self, appender: Appender) -> list[_Answer]:
+        """The golden answers without a verdict; their problems wait for it. What is known of the others is taken."""
+        goldens = [
+            Completion(problem_id=problem.id, model=GOLDEN, text=problem.reference)
+            for problem in self.problems
+        ]
+        self.add_completions(goldens)
+        missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in self._done]
+        known = self._goldens_of_other_policies()
+        appender.append(*(known[golden.problem_id] for golden in missing if golden.problem_id in known))
+        for row in self.folder.scores():
+            whose = (row.model, row.scorer, row.policy, row.profile)
+            if whose == (GOLDEN, EXECUTION, self.policy.key, self.profile):
+                self._settle(row)
+        missing = [golden for golden in missing if golden.problem_id not in known]
+        self._waiting = {golden.problem_id: [] for golden in missing}
+        self.report("golden answers", 0, len(missing))
+        return [(golden, golden.text) for golden in missing]
+
+    def _goldens_of_other_policies(self) -> dict[str, Score]:
+        """What is known of the golden answers: no policy cuts them, so a verdict holds under every one."""
+        return {
+            row.problem_id: row.model_copy(update={"policy": self.policy.key})
+            for row in self.folder.scores()
+            if row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+        }
+
+    def _settle(self, golden: Score) -> None:
+        """Take note of a golden answer's verdict."""
+        self._done.add(golden.key)
+        if golden.details.get("waits"):
+            self._waiting_references.add(golden.problem_id)
+        if golden.values.get("passed") != 1.0:
+            cause = verdicts.left_out_cause(golden.outcome, golden.details)
+            self._left_out[golden.problem_id] = cause
+
+    def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
+        """The completions that are to be run; the rows of what needs no run are appended on the way."""
+        total = sum(row.problem_id in self._problems for row in self.folder.completions())
+        self.report("completions", 0, total)
+        for completion in self.folder.completions():
+            problem = self._problems.get(completion.problem_id)
+            if problem is None:
+                continue
+            text = self._text(completion, problem)
+            rows = [row for row in self._measured(completion, problem, text) if row.key not in self._done]
+            self._write(appender, *rows)
+            if (
+                self.executor is None
+                or completion.model == GOLDEN
+                or self._key(completion, EXECUTION) in self._done
+            ):
+                self.report("completions", 1, None)
+            elif (outcome := self._without_run(completion)) is not None:
+                self._write(appender, outcome)
+                self.report("completions", 1, None)
+            else:
+                # `done` only grows by rows that stand in the file; a request under way is not asked for twice,
+                # since completions are unique by key.
+                yield completion, text
+
+    def _text(self, completion: Completion, problem: Problem) -> str | None:
+        """The text to insert; the golden answer is never cut."""
+        if completion.model == GOLDEN:
+            return completion.text
+        return verdicts.inserted(completion.text, problem, self.policy)
+
+    def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
+        if completion.error and self.profile == "default":
+            return  # an error is no completion
+        for measured in self.suite.measure(problem, text, self.profile):
+            yield self._row(
+                completion, measured.scorer, values=measured.values, details=dict(measured.details)
+            )
+
+    def _without_run(self, completion: Completion) -> Score | None:
+        if completion.error and self.profile == "default":
+            return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
+        cause = self._left_out.get(completion.problem_id)
+        if cause is None:
+            return None
+        details = {"cause": cause}
+        return self._row(completion, EXECUTION, counted=False, outcome="left_out", details=details)
+
+    # --- running ------------------------------------------------------------------------------------------------
+
+    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: Appender) -> None:
+        """Run the answers and append their rows; a completion's when its golden answer's is there."""
+        under_way: dict[str, _Answer] = {}
+        finished: list[_Verdict] = []
+
+        def requests() -> Iterator[AnyRequest]:
+            for completion, text in answers:
+                problem = self._problems[completion.problem_id]
+                request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
+                if request is None:
+                    finished.append((completion, text, verdicts.without_program(problem)))
+                    continue
+                identity = sha256_text(*(str(part) for part in completion.key))
+                under_way[identity] = (completion, text)
+                yield request.model_copy(update={"id": identity})
+
+        results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
+        for verdict in chain(results, finished):
+            completion, _, result = verdict
+            if completion.model == GOLDEN:
+                row = self._execution_row(completion, verdicts.of_golden(result))
+                self._write(appender, row)
+                self._settle(row)
+                self.report("golden answers", 1, None)
+                for held in self._waiting.pop(completion.problem_id):
+                    self._conclude(held, appender)
+            elif completion.problem_id in self._waiting:
+                self._waiting[completion.problem_id].append(verdict)
+            else:
+                self._conclude(verdict, appender)
+
+    def _conclude(self, verdict: _Verdict, appender: Appender) -> None:
+        """Append the row of a completion whose golden answer is known."""
+        completion, text, result = verdict
+        row = self._without_run(completion)
+        if row is None:
+            found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
+            waits = completion.problem_id in self._waiting_references
+            row = self._execution_row(completion, verdicts.of_answer(result, waits), found)
+        self._write(appender, row)
+        self.report("completions", 1, None)
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+
+    def _write(self, appender: Appender, *rows: Score) -> None:
+        appender.append(*rows)
+        self._done.update(row.key for row in rows)
+
+    def _key(self, completion: Completion, scorer: str) -> ScoreKey:
+        return (*completion.key, scorer, self.policy.key, self.profile)
+
+    def _row(self, completion: Completion, scorer: str, **fields: object) -> Score:
+        return Score.model_validate(
+            {
+                "problem_id": completion.problem_id,
+                "model": completion.model,
+                "parameters": completion.parameters,
+                "sample": completion.sample,
+                "scorer": scorer,
+                "policy": self.policy.key,
+                "profile": self.profile,
+            }
+            | fields
+        )
+
+    def _execution_row(
+        self, completion: Completion, judged: verdicts.Judged, found: tuple[str, ...] = ()
+    ) -> Score:
+        result, counted = judged
+        return self._row(
+            completion,
+            EXECUTION,
+            counted=counted,
+            outcome=result.status.value,
+            values={"passed": float(result.status is Status.PASSED)} if counted else {},
+            details=verdicts.execution_details(result, found),
+        )
+
+
+def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
+    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
+
+    Raises:
+        ValueError: the folder holds a run of something else; the message says what differs.
+    """
+    if not folder.manifest_path.exists():
+        return manifest
+    stored = folder.manifest()
+    theirs, ours = stored.identity(), manifest.identity()
+    differing = [
+        f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]
+    ]
+    if differing:
+        raise ValueError(
+            f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
+        )
+    known = {(model.model, model.parameters) for model in stored.models}
+    added = [model for model in manifest.models if (model.model, model.parameters) not in known]
+    policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
+    return manifest.model_copy(
+        update={
+            "models": stored.models + added,
+            "graders": [*stored.graders, *manifest.graders],
+            "further_policies": [*policies],
+        }
+    )

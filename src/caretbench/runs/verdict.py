@@ -1,0 +1,142 @@
+"""From an answer to its verdict: the rules that every way of scoring shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.scan.swallowing import flags_in_place
+from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.extraction.policies import Policy
+from caretbench.problem import Caret, InlineSplice, Problem, Profile
+from caretbench.suites.base import Suite
+
+NO_VERDICT = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
+"""Outcomes that say nothing about the answer."""
+
+_SHOWN_CHARACTERS = 2000
+
+
+class Judged(NamedTuple):
+    """An execution with the word on whether it is a verdict."""
+
+    result: ExecutionResult
+    counted: bool
+
+
+def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
+    """What of a model's raw text is inserted at the caret."""
+    if text is None or not isinstance(problem.shown, Caret):
+        return text
+    return policy.apply(text, problem.shown).text
+
+
+def program_of(
+    suite: Suite, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
+) -> AnyRequest | None:
+    """The program, or the tests, that decide; None where the answer fails without a run."""
+    # A null answer is the empty text where the suite has no other rule for it.
+    answer = text if text is not None or profile == "paper" else ""
+    request = suite.request(problem, answer, profile)
+    if not isinstance(request, ExecutionRequest):
+        return request
+    update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
+    splice = problem.splice
+    if profile == "default" and isinstance(splice, InlineSplice):
+        update["answer_lines"] = answer_lines(splice.before, answer or "", request.language)
+    return request.model_copy(update=update)
+
+
+def without_program(problem: Problem) -> ExecutionResult:
+    """The result of an answer that fails without a run."""
+    return ExecutionResult(
+        id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
+    )
+
+
+def of_golden(result: ExecutionResult) -> Judged:
+    """What a golden answer's run says."""
+    if result.status is Status.UNRESOLVED_IMPORT:
+        # The golden program itself needs the module: it is ours to provide.
+        result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
+    result = _where_waiting_is_honest(result)
+    # A golden answer that took too long may have met a busy machine: the next run tries it again.
+    return Judged(result, result.status not in NO_VERDICT and result.status is not Status.TIMEOUT)
+
+
+def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
+    """What the run of a model's answer says.
+
+    Args:
+        result: The run.
+        reference_waits: The reference ends before a check that waits for ever too, so that is no fault of the answer.
+    """
+    if reference_waits:
+        result = _where_waiting_is_honest(result)
+    return Judged(result, result.status not in NO_VERDICT)
+
+
+def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
+    """Return the result as passed where all that is missing is a check that waits for ever."""
+    passed = result.status is Status.INCOMPLETE and waits(result)
+    return result.model_copy(update={"status": Status.PASSED}) if passed else result
+
+
+def waits(result: ExecutionResult | None) -> bool:
+    """Return whether a run ended before a check that waits for ever, which a reference makes honest."""
+    return result is not None and result.waits
+
+
+def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
+    """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
+    if text is None or profile == "paper" or not isinstance(problem.shown, Caret):
+        return ()
+    caret, splice = problem.shown, problem.splice
+    before, after = caret.prefix, caret.suffix
+    if isinstance(splice, InlineSplice):
+        before, after = splice.before, splice.after  # with what is hidden
+    alone = tamper_flags(text, problem.reference, caret.language)
+    in_place = flags_in_place(before, text, after, problem.reference, caret.language)
+    return tuple(dict.fromkeys((*alone, *in_place)))
+
+
+def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:
+    """What is shown beside a verdict; ``found`` are the flags of the answer."""
+    details: dict[str, JsonValue] = {
+        "compile_s": round(result.compile_s, 4),
+        "run_s": round(result.run_s, 4),
+        "cpu_s": round(result.cpu_s, 4),
+        "cached": result.cached,
+    }
+    passed = result.status is Status.PASSED
+    if not passed:
+        details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
+    stderr = "stderr" if result.run_status is None else "run_stderr"  # the type checker's words stand first
+    optional: dict[str, JsonValue] = {
+        "type_check": result.type_check,
+        "run_status": result.run_status.value if result.run_status else None,
+        "module": result.missing_module,
+        "reason": result.reason,
+        "waits": waits(result),
+        "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
+        stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
+        "isolation": result.isolation.level if result.isolation else None,
+        "tests": result.tests.model_dump(mode="json") if result.tests else None,
+        "flags": list(found),
+        "scan": SCAN_VERSION if found else None,
+    }
+    return details | {name: value for name, value in optional.items() if value}
+
+
+def left_out_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
+    """Why a problem is left out, in words that group well: its golden answer's outcome and details."""
+    if outcome == Status.SKIPPED:
+        return f"skipped: {details.get('reason') or 'no toolchain'}"
+    if outcome == Status.MISSING_DEPENDENCY:
+        return f"missing dependency: {details.get('module') or 'unknown'}"
+    return f"golden answer: {outcome}"

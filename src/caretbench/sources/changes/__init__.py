@@ -1,0 +1,1 @@
+"""Text and contents of a merged change: title, description, people, generated files."""

@@ -1,0 +1,76 @@
+"""Authors that are no persons, and titles over no change of somebody's own. The data stand in ``bots.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+_TITLE = 300
+
+
+class Titles(BaseModel):
+    """Regular expressions that a title begins with, by what such a title means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bot: tuple[str, ...]
+    revert: tuple[str, ...]
+    release: tuple[str, ...]
+    backport: tuple[str, ...]
+
+
+class Table(BaseModel):
+    """The whole table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    authors: tuple[str, ...]
+    titles: Titles
+
+
+@cache
+def table() -> Table:
+    """The table as it stands in the file."""
+    text = resources.files("caretbench.sources.changes").joinpath("bots.toml").read_text("utf-8")
+    return Table.model_validate(tomllib.loads(text))
+
+
+@cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+
+def _begins(title: str, patterns: tuple[str, ...]) -> bool:
+    return _any_of(patterns).match(title.strip()[:_TITLE]) is not None
+
+
+def is_bot(name: str, email: str = "") -> bool:
+    """Whether an author is a program. Neither argument is kept anywhere."""
+    authors = _any_of(table().authors)
+    return any(
+        authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", ""))
+    )
+
+
+def is_bot_title(title: str) -> bool:
+    """Whether a program wrote the title: dependencies or translations brought up to date."""
+    return _begins(title, table().titles.bot)
+
+
+def is_revert(title: str) -> bool:
+    """Whether the change undoes an earlier one."""
+    return _begins(title, table().titles.revert)
+
+
+def is_release(title: str) -> bool:
+    """Whether the change gives a version its number."""
+    return _begins(title, table().titles.release)
+
+
+def is_backport(title: str) -> bool:
+    """Whether the change was made before, on another branch."""
+    return _begins(title, table().titles.backport)

@@ -1,0 +1,240 @@
+"""What a change's description says, without forms, trailers, references, check-lists, lines about the review.
+
+The data stand in ``descriptions.toml``. All of it is line by line and linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterable
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.sources.changes.repeated_titles import Repeated
+
+VERSION: Final = "cleaning@4"
+"""Of what descriptions and titles lose.
+
+2: lines about the review, and the title again. 3: more of these lines. 4: marks of the review before titles.
+"""
+
+NO_FORM: frozenset[str] = frozenset()
+
+_EMAIL = re.compile(
+    r"(?<![\w.+@-])(?!git@)[\w.+-]{1,64}@(?!v?\d+\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_CHECK = re.compile(r"(?:(?:[-*+]|\d{1,3}[.)])\s{1,8})?\[(?: {1,3}| {0,2}[xX✓✔] {0,2})\](?:\s|$)")
+_URL = re.compile(r"<?\bhttps?://[^\s>)\]]+>?")
+_REFERENCE = re.compile(
+    r"\b(?:issues?|bugs?|tickets?) #?\d+\b|(?<![\w./-])(?:[\w.-]{1,100}/[\w.-]{1,100})?[#!]\d+\b|\bGH-\d+\b"
+    r"|\b[A-Z][A-Z0-9]+-\d+\b|\b[0-9a-f]{8,40}\b|(?<!\w)[#@]\w[\w/-]*"
+)
+_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,2000}\)")
+_HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s.{0,300}|\*\*[^*]{1,80}\*\*:?\s{0,8})")
+_ENTRY = re.compile(r"\s*(?:[-*+\u2022]|\d{1,3}[.)])\s")
+_RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*")
+_FENCE = re.compile(r"\s*(```+|~~~+)")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
+_MARKUP = re.compile(r"[\s`*_~|#>=+-]+")
+_DEEPEST = 7  # a line in bold type below the six levels of headings
+_EDGES = " \t*_-+#>:.,;()[]`"
+
+
+class Table(BaseModel):
+    """The table of ``descriptions.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    trailers: tuple[str, ...]
+    program_lines: tuple[str, ...]
+    reference_words: tuple[str, ...]
+    form_lines: tuple[str, ...]
+    review_lines: tuple[str, ...]
+    title_marks: tuple[str, ...]
+
+    def pattern(self, *names: str) -> str:
+        """Any entry of the named lists."""
+        return "|".join(f"(?:{entry})" for name in names for entry in getattr(self, name))
+
+
+@cache
+def table() -> Table:
+    """The table as it stands in the file."""
+    text = resources.files("caretbench.sources.changes").joinpath("descriptions.toml").read_text("utf-8")
+    return Table.model_validate(tomllib.loads(text))
+
+
+@cache
+def _trailer() -> re.Pattern[str]:
+    known = table()
+    names, programs = known.pattern("trailers"), known.pattern("program_lines")
+    return re.compile(rf"\s*(?:(?:{names}):(?:\s.*)?|(?:{programs}))\s*", re.IGNORECASE)
+
+
+@cache
+def _form_line() -> re.Pattern[str]:
+    return re.compile(table().pattern("form_lines"), re.IGNORECASE)
+
+
+@cache
+def _review_line() -> re.Pattern[str]:
+    return re.compile(table().pattern("review_lines"), re.IGNORECASE)
+
+
+@cache
+def _title_marks() -> re.Pattern[str]:
+    return re.compile(rf"(?:\s*\[\s*(?:{table().pattern('title_marks')})\s*\]\s*:?)+\s*(?=\S)", re.IGNORECASE)
+
+
+@cache
+def _reference_words() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{table().pattern('reference_words')})\b", re.IGNORECASE)
+
+
+def without_trailers(text: str) -> tuple[str, int]:
+    """The text without the lines that name people, reviews and tools, and how many these were.
+
+    A trailer is one wherever its line stands: squashed commits leave them in the middle of a text.
+    """
+    lines = text.split("\n")
+    kept = [line for line in lines if not _trailer().fullmatch(line[:500])]
+    removed = len(lines) - len(kept)
+    if not removed:
+        return text, 0
+    while kept and (not kept[-1].strip() or _RULE.fullmatch(kept[-1])):
+        kept.pop()
+    return "\n".join(kept).strip("\n"), removed
+
+
+def without_emails(text: str) -> str:
+    """E-mail addresses become ``<email>``; module versions (``x@v1.2``) and ``git@host:path`` stay."""
+    return _EMAIL.sub("<email>", text) if "@" in text else text
+
+
+def form_lines(descriptions: Iterable[str], *, least: int = 10, share: float = 0.05) -> frozenset[str]:
+    """Lines that stand in so many of a repository's descriptions that they are its form, not its authors' words.
+
+    Args:
+        descriptions: All descriptions of one repository.
+        least: In so many descriptions at least.
+        share: And in this part of those that are not empty.
+    """
+    found: Counter[str] = Counter()
+    number = 0
+    for text in descriptions:
+        if text.strip():
+            number += 1
+            found.update({line.strip() for line in text.split("\n") if len(line.strip()) >= 4})
+    return frozenset(line for line, times in found.items() if times >= max(least, share * number))
+
+
+def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
+    """Return the description as it is shown.
+
+    Forms, HTML comments, trailers, check-lists, lines that only refer or are about the review are not in it, nor is the
+    title again (as its first line or sentence, or as an entry of a list). Code blocks stay as they are. Headings above
+    nothing go too.
+
+    Args:
+        text: A description.
+        form: The repository's own lines of form, from :func:`form_lines`.
+        title: The change's title.
+    """
+    repeated = Repeated(title)
+    begun, alone = False, True
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, _ = without_trailers(_COMMENT.sub("", text) if "<!--" in text else text)
+    kept: list[str] = []
+    fenced = checking = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            # The text of a box goes on in the indented lines below it.
+            checking = bool(_CHECK.match(line.lstrip())) or (
+                checking and line[:1] in (" ", "\t") and bool(line.strip())
+            )
+            if checking or line.strip() in form or _says_nothing(line) or repeated.entry(line):
+                continue
+            if (alone or _ENTRY.match(line)) and _is_about_review(line):
+                continue
+            # What follows a line of text may be the end of its sentence, unless it is an entry of a list.
+            alone = not line.strip()
+            if not begun and repeated and line.strip():
+                if repeated.whole(line):
+                    continue
+                line = repeated.without(line)
+        begun = begun or bool(line.strip())
+        kept.append(line.rstrip())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_filled(kept))).strip("\n")
+
+
+def cleaned_title(title: str) -> str:
+    """Return the title without marks that say how far its review is (``[MRG+1]``, ``[WIP]``)."""
+    return _title_marks().sub("", title.strip(), count=1) if title.lstrip().startswith("[") else title.strip()
+
+
+def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:
+    """How much a description says: characters of prose in the cleaned text.
+
+    Code blocks, URLs, references, headings and marks of Markdown count nothing, a run of white space counts one.
+    """
+    lines: list[str] = []
+    fenced = False
+    for line in cleaned(text, form, title).split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not _HEADING.fullmatch(line):
+            lines.append(line)
+    prose = _REFERENCE.sub(" ", _URL.sub(" ", _TAG.sub(" ", _LINK.sub(r"\1", "\n".join(lines)))))
+    return len(_MARKUP.sub(" ", prose).strip())
+
+
+def _is_about_review(line: str) -> bool:
+    """Whether a line of its own is about the review or the work on a branch, and nothing else."""
+    bare = line.strip()
+    # "Tests:" is above what is said of them.
+    return not bare.endswith(":") and _review_line().fullmatch(bare.strip(_EDGES)[:200]) is not None
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line refers and does nothing else, or is there because a form has it."""
+    bare = line.strip()
+    if not bare or _HEADING.fullmatch(line):
+        return False
+    core = bare.strip(_EDGES)
+    if not core or _form_line().fullmatch(core[:400]):
+        return True
+    without = _TAG.sub(" ", _URL.sub(" ", _LINK.sub(" ", bare)))
+    rest = _REFERENCE.sub(" ", without)
+    if rest == bare:
+        return False
+    return not re.sub(r"[\W_]+", "", _reference_words().sub(" ", rest))
+
+
+def _filled(lines: list[str]) -> list[str]:
+    """The lines without headings that stand above no text."""
+    kept: list[str] = []
+    reach = 0  # a heading of a level below this one has text below it
+    for line in reversed(lines):
+        if _HEADING.fullmatch(line):
+            level = _level(line)
+            if level >= reach:
+                continue
+            reach = level
+        elif line.strip():
+            reach = _DEEPEST + 1
+        kept.append(line)
+    kept.reverse()
+    return kept
+
+
+def _level(heading: str) -> int:
+    marks = len(heading) - len(heading.lstrip(" \t#"))
+    return min(marks, _DEEPEST - 1) if "#" in heading[:marks] else _DEEPEST

@@ -1,0 +1,1 @@
+"""Git history: commits, patches, merged branches."""

@@ -1,0 +1,1 @@
+"""Attacks that answer questions by counting and learning."""

@@ -1,0 +1,209 @@
+"""Learners on differences of features: a linear one and boosted trees, both antisymmetric.
+
+The score of a difference is minus the score of its negative, so that it does not matter which of two readings comes
+first. Numbers are clipped, scaled and binned; training draws nothing and runs in one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caretbench.suites.efcb.attacks.line_context import Numbers
+
+_BINS: Final = 16
+_CLIP: Final = 4.0
+_DIGITS: Final = 5
+_LEAF_DIGITS: Final = 4
+_NEWTON: Final = 12
+
+
+class Scale(NamedTuple):
+    """The typical size of each feature's differences; 0 for one that never differs."""
+
+    sizes: Numbers
+
+    @classmethod
+    def of(cls, differences: Numbers) -> Scale:
+        """The scale of some differences."""
+        sizes = np.sqrt((differences**2).mean(axis=0)) if len(differences) else np.zeros(differences.shape[1])
+        return cls(np.round(sizes, _DIGITS))
+
+    def __call__(self, differences: Numbers) -> Numbers:
+        """Differences in units of their size, bounded; signs are kept."""
+        scaled = np.divide(differences, self.sizes, out=np.zeros_like(differences), where=self.sizes > 0)
+        found: Numbers = np.clip(scaled, -_CLIP, _CLIP)
+        return found
+
+
+class Linear(NamedTuple):
+    """Weights of scaled differences and of their signs: logistic regression without an intercept."""
+
+    scale: Scale
+    weights: Numbers
+
+    @classmethod
+    def learn(cls, differences: Numbers, importance: Numbers, penalty: float = 3.0) -> Linear:
+        """The weights that tell true differences from their negatives.
+
+        Args:
+            differences: The right reading less the wrong one, a row each.
+            importance: The weight of each row.
+            penalty: Of the squared weights.
+        """
+        scale = Scale.of(differences)
+        inputs = cls._inputs(scale(differences))
+        weights = np.zeros(inputs.shape[1])
+        for _ in range(_NEWTON):
+            wrong = importance / (1 + np.exp(np.clip(inputs @ weights, -30, 30)))
+            spread = wrong * (1 - wrong / np.maximum(importance, 1e-12))
+            gradient = inputs.T @ wrong - penalty * weights
+            curvature = (inputs * spread[:, None]).T @ inputs + penalty * np.eye(len(weights))
+            weights = weights + np.linalg.solve(curvature, gradient)
+        return cls(scale, np.round(weights, _DIGITS))
+
+    @staticmethod
+    def _inputs(scaled: Numbers) -> Numbers:
+        found: Numbers = np.concatenate((scaled, np.sign(scaled)), axis=1)
+        return found
+
+    def score(self, differences: Numbers) -> Numbers:
+        """Natural logarithm of the odds that the first reading is the right one."""
+        found: Numbers = np.round(self._inputs(self.scale(differences)) @ self.weights, _DIGITS)
+        return found
+
+
+class Trees(NamedTuple):
+    """Boosted trees of one depth, a row of ``features``, ``cuts`` and ``values`` for each tree.
+
+    A tree asks at each level one question of all rows alike, so that its leaf is a number of as many bits.
+    """
+
+    scale: Scale
+    features: npt.NDArray[np.int64]
+    cuts: Numbers
+    values: Numbers
+
+    @classmethod
+    def learn(
+        cls,
+        differences: Numbers,
+        importance: Numbers,
+        start: Numbers | None = None,
+        *,
+        trees: int = 70,
+        depth: int = 3,
+        rate: float = 0.25,
+        penalty: float = 20.0,
+        every: int = 1,
+    ) -> Trees:
+        """Trees that tell true differences from their negatives.
+
+        Args:
+            differences: The right reading less the wrong one, a row each.
+            importance: The weight of each row.
+            start: What another learner scores; the trees add to it.
+            trees: How many.
+            depth: Of each.
+            rate: By which each counts.
+            penalty: Of the squared values of leaves.
+            every: A tree asks of one feature in so many, the next tree of the next ones.
+        """
+        scale = Scale.of(differences)
+        one_way = scale(differences)
+        both = np.concatenate((one_way, -one_way))
+        targets = np.concatenate((np.ones(len(one_way)), np.zeros(len(one_way))))
+        weights = np.concatenate((importance, importance))
+        edges = [_edges(both[:, column]) for column in range(both.shape[1])]
+        used = [column for column, cuts in enumerate(edges) if len(cuts)]
+        binned = [np.searchsorted(edges[column], both[:, column], side="right") for column in used]
+        scores = np.zeros(len(both)) if start is None else np.concatenate((start, -start))
+        all_columns: list[list[int]] = []
+        all_cuts: list[list[float]] = []
+        all_values: list[Numbers] = []
+        for tree in range(trees if used else 0):
+            asked = range(tree % every, len(used), every) if len(used) > every else range(len(used))
+            chances = 1 / (1 + np.exp(-scores))
+            slopes, bends = weights * (targets - chances), weights * chances * (1 - chances)
+            leaves = np.zeros(len(both), dtype=np.int64)
+            columns: list[int] = []
+            cuts: list[float] = []
+            for level in range(depth):
+                number, cut = _best_cut(
+                    binned, asked, edges, used, leaves, 1 << level, slopes, bends, penalty
+                )
+                columns.append(used[number])
+                cuts.append(float(edges[used[number]][cut]))
+                leaves = 2 * leaves + (binned[number] > cut)
+            size = 1 << depth
+            steps = np.bincount(leaves, slopes, size) / (np.bincount(leaves, bends, size) + penalty)
+            values = np.round(rate * steps, _LEAF_DIGITS)
+            scores += values[leaves]
+            all_columns.append(columns)
+            all_cuts.append(cuts)
+            all_values.append(values)
+        return cls(
+            scale,
+            np.array(all_columns, dtype=np.int64).reshape(-1, depth),
+            np.array(all_cuts).reshape(-1, depth),
+            np.array(all_values).reshape(-1, 1 << depth),
+        )
+
+    def _raw(self, scaled: Numbers) -> Numbers:
+        if not len(self.features):
+            return np.zeros(len(scaled))
+        bits = scaled[:, self.features] >= self.cuts  # rows, trees, levels
+        leaves = bits @ (1 << np.arange(self.features.shape[1])[::-1])
+        found: Numbers = self.values[np.arange(len(self.features)), leaves].sum(axis=1)
+        return found
+
+    def score(self, differences: Numbers) -> Numbers:
+        """Natural logarithm of the odds that the first reading is the right one."""
+        scaled = self.scale(differences)
+        found: Numbers = np.round((self._raw(scaled) - self._raw(-scaled)) / 2, _DIGITS)
+        return found
+
+
+def _edges(values: Numbers) -> Numbers:
+    """Cuts at quantiles of the values that are not 0, and around it; rounded, so that machines agree."""
+    there = values[values != 0]
+    if not len(there):
+        return np.zeros(0)
+    found: Numbers = np.unique(
+        [*np.round(np.quantile(there, np.linspace(0, 1, _BINS + 1)[1:-1]), 3).tolist(), -0.001, 0.001]
+    )
+    return found
+
+
+def _best_cut(
+    binned: Sequence[npt.NDArray[np.int64]],
+    asked: Sequence[int],
+    edges: Sequence[Numbers],
+    used: Sequence[int],
+    leaves: npt.NDArray[np.int64],
+    size: int,
+    slopes: Numbers,
+    bends: Numbers,
+    penalty: float,
+) -> tuple[int, int]:
+    """The feature, by its number among the used ones, and the cut that gain most over all leaves of a level."""
+    best = (-1.0, asked[0], 0)
+    for number in asked:
+        bins = binned[number]
+        width = len(edges[used[number]]) + 1
+        cells = leaves * width + bins
+        slope = np.bincount(cells, slopes, size * width).reshape(size, width)
+        bend = np.bincount(cells, bends, size * width).reshape(size, width)
+        left_slope, left_bend = slope.cumsum(axis=1)[:, :-1], bend.cumsum(axis=1)[:, :-1]
+        right_slope = slope.sum(axis=1, keepdims=True) - left_slope
+        right_bend = bend.sum(axis=1, keepdims=True) - left_bend
+        gains = np.round(
+            (left_slope**2 / (left_bend + penalty) + right_slope**2 / (right_bend + penalty)).sum(axis=0), 6
+        )
+        cut = int(gains.argmax())
+        if gains[cut] > best[0]:
+            best = (float(gains[cut]), number, cut)
+    return best[1], best[2]

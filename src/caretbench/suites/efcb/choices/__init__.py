@@ -1,0 +1,1 @@
+"""Multiple-choice questions: GMCQ-Easy and GMCQ-Hard."""

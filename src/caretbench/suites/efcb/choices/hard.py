@@ -1,0 +1,234 @@
+"""GMCQ-Hard: which of four versions of one patch is the change that a text asks for.
+
+``default``: the patch, with one edit, with another, and with both. Each choice is as like the other three as any, and
+edits are taken such that learned attackers, which count and do not read the question, are at chance.
+``paper``: the patch and three versions with two words exchanged; the right one is the most like the other three.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from caretbench.problem import Label, Problem
+from caretbench.sources.changes.descriptions import NO_FORM
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.attacks.attackers import Attackers, shipped
+from caretbench.suites.efcb.attacks.calibration import CHANGES, calibrated
+from caretbench.suites.efcb.attacks.plausibility import Without
+from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.choices.balancing import Vector
+from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Pair, Passed, pairs, passed_edits, scored
+from caretbench.suites.efcb.choices.evening import evened
+from caretbench.suites.efcb.choices.problem import choice_problems
+from caretbench.suites.efcb.choices.word_swaps import word_swaps
+from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
+from caretbench.suites.efcb.edits.patches import Patch
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
+from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
+from caretbench.suites.efcb.queries import forms, query
+from caretbench.suites.efcb.rejecting import Rejected
+from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.seeding import rng
+
+TASK: Final = "gmcq-hard"
+CONSENSUS_LEAKY: Final = "consensus_leaky"
+"""The label that says so of a question whose right choice is the most like the others."""
+
+_QUERIES: Final[Mapping[str, tuple[QueryVariant, ...]]] = {
+    "paper": ("description_only", "title_and_description"),
+    "default": (DEFAULT_VARIANT,),
+}
+
+
+class HardOptions(BuildOptions):
+    """Options of GMCQ-Hard. ``queries``, left empty, are those of the profile."""
+
+    queries: tuple[QueryVariant, ...] = ()
+
+    @property
+    def variants(self) -> tuple[QueryVariant, ...]:
+        """The texts to ask by."""
+        return self.queries or _QUERIES[self.profile]
+
+
+class HardItem(NamedTuple):
+    """One question: ``choices`` in shown order, ``correct`` counted from 0; ``facts`` become labels."""
+
+    pull: PullRequest
+    choices: tuple[str, ...]
+    correct: int
+    queries: tuple[Query, ...]
+    facts: Mapping[str, Label]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The change that is asked for."""
+        return self.pull.key
+
+
+class _Made(NamedTuple):
+    """A question without an order of its choices."""
+
+    pull: PullRequest
+    right: str
+    wrong: tuple[str, ...]
+    facts: Mapping[str, Label]
+
+
+def hard_items(
+    pulls: Sequence[PullRequest],
+    options: HardOptions,
+    form: Mapping[str, frozenset[str]] | None = None,
+    *,
+    backgrounds: Backgrounds | None = None,
+    sources: SourcesOf = no_sources,
+    attackers: Attackers | None = None,
+) -> tuple[list[HardItem], list[Rejected]]:
+    """The questions, and the changes that have none, with the reason; the same whatever the order of ``pulls``.
+
+    ``too_few_edits``: no two valid edits on different lines. ``telling_edits``: learned attackers let no two pass.
+    ``no_fair_pair``: they let several pass, but no two that make four choices alike on different lines.
+    ``uneven_ranks``: they do, but the edits give the right choice only ranks that too many others have, too.
+    ``too_few_words`` (``paper``): no three exchanges of two words.
+
+    Args:
+        pulls: The changes that passed the filters of the profile.
+        options: Those of the task.
+        form: The lines of each repository's form; told from ``pulls`` where it is not given.
+        backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
+            should be given the same.
+        sources: The files of each change's source tree, where they are at hand.
+        attackers: Those that decide which edits tell; the shipped ones where none are given.
+    """
+    form = forms(pulls) if form is None else form
+    asked: dict[tuple[str, str], tuple[Query, ...]] = {}
+    rejected: list[Rejected] = []
+    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
+    for pull in sorted(pulls, key=lambda pull: pull.key):
+        lines = form.get(pull.repo, NO_FORM)
+        queries = [query(pull, variant, options.profile, lines) for variant in options.variants]
+        asked[pull.key] = tuple(text for text in queries if text.text.strip())
+        if asked[pull.key]:
+            by_repository[pull.repo].append(pull)
+        else:
+            rejected.append(Rejected.of(pull, TASK, "no_query"))
+    if options.profile == "paper":
+        made, refused = _as_the_paper_says(by_repository, options)
+    else:
+        made, refused = _in_balance(
+            by_repository, options, backgrounds or Backgrounds(pulls), sources, attackers or shipped()
+        )
+    places = balanced({_name(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions")
+    items = [_item(one, places[_name(one.pull)], asked[one.pull.key], options) for one in made]
+    return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
+
+
+def problem(item: HardItem, options: HardOptions) -> Problem:
+    """The problem of a question, asked by its first text, in its first order."""
+    return next(problems(item, options))
+
+
+def problems(item: HardItem, options: HardOptions) -> Iterator[Problem]:
+    """The problems of a question: one for each text that asks for the change, and each order of its choices."""
+    for asked in item.queries:
+        yield from choice_problems(
+            item.pull, TASK, "", asked, item.choices, item.correct, item.facts, options
+        )
+
+
+def _name(pull: PullRequest) -> str:
+    return f"{pull.repo} {pull.merge_sha}"
+
+
+def _item(made: _Made, place: int, asked: tuple[Query, ...], options: HardOptions) -> HardItem:
+    wrong = list(made.wrong)
+    rng(options.seed, f"{TASK} order", _name(made.pull)).shuffle(wrong)
+    return HardItem(made.pull, placed(made.right, wrong, place), place, asked, made.facts)
+
+
+def _as_the_paper_says(
+    by_repository: Mapping[str, Sequence[PullRequest]], options: HardOptions
+) -> tuple[list[_Made], list[Rejected]]:
+    made: list[_Made] = []
+    rejected: list[Rejected] = []
+    for members in by_repository.values():
+        for pull in members:
+            rendered = render(pull, generated=True)
+            wrong = word_swaps(rendered, rng(options.seed, f"{TASK} words", _name(pull)), WRONG)
+            if len(wrong) < WRONG:
+                rejected.append(Rejected.of(pull, TASK, "too_few_words"))
+            else:
+                made.append(_Made(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY: 1.0}))
+    return made, rejected
+
+
+class _Possible(NamedTuple):
+    """A change with its pairs of edits."""
+
+    pull: PullRequest
+    pairs: Mapping[Vector, Pair]
+
+
+def _in_balance(
+    by_repository: Mapping[str, Sequence[PullRequest]],
+    options: HardOptions,
+    backgrounds: Backgrounds,
+    sources: SourcesOf,
+    attackers: Attackers,
+) -> tuple[list[_Made], list[Rejected]]:
+    rejected: list[Rejected] = []
+    drawn: list[tuple[PullRequest, Passed]] = []
+
+    def read(pull: PullRequest) -> tuple[Patch, Without]:
+        return Patch(render(pull), sources(pull)), backgrounds.without(pull.repo, pull)
+
+    for repository, members in by_repository.items():
+        draw = rng(options.seed, f"{TASK} calibration", repository)
+        here = calibrated(attackers, map(read, draw.sample(members, min(CHANGES, len(members)))), draw)
+        for pull in members:
+            found = passed_edits(*read(pull), here, rng(options.seed, f"{TASK} edits", _name(pull)))
+            if len(found.passed) >= 2:
+                drawn.append((pull, found))
+            else:
+                reason = "telling_edits" if found.edits else "too_few_edits"
+                rejected.append(Rejected.of(pull, TASK, reason))
+    pulls = [pull for pull, _ in drawn]
+    edits = scored(
+        [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_name, pulls)], attackers
+    )
+    possible: dict[str, _Possible] = {}
+    for pull, of_change in zip(pulls, edits, strict=True):
+        ways = pairs(
+            Patch(render(pull), sources(pull)),
+            of_change,
+            rng(options.seed, f"{TASK} pairs", _name(pull)),
+        )
+        if ways:
+            possible[_name(pull)] = _Possible(pull, ways)
+        else:
+            rejected.append(Rejected.of(pull, TASK, "no_fair_pair"))
+    chosen = evened(
+        {name: one.pairs for name, one in possible.items()},
+        {name: one.pull.repo for name, one in possible.items()},
+        options.seed,
+        f"{TASK} ranks",
+        CHOICES,
+    )
+    rejected += [
+        Rejected.of(possible[name].pull, TASK, "uneven_ranks")
+        for name in sorted(possible.keys() - chosen.keys())
+    ]
+    return [_made(possible[name], chosen[name]) for name in sorted(chosen)], rejected
+
+
+def _made(possible: _Possible, ranks: Vector) -> _Made:
+    pair = possible.pairs[ranks]
+    patch = Patch(render(possible.pull))
+    wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
+    facts: dict[str, Label] = {
+        f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(SCORERS, ranks, strict=True)
+    }
+    facts["edits"] = sorted((pair.first.kind, pair.second.kind))
+    return _Made(possible.pull, patch.rendered.text, tuple(wrong), facts)

@@ -1,0 +1,164 @@
+"""Guards on the lines of a patch: what an edit or a pair of edits gives away, or leaves as it was, by text alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from caretbench.suites.efcb.edits.fragments import even
+
+_LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
+_COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
+# What an operand begins after, where no bracket is open.
+_BEFORE: Final = re.compile(
+    r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s"
+)
+_ASSERTED: Final = re.compile(r"assert|expect|require|should|must|verify|check|equal", re.IGNORECASE)
+_TEST_PATH: Final = re.compile(
+    r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE
+)
+_NEAR: Final = 4
+_COPIED: Final = 3
+_EMPTY_TEST: Final = re.compile(
+    r"(?:len\(([\w.]+)\)|([\w.]+)\.(?:length|size|Count|len|count)\b(?:\(\))?)\s*(?:>=?|<=?)\s*[012]\b"
+)
+# A label of a switch, a key or a field at the start of a line.
+_LABEL: Final = re.compile(r"\s*(case\s.+?|[\"']?[\w.$-]+[\"']?)\s*(?::(?![:=])|=>)")
+_TYPE_TEST: Final = re.compile(
+    r"\$Expect(?:Type|Error)|\bexpect(?:Type|Error|Assignable|NotAssignable)\b|\bassert_type\("
+)
+# What a text ends with that is followed by how much room is made.
+_ROOM: Final = re.compile(
+    r"(?:\bmake\(\[\][^,()]*,[^,()]*,|\bmake\((?:map|chan)\b[^,()]*,|[wW]ith_?[cC]apacity\(|\breserve\("
+    r"|\bensureCapacity\(|\b(?:StringBuilder|ArrayList<\w*>|HashMap<[\w, ]*>)\()\s*(?:len\(|[\w.]*)$"
+)
+
+
+def operands_beside_themselves(line: str) -> int:
+    """Return how many operators of a line have one operand, with its members and calls, on both sides."""
+    found = 0
+    for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
+        for part in others.split(line) if others else [line]:
+            sides = operators.split(part)
+            for left, right in pairwise(sides):
+                operand = _last_operand(left)
+                rest = right.strip().removeprefix(operand)
+                same = (
+                    bool(operand)
+                    and right.strip().startswith(operand)
+                    and not re.match(r"[\w.(\[]|->|::|\s*[-+*/%]", rest)
+                )
+                found += same and bool(re.match(r"!?[A-Za-z_$(]", operand))
+    return found
+
+
+def _last_operand(text: str) -> str:
+    """Return what comes last in a text: after the last open bracket, keyword or assignment."""
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        depth += (text[place] in ")]") - (text[place] in "([")
+        if depth < 0:
+            text = text[place + 1 :]
+            break
+    return re.sub(
+        r"^(?:if|elif|while|until|return|unless|when|assert)\s", "", _BEFORE.split(f" {text}")[-1].strip()
+    )
+
+
+def is_permutation(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether lines are the same in another order, apart from blanks and what separates entries."""
+    return list(before) != list(after) and sorted(map(_bare, before)) == sorted(map(_bare, after))
+
+
+def copied(lines: Sequence[str], places: Iterable[int]) -> int:
+    """Return how many of the lines at ``places`` are like one of the three lines above or below."""
+    found = 0
+    for place in places:
+        own = _bare(lines[place])
+        around = [*lines[max(0, place - _COPIED) : place], *lines[place + 1 : place + 1 + _COPIED]]
+        found += bool(re.search(r"\w", own)) and own in map(_bare, around)
+    return found
+
+
+def repeats_label(lines: Sequence[str], place: int, after: str) -> bool:
+    """Return whether a line becomes one with the label, key or field of another line of the same block."""
+    label = _LABEL.match(after)
+    before = _LABEL.match(lines[place])
+    if label is None or (before is not None and before[1] == label[1]):
+        return False
+    depth = _indentation(after)
+    for step in (-1, 1):
+        row = place + step
+        while 0 <= row < len(lines) and (not lines[row].strip() or _indentation(lines[row]) >= depth):
+            other = _LABEL.match(lines[row])
+            if other is not None and other[1] == label[1] and _indentation(lines[row]) == depth:
+                return True
+            row += step
+    return False
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def is_unseen(line: str, start: int, old: str) -> bool:
+    """Return whether nothing can see what is edited: how much room is made, or a value where only its type is tested.
+
+    Args:
+        line: The line without its mark.
+        start: Where the edited text begins in it.
+        old: The edited text.
+    """
+    return bool(_ROOM.search(line[:start])) or (
+        _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old) is None
+    )
+
+
+def asserted_equal(lines: Sequence[str], place: int, one: str, other: str) -> bool:
+    """Return whether an assertion close to a line speaks of both names."""
+    words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in (one, other)]
+    near = range(max(0, place - _NEAR), min(len(lines), place + _NEAR + 1))
+    return any(
+        row != place and _ASSERTED.search(lines[row]) and all(word.search(lines[row]) for word in words)
+        for row in near
+    )
+
+
+def is_empty_loop_test(lines: Sequence[str], place: int) -> bool:
+    """Return whether a line asks for the length of what the next lines loop over, where it makes no difference."""
+    found = _EMPTY_TEST.search(lines[place])
+    if found is None:
+        return False
+    name = re.escape(found[1] or found[2])
+    loop = re.compile(rf"\bfor\b.*(?<![\w.]){name}(?![\w.(])|\b{name}\.(?:forEach|each|map|iter)\b")
+    return any(loop.search(line) for line in lines[place + 1 : place + _NEAR])
+
+
+def is_test(path: str, function: str) -> bool:
+    """Return whether code is a test, by its path or the first line of its function."""
+    return bool(
+        _TEST_PATH.search(path)
+        or re.search(r"\b(test|spec)_|\bTest[A-Z_]|@Test|#\[test\]", function.partition("\n")[0])
+    )
+
+
+def is_asserted(literal: str, function: str, own: str) -> bool:
+    """Return whether a test fails with another value of a literal, as far as lines tell.
+
+    The literal is in an assertion itself (``own`` is the line of the edit), or it is in an assertion of the function
+    as well, which may begin up to two lines before.
+    """
+    if _ASSERTED.search(own):
+        return True
+    word = re.compile(rf"(?<![\w.]){re.escape(literal)}(?![\w.])")
+    lines = function.split("\n")
+    return any(
+        line != own and word.search(line) and any(map(_ASSERTED.search, lines[max(0, row - 2) : row + 1]))
+        for row, line in enumerate(lines)
+    )
+
+
+def _bare(line: str) -> str:
+    return even(line).rstrip(",; ")

@@ -1,0 +1,421 @@
+"""Names of a part of a patch with what they are: role, entity, kind, and the contexts in which each entity is seen."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.suites.efcb.edits.fragments import Occurrence
+from caretbench.suites.efcb.edits.parts import OUTSIDE, Part
+from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.types import Span
+from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
+from caretbench.syntax.uses.scopes import Declaration, Scopes
+from caretbench.syntax.uses.usage import (
+    CLASSES,
+    FUNCTIONS,
+    MEMBERS,
+    NEW,
+    OBJECTS,
+    Use,
+    arguments_of,
+    callee_of,
+    text,
+    use_of,
+)
+from caretbench.syntax.uses.value_kinds import kind_of_value
+
+STATIC: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
+"""The languages in which a value of another type does not compile."""
+_BARE_FIELDS: Final = frozenset({"java", "csharp", "cpp"})
+_SELF: Final = frozenset({"this", "self", "cls", "Self"})
+# Rows around the patch in which uses are read.
+_WINDOW: Final = 400
+_CONSTRUCTED: Final = frozenset({"python"})
+
+
+class Named(NamedTuple):
+    """One use of a name.
+
+    ``role``: ``local``, ``parameter``, ``field``, ``function``, ``method``, ``constructor``, ``constant``, ``key``.
+    ``entity`` is what it names; uses of one entity are alike. ``arguments`` are the kinds of those it is called with.
+    """
+
+    name: str
+    start: int
+    end: int
+    role: str
+    entity: Hashable
+    kind: str
+    use: Use
+    place: str
+    function: int
+    hunk: int
+    occurrence: Occurrence | None
+    declared: Declaration | None = None
+    arguments: tuple[str, ...] | None = None
+
+
+class Unit:
+    """A fragment with its names."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.root = part.tree.root_node
+        self.data = encode(part.text)
+        self.static = part.grammar in STATIC
+        self._starts = [0, *accumulate(len(row) + 1 for row in self.data.split(b"\n"))]
+        self._hunk_of = {line: number for number, hunk in enumerate(part.hunks) for line in hunk.lines}
+        self.added = frozenset().union(*(hunk.added for hunk in part.hunks))
+
+    @cached_property
+    def read(self) -> tuple[Identifier, ...]:
+        """All names of the text, with the things without an order around them."""
+        return self._identifiers.names
+
+    @cached_property
+    def _identifiers(self) -> Identifiers:
+        return identifiers(self.part.text, self.part.grammar, self.part.tree)
+
+    @property
+    def parts(self) -> Mapping[int, tuple[Span, ...]]:
+        """The parts of each thing without an order, by its number."""
+        return self._identifiers.parts
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The declarations."""
+        return Scopes(self.root, self.part.grammar)
+
+    def place(self, start: int, end: int) -> Occurrence | None:
+        """Return where some bytes are in the patch; None where they are not in one line of it."""
+        number = _row(self._starts, start)
+        if number != _row(self._starts, max(start, end - 1)):
+            return None
+        line = self.part.lines[number]
+        if line == OUTSIDE:
+            return None
+        first = self._starts[number]
+        before = len(self.data[first:start].decode("utf-8", "surrogatepass")) + 1
+        written = self.data[start:end].decode("utf-8", "surrogatepass")
+        return Occurrence(self.part.file, line, before, before + len(written), written)
+
+    def parsed_with(self, rows: Mapping[int, str]) -> tree_sitter.Tree:
+        """The tree of the text with other rows, parsed from the tree that is there."""
+        tree = self.part.tree.copy()
+        pieces, last, shift = [], 0, 0
+        for row in sorted(rows):
+            start, end = self._starts[row], self._starts[row + 1] - 1
+            new = encode(rows[row])
+            pieces += [self.data[last:start], new]
+            last = end
+            tree.edit(
+                start_byte=start + shift, old_end_byte=end + shift, new_end_byte=start + shift + len(new),
+                start_point=(row, 0), old_end_point=(row, end - start), new_end_point=(row, len(new)),
+            )  # fmt: skip
+            shift += len(new) - (end - start)
+        return parse(b"".join([*pieces, self.data[last:]]), self.part.grammar, old=tree)
+
+    @cached_property
+    def by_place(self) -> Mapping[tuple[int, int, int, int], Identifier]:
+        """The names of the patch by their places."""
+        found = {}
+        for one in self.read:
+            if self.part.lines[one.row] != OUTSIDE:
+                place = self.place(one.start, one.end)
+                if place is not None:
+                    found[place[:4]] = one
+        return found
+
+    @cached_property
+    def literals(self) -> Mapping[tuple[int, int, int, int], str]:
+        """The texts and numbers of the patch by their places."""
+        found = {}
+        for node in self.nodes():
+            if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
+                place = self.place(node.start_byte, node.end_byte)
+                if place is not None:
+                    found[place[:4]] = place.name
+        return found
+
+    def function_text(self, line: int) -> str:
+        """The outermost function around a line of the patch; all of the text where there is none."""
+        row = self.part.lines.index(line)
+        node = self.root.descendant_for_point_range(
+            (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
+        )
+        outermost = None
+        while node is not None:
+            if node.type in FUNCTIONS:
+                outermost = node
+            node = node.parent
+        return self.part.text if outermost is None else text(outermost)
+
+    def is_added(self, place: Occurrence | None) -> bool:
+        """Return whether a place is in an added line."""
+        return place is not None and place.line in self.added
+
+    def hunk(self, place: Occurrence) -> int:
+        """The number of the hunk of a place."""
+        return self._hunk_of[place.line]
+
+    def broken(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is in a part that does not parse: its outermost function, or all of a fragment."""
+        if not self.part.errors:
+            return False
+        if not self.part.whole:
+            return True
+        outermost: tree_sitter.Node | None = None
+        around = node.parent
+        while around is not None:
+            if around.type == "ERROR":
+                return True
+            if around.type in FUNCTIONS:
+                outermost = around
+            around = around.parent
+        return outermost is None or outermost.has_error
+
+    @cached_property
+    def _rows(self) -> tuple[range, ...]:
+        rows = self.part.added_rows
+        found: list[range] = []
+        for row in rows:
+            if not found or row - _WINDOW > found[-1].stop:
+                found.append(range(max(0, row - _WINDOW), row + _WINDOW))
+            else:
+                found[-1] = range(found[-1].start, row + _WINDOW)
+        return tuple(found)
+
+    @cached_property
+    def named(self) -> tuple[Named, ...]:
+        """The uses near the patch whose role is known, in the order of the text."""
+        found = []
+        for one in self.read:
+            if one.place and any(one.row in rows for rows in self._rows):
+                named = self._named(one)
+                if named is not None:
+                    found.append(named)
+        return tuple(found)
+
+    @cached_property
+    def editable(self) -> tuple[Named, ...]:
+        """Those in added lines that may be edited."""
+        return tuple(
+            one
+            for one in self.named
+            if one.occurrence is not None and self.is_added(one.occurrence) and not self.broken(one.use.whole)
+        )
+
+    @cached_property
+    def contexts(self) -> dict[Hashable, set[str]]:
+        """By entity: where it is seen."""
+        found: dict[Hashable, set[str]] = defaultdict(set)
+        for one in self.named:
+            if one.use.strong:
+                found[one.entity].add(one.use.context)
+        return found
+
+    @cached_property
+    def shapes(self) -> dict[Hashable, set[tuple[str, ...]]]:
+        """By entity: the kinds of arguments that it is called with."""
+        found: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
+        for one in self.named:
+            if one.arguments is not None:
+                found[one.entity].add(one.arguments)
+        return found
+
+    @cached_property
+    def kinds(self) -> dict[Hashable, str]:
+        """By entity: its type, or what tells of it."""
+        return {one.entity: one.kind for one in self.named if one.kind}
+
+    @cached_property
+    def assigned(self) -> frozenset[Hashable]:
+        """Entities that are assigned, or counted up, where they are not declared."""
+        return frozenset(
+            one.entity
+            for one in self.named
+            if one.use.context == "target" or one.use.context == "other:update_expression"
+        )
+
+    @cached_property
+    def uses(self) -> Counter[Hashable]:
+        """By entity: how often it is seen."""
+        return Counter(one.entity for one in self.named)
+
+    @cached_property
+    def groups(self) -> dict[Hashable, dict[Hashable, Named]]:
+        """By what the entities can be exchanged within (a receiver, a callee): one use of each."""
+        found: dict[Hashable, dict[Hashable, Named]] = defaultdict(dict)
+        for one in self.named:
+            if isinstance(one.entity, tuple) and one.role not in ("local", "parameter", "constant"):
+                found[one.entity[:2]].setdefault(one.entity, one)
+        return found
+
+    def _named(self, one: Identifier) -> Named | None:
+        node = self.root.descendant_for_byte_range(one.start, one.end)
+        if node is None:
+            return None
+        words = one.place.split()[1].split("+")
+        use = use_of(node)
+        told = self._told(node, one, words, use)
+        if told is None:
+            return None
+        role, entity, kind, declared = told
+        given = arguments_of(use.call) if use.call is not None else None
+        place = self.place(one.start, one.end)
+        return Named(
+            one.name, one.start, one.end, role, entity, kind, use, one.place, one.function,
+            self._hunk_of[place.line] if place is not None else -1, place, declared,
+            tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
+        )  # fmt: skip
+
+    def _told(
+        self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: Use
+    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+        """Role, entity, kind and declaration of a use; None where its role is not known."""
+        if "key" in words:
+            return self._key(node, one)
+        count = len(arguments_of(use.call) or ()) if use.call is not None else -1
+        if use.call is not None and use.call.type in NEW:
+            return (
+                ("constructor", ("new", "", one.name, count), f"type:{one.name}", None)
+                if count >= 0
+                else None
+            )
+        if "type" in words or node.type in ("type_identifier", "namespace_identifier", "package_identifier"):
+            return None
+        member = node.parent
+        if member is not None and use.whole.id != node.id and MEMBERS.get(member.type) is not None:
+            receiver = next(
+                (
+                    found
+                    for field in OBJECTS
+                    if (found := member.child_by_field_name(field)) is not None and found.id != node.id
+                ),
+                None,
+            )
+            if receiver is not None:
+                key = self._receiver(receiver)
+                if use.call is not None:
+                    return "method", ("method", key, one.name, count), self._returned(one.name), None
+                return "field", ("field", key, one.name), self._field(one.name), None
+        declared = self.scopes.resolve(one.name, one.start)
+        if use.call is not None:
+            if (
+                declared is not None
+                and declared.role in ("local", "parameter")
+                and declared.kind != "function"
+            ):
+                return None
+            if self.part.grammar in _CONSTRUCTED and one.name[0].isupper():
+                return "constructor", ("new", "", one.name, count), "", None
+            return "function", ("function", "", one.name, count), self._returned(one.name), None
+        if declared is None:
+            return self._bare_field(node, one)
+        if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
+            return None
+        role = "local" if declared.role == "comprehended" else declared.role
+        return role, (role, declared.begin, declared.name), declared.kind, declared
+
+    def _bare_field(
+        self, node: tree_sitter.Node, one: Identifier
+    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+        if self.part.grammar not in _BARE_FIELDS:
+            return None
+        for found in self.scopes.named(one.name):
+            if found.role == "field" and found.begin <= one.start < found.end:
+                return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
+        return None
+
+    def _key(
+        self, node: tree_sitter.Node, one: Identifier
+    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+        around = node.parent
+        while around is not None and "pair" not in around.type and around.type not in (
+            "keyword_argument", "keyed_element", "field_initializer", "argument",
+        ):  # fmt: skip
+            around = around.parent
+        if around is None or around.parent is None or around.parent.parent is None:
+            return None
+        holder = around.parent.parent
+        named = callee_of(holder)
+        if not named and holder.type != "composite_literal":
+            return None
+        return "key", ("key", f"{holder.type}:{named}", one.name), self._field(one.name), None
+
+    def _receiver(self, node: tree_sitter.Node) -> str:
+        """The name of what is in front of a member: alike where the members can be."""
+        written = text(node)
+        if written in _SELF:
+            return f"this@{_around(node, CLASSES)}"
+        call = arguments_of(node)
+        if call is not None:
+            # What a function gives may depend on what it is given: "assertThat(a)" and "assertThat(b)" differ in type.
+            return f"call:{_bare(written)[:200]}" if self.static else f"call:{callee_of(node)}/{len(call)}"
+        if node.type in ("identifier", "constant"):
+            declared = self.scopes.resolve(written, node.start_byte)
+            if declared is not None and declared.role in ("local", "parameter", "comprehended"):
+                if declared.kind:
+                    return declared.kind
+                return f"{declared.begin}:{declared.name}"
+            return f"name:{written}"
+        return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
+
+    def _returned(self, name: str) -> str:
+        """The type that a function of the text returns; empty where there is none, or more than one."""
+        found = {one.kind for one in self.scopes.named(name) if one.role == "function"}
+        return found.pop() if len(found) == 1 else ""
+
+    def _field(self, name: str) -> str:
+        found = {one.kind for one in self.scopes.named(name) if one.role == "field"}
+        return found.pop() if len(found) == 1 else ""
+
+    def _argument_kind(self, node: tree_sitter.Node) -> str:
+        if node.type == "argument" and node.named_children:
+            node = node.named_children[-1]
+        kind = kind_of_value(node)
+        if kind == "name":
+            declared = self.scopes.resolve(text(node), node.start_byte)
+            return declared.kind if declared is not None and declared.kind else f"name:{text(node)}"
+        return kind or f"text:{_bare(text(node))[:80]}"
+
+    def nodes(self) -> Iterator[tree_sitter.Node]:
+        """The nodes that reach into added lines, those around before those inside."""
+        added = set(self.part.added_rows)
+        if not added:
+            return
+        counts = [0, *accumulate(row in added for row in range(len(self.part.lines)))]
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            first, last = node.start_point.row, min(node.end_point.row, len(self.part.lines) - 1)
+            if counts[last + 1] - counts[first] == 0:
+                continue
+            yield node
+            waiting.extend(reversed(node.children))
+
+
+def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:
+    """The first byte of the innermost node of some kinds around another."""
+    around = node.parent
+    while around is not None:
+        if around.type in kinds:
+            return around.start_byte
+        around = around.parent
+    return 0
+
+
+def _row(starts: list[int], position: int) -> int:
+    return bisect.bisect_right(starts, position) - 1
+
+
+def _bare(written: str) -> str:
+    return re.sub(r"\s+", "", written)

@@ -1,0 +1,93 @@
+"""The build that a folder has already: refused where its options are others, named where its problems are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.errors import DataError
+from caretbench.runs.folder import versions
+from caretbench.suites.efcb.output.folder import EfcbFolder, EfcbManifest
+
+_NAMES: Final[Mapping[str, str]] = {"tasks": "--task"}
+"""The command's names of options that are called otherwise in the manifest."""
+
+
+class EarlierBuild(NamedTuple):
+    """A finished build in the folder: the number of its problems, and how they were made."""
+
+    folder: EfcbFolder
+    problems: int
+    manifest: EfcbManifest
+
+    @classmethod
+    def of(cls, folder: EfcbFolder) -> EarlierBuild | None:
+        """Return the folder's build; None where it has no problems that could be lost.
+
+        Raises:
+            DataError: it has problems that no build of this suite has made.
+        """
+        if not folder.problems_path.exists():
+            return None
+        try:
+            manifest = folder.manifest()
+            foreign = "" if manifest.suite == "efcb" else f"of the suite {manifest.suite}"
+        except DataError as error:
+            foreign = f"that are not of this suite ({error})"
+        if foreign:
+            raise DataError(f"{folder.path}: holds problems {foreign}; give another folder with -o")
+        return cls(folder, sum(manifest.problems.values()), manifest)
+
+    def refuse_other_options(self, profile: str, seed: int, chosen: Mapping[str, JsonValue]) -> None:
+        """Raise where the build was made with other options.
+
+        Args:
+            profile: The profile that is asked for.
+            seed: The seed.
+            chosen: The other options, by their names in the manifest.
+
+        Raises:
+            DataError: with the number of problems and both values of each option that differs.
+        """
+        wanted = {"profile": profile, "seed": seed, **chosen}
+        there = {"profile": self.manifest.profile, "seed": self.manifest.seed, **self.manifest.options}
+        other = [
+            f"{_NAMES.get(name, f'--{name}')} {_said(there.get(name))} there, {_said(wanted.get(name))} here"
+            for name in dict.fromkeys((*wanted, *there))
+            if there.get(name) != wanted.get(name)
+        ]
+        if other:
+            raise DataError(
+                f"{self.folder.path}: holds {self.problems} problems of another build ({'; '.join(other)}); give "
+                "another folder with -o, or remove this one"
+            )
+
+    def replaced(self, changes: Mapping[str, int]) -> str:
+        """Return the line about problems that are replaced; empty where the same changes and versions are there.
+
+        Args:
+            changes: How many changes are read now, by repository.
+        """
+        before = self.manifest.changes
+        differences = [*_differing(before, changes, "changes of "), *self._versions()]
+        if not differences:
+            return ""
+        return f"{self.folder.path}: {self.problems} problems are replaced: {'; '.join(differences)}"
+
+    def _versions(self) -> Iterator[str]:
+        now = versions()
+        yield from _differing({name: self.manifest.versions.get(name) for name in now}, now, "")
+
+
+def _differing(before: Mapping[str, object], now: Mapping[str, object], kind: str) -> Iterator[str]:
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"{kind}{name}: {_said(before.get(name))} there, {_said(now.get(name))} here"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)

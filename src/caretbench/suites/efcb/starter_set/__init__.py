@@ -1,0 +1,1 @@
+"""The starter set and the repository that it is built from."""

@@ -1,0 +1,1 @@
+"""Tables of the data and of the results."""

@@ -1,0 +1,152 @@
+"""Accuracy by tier, and its headline: skill above the best floor, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from caretbench.metrics.intervals import mean_interval
+from caretbench.metrics.skill import skill, skill_interval
+from caretbench.problem import Problem, Profile
+from caretbench.suites.base import Table
+from caretbench.suites.baselines import NAMES
+from caretbench.suites.efcb.attacks.floors import best_floor, floor_credits
+from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
+from caretbench.suites.efcb.choices.problem import CHOICE_SET
+from caretbench.suites.efcb.efcb_score import EASY, HARD
+from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
+
+Part = tuple[str, str, str]
+"""Task, tier, and the text that asks."""
+
+
+def choice_tables(
+    models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem], seed: int = 0
+) -> Iterator[Table]:
+    """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
+
+    Args:
+        models: The lines of a run.
+        profile: Under which they were scored.
+        problems: All of the run: who cannot be asked some of them has no line there.
+        seed: Of the resampling.
+    """
+    known = list(problems)
+    there = Counter(_part_of(problem.labels) for problem in known)
+    asked = Counter(_part_of(problem.labels) for problem in known if not problem.labels.get("rotation"))
+    floors = floor_credits(known)
+    rows = [
+        _row(model, part, _lines(model, part), (there[part], asked[part]), floors, seed)
+        for model in models
+        for part in sorted(part for part in there if part[0] in (EASY, HARD))
+        if model.name not in NAMES or _lines(model, part)
+    ]
+    if rows:
+        yield Table(
+            "efcb-choices",
+            f"Choices by tier, and above what needs no understanding ({profile} profile)",
+            (
+                "Model",
+                "Tier",
+                "Above best floor",
+                "Best floor",
+                "Query",
+                "Problems",
+                "Coverage",
+                "Accuracy",
+                "No letter",
+                "Above chance",
+                "Consistent",
+                "Leak test",
+            ),
+            tuple(rows),
+            (
+                "The headline of a tier is its skill above the best floor, (accuracy - floor) / (1 - floor), over the "
+                "same problems: what understanding adds to the best of TF-IDF, BM25, words among the paths, and "
+                "n-grams of the question. Below it and below the accuracy are 95 % intervals; they resample pull "
+                "requests, and sets of four where questions share their choices.",
+                "Problems: those with an answer. Coverage: their share of all; below 98 % believe no number next to "
+                "it. Above chance: (accuracy - 0.25) / 0.75. Consistent: the share of questions that are answered "
+                "rightly in all orders of the choices or in none, where a build has several. Leak test: whether the "
+                f"tier has the {FEWEST} questions that show what attacks find without the text.",
+            ),
+        )
+
+
+def _row(
+    model: ModelLines,
+    part: Part,
+    lines: Sequence[Line],
+    sizes: tuple[int, int],
+    floors: Mapping[str, Mapping[str, float]],
+    seed: int,
+) -> tuple[str, ...]:
+    problems, questions = sizes
+    answered = sorted({str(line["problem_id"]) for line in lines})
+    best = best_floor(floors, answered)
+    return (
+        model.name,
+        f"{TITLES[part[0]]} {part[1]}".strip(),
+        _above(lines, floors[best], seed) if best else NOTHING,
+        f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NOTHING,
+        part[2].replace("_", " "),
+        str(len(answered)),
+        f"{100 * len(answered) / problems:.1f}%",
+        _accuracy_text(lines, seed) if lines else NOTHING,
+        mean_text((float(line.get("invalid") or 0.0) for line in lines), 3),
+        _skill(_accuracy(lines), 0.25) if lines else NOTHING,
+        _consistency(lines),
+        "tested" if questions >= FEWEST else f"too small to test ({questions})",
+    )
+
+
+def _above(lines: Sequence[Line], floors: Mapping[str, float], seed: int) -> str:
+    """The skill above a floor, and its interval below it."""
+    scores = [float(bool(line["passed"])) for line in lines]
+    floor = [floors[str(line["problem_id"])] for line in lines]
+    value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
+    if value == NOTHING:
+        return NOTHING
+    interval = skill_interval(scores, floor, _clusters(lines), seed=seed)
+    return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
+
+
+def _clusters(lines: Sequence[Line]) -> list[str]:
+    """The unit of each line: the set whose choices it shows, else its pull request."""
+    return [str(line.get(CHOICE_SET) or line["cluster"]) for line in lines]
+
+
+def _part_of(labels: Mapping[str, Any]) -> Part:
+    return (str(labels["task"]), str(labels.get("tier") or ""), str(labels.get("query") or ""))
+
+
+def _lines(model: ModelLines, part: Part) -> list[Line]:
+    return [line for line in model.of(part[0]) if _part_of(line) == part and line["passed"] is not None]
+
+
+def _accuracy(lines: Sequence[Line]) -> float:
+    return sum(bool(line["passed"]) for line in lines) / len(lines) if lines else float("nan")
+
+
+def _accuracy_text(lines: Sequence[Line], seed: int) -> str:
+    """With its interval below it: several orders are made of one pull request, and sets share their choices."""
+    values = [float(bool(line["passed"])) for line in lines]
+    interval = mean_interval(values, seed=seed, clusters=_clusters(lines))
+    value = f"{_accuracy(lines):.3f}"
+    return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
+
+
+def _skill(accuracy: float, floor: float | None) -> str:
+    found = None if floor is None else skill(accuracy, floor)
+    return NOTHING if found is None else f"{found:.3f}" if found >= -1 else "< -1"
+
+
+def _consistency(lines: Sequence[Line]) -> str:
+    """Of questions that were asked in several orders, the share whose answers are all right or all wrong alike."""
+    by_question: dict[tuple[str, int], list[bool]] = defaultdict(list)
+    for line in lines:
+        by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))
+    several = [found for found in by_question.values() if len(found) > 1]
+    return mean_text((float(all(found) or not any(found)) for found in several), 3)

@@ -1,0 +1,106 @@
+"""What is asked, in the form of the paper's tables about its data: repositories, and questions of each task."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from caretbench.problem import Problem
+from caretbench.sources.path_languages import path_languages
+from caretbench.sources.repository import RepositoryFacts
+from caretbench.suites.base import Table
+from caretbench.suites.efcb.efcb_score import TASKS
+from caretbench.suites.efcb.tables.model_lines import TITLES
+
+
+def data_tables(
+    problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None
+) -> Iterator[Table]:
+    """The paper's Tables 2 and 3, in form.
+
+    A question counts once, in however many orders of its choices or with how many texts it is asked.
+
+    Args:
+        problems: Those of a build, or of a run.
+        facts: What is known of repositories, by name. Of others the table has what their questions say.
+    """
+    known = list(problems)
+    if known:
+        yield _repositories(known, facts or {})
+        yield _questions(known)
+
+
+def _repositories(problems: Sequence[Problem], facts: Mapping[str, RepositoryFacts]) -> Table:
+    changes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    languages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    licences: dict[str, Counter[str]] = defaultdict(Counter)
+    dates: dict[str, list[str]] = defaultdict(list)
+    for problem in problems:
+        repository = problem.label("repository")
+        changes[repository][problem.label("task")].add(problem.cluster)
+        languages[repository][problem.label("language")].add(problem.cluster)
+        licences[repository][problem.provenance.licence or ""] += 1
+        dates[repository].append((problem.provenance.date or "")[:10])
+    rows = []
+    for repository, tasks in sorted(changes.items()):
+        spoken = {name: len(clusters) for name, clusters in languages[repository].items()}
+        told = facts.get(repository) or RepositoryFacts(repo=repository)
+        if told.primary_language is None:
+            most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
+            told = told.model_copy(update={"primary_language": most})
+        counts = [len(clusters) for clusters in tasks.values()]
+        shares = sorted(spoken.items(), key=lambda entry: (-entry[1], entry[0]))
+        rows.append(
+            (
+                *told.table_row((min(counts), max(counts))).values(),
+                ", ".join(f"{_title(name)} {count}" for name, count in shares),
+                told.license or licences[repository].most_common(1)[0][0],
+                " to ".join(dict.fromkeys((min(dates[repository]), max(dates[repository])))),
+            )
+        )
+    return Table(
+        "efcb-repositories",
+        "Repositories (the paper's Table 2, in form)",
+        (*RepositoryFacts(repo="owner/name").table_row(), "Changes by Language", "Licence", "Merged"),
+        tuple(rows),
+        (
+            "Number of questions: the fewest and the most of the tasks. Where the repository itself was not looked at, "
+            "its primary language is that of most changes that are asked about. What it is for no history tells.",
+        ),
+    )
+
+
+def _title(language: str) -> str:
+    found = path_languages().get(language)
+    return found.title if found else language
+
+
+def _questions(problems: Sequence[Problem]) -> Table:
+    asked: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    whole: Counter[tuple[str, str]] = Counter()
+    for problem in problems:
+        kind = (problem.label("task"), problem.label("tier") if "tier" in problem.labels else "")
+        asked[kind][problem.label("repository")].add(problem.cluster)
+        whole[kind] += 1
+    repositories = sorted({repository for found in asked.values() for repository in found})
+    order = sorted(asked, key=lambda kind: (TASKS.index(kind[0]) if kind[0] in TASKS else len(TASKS), kind))
+    lines = [(kind, [len(asked[kind][repository]) for repository in repositories]) for kind in order]
+    rows = [
+        (
+            f"{TITLES.get(task, task)} {tier}".strip(),
+            *map(str, counts),
+            str(sum(counts)),
+            str(whole[task, tier]),
+        )
+        for (task, tier), counts in lines
+    ]
+    by_repository = (str(sum(column)) for column in zip(*(counts for _, counts in lines), strict=True))
+    total = sum(sum(counts) for _, counts in lines)
+    rows.append(("Total", *by_repository, str(total), str(whole.total())))
+    return Table(
+        "efcb-questions",
+        "Questions of each task (the paper's Table 3, in form)",
+        ("Task", *repositories, "Total", "Problems"),
+        tuple(rows),
+        ("Problems: a question in each order of its choices and with each text that asks it.",),
+    )

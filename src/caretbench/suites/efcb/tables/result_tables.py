@@ -1,0 +1,286 @@
+"""The EFCB score and the paper's tables of results, in form, with what they need to be read rightly."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from caretbench.problem import Problem, Profile
+from caretbench.suites.base import REFUSED_MARK, Table
+from caretbench.suites.efcb.efcb_score import (
+    EASY,
+    HALLUCINATION,
+    HARD,
+    JUDGED_MAXIMUM,
+    MASKED,
+    REVERSE,
+    TASKS,
+    VERSION,
+    EfcbScore,
+    Estimate,
+    Outcome,
+    efcb_score,
+)
+from caretbench.suites.efcb.tables.choice_tables import choice_tables
+from caretbench.suites.efcb.tables.data_tables import data_tables
+from caretbench.suites.efcb.tables.model_lines import (
+    COUNTED,
+    NOTHING,
+    TITLES,
+    Line,
+    ModelLines,
+    mean_text,
+    models_of,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_JUDGED: Final = (MASKED, REVERSE, HALLUCINATION)
+_NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
+_RESAMPLES: Final = 2000
+_COVERAGE_WANTED: Final = 0.98  # as of every run; reports and judges have it in rooms of their own
+_OPINION: Final = "No judge was validated against people unless the section on judges says so."
+_MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
+    MASKED: {
+        "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
+        "identifier_f1": "Identifier F1", "chrf": "chrF", "syntax_valid": "Parses", "answered": "Answered",
+    },
+    REVERSE: {
+        "rouge_l": "ROUGE-L", "chrf": "chrF", "title_rouge_l": "Title ROUGE-L", "patch_word_f1": "Patch words F1",
+        "content_recall": "Recall", "recall_ceiling": "Its ceiling", "normalised_recall": "Recall of ceiling",
+        "answered": "Answered",
+    },
+    HALLUCINATION: {
+        "names_unsupported": "Names what is in neither source, or says nothing",
+        "unsupported_share": "Share of what is named", "mentions": "Things named", "answered": "Answered",
+    },
+}  # fmt: skip
+
+
+def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+    """The tables of a run; profiles apart. See :class:`caretbench.suites.base.GivesResultTables`."""
+    found: list[Table] = [*data_tables(problems.values())]
+    profiles: tuple[Profile, ...] = ("paper", "default")
+    for profile in profiles:
+        models = list(models_of(results, problems, profile))
+        if models:
+            found += _tables(models, profile, problems, seed)
+    return tuple(found)
+
+
+def _tables(
+    models: Sequence[ModelLines], profile: Profile, problems: Mapping[str, Problem], seed: int
+) -> Iterator[Table]:
+    copied = {
+        line["problem_id"]: line["judged"]
+        for model in models
+        if model.name == "copy"
+        for line in model.of(MASKED)
+        if line.get("judged") is not None
+    }
+    outcomes = {model.name: list(_outcomes(model, profile, copied)) for model in models}
+    scores = {
+        name: [
+            efcb_score(found, weighting=way, seed=seed, resamples=_RESAMPLES) for way in ("macro", "micro")
+        ]
+        for name, found in outcomes.items()
+        if found
+    }
+    if scores:
+        covered = {model.name: _coverage(model, profile, problems) for model in models}
+        refused = {model.name: _refused(model, profile) for model in models}
+        yield _score_table(scores, covered, refused, profile)
+    for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
+        table = _by_repository(task, models, outcomes, scores, profile)
+        if table is not None:
+            yield table
+    yield from choice_tables(models, profile, problems.values(), seed)
+    for task, measures in _MEASURES.items():
+        table = _measured(task, measures, models, profile)
+        if table is not None:
+            yield table
+
+
+def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[Outcome]:
+    """The values that the score counts; what is not judged is left out."""
+    for task in TASKS:
+        for line in model.of(task, **COUNTED[profile].get(task, {})):
+            where = (task, str(line["repository"]), str(line["cluster"]))
+            if task in (EASY, HARD):
+                if line["passed"] is not None:
+                    yield Outcome(*where, float(line["passed"]))
+            elif (value := line.get("judged")) is not None:
+                copying = copied.get(line["problem_id"], JUDGED_MAXIMUM * float(line.get("floor") or 0.0))
+                yield Outcome(*where, float(value), copying if task == MASKED else 0.0)
+
+
+def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Problem]) -> float:
+    """Of each task's problems that the score counts, the share that has a value: the lowest of the tasks."""
+    shares = []
+    for task in TASKS:
+        counted = COUNTED[profile].get(task, {})
+        wanted = sum(
+            problem.labels.get("task") == task
+            and all(problem.labels.get(name) == value for name, value in counted.items())
+            for problem in problems.values()
+        )
+        value = "passed" if task in (EASY, HARD) else "judged"
+        there = {line["problem_id"] for line in model.of(task, **counted) if line.get(value) is not None}
+        shares += [len(there) / wanted] if wanted else []
+    return min(shares, default=0.0)
+
+
+def _refused(model: ModelLines, profile: Profile) -> dict[str, str]:
+    """By judged task that the score counts, the reason why it may not: a grader that did not pass its controls."""
+    return {
+        task: "; ".join(reasons)
+        for task in _JUDGED
+        if (
+            reasons := dict.fromkeys(
+                line["withheld"]
+                for line in model.of(task, **COUNTED[profile].get(task, {}))
+                if line.get("judged") is not None and line.get("withheld")
+            )
+        )
+    }
+
+
+def _score_table(
+    scores: Mapping[str, Sequence[EfcbScore]],
+    covered: Mapping[str, float],
+    refused: Mapping[str, Mapping[str, str]],
+    profile: Profile,
+) -> Table:
+    def whole(estimate: Estimate | None, name: str) -> str:
+        if estimate is not None and refused[name]:
+            return f"withheld\n{'; '.join(dict.fromkeys(refused[name].values()))}"
+        if estimate is None or covered[name] >= _COVERAGE_WANTED:
+            return _estimate(estimate, "")
+        return f"{NOTHING}\n{100 * covered[name]:.1f}% covered"
+
+    rows = [
+        (
+            name,
+            f"{score.weighting}",
+            *(_estimate(score.tasks.get(task), task, marked=task in refused[name]) for task in TASKS),
+            whole(score.published, name),
+            whole(score.corrected, name),
+        )
+        for name, both in scores.items()
+        for score in both
+    ]
+    counted = "; ".join(
+        f"{TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
+        for task, labels in COUNTED[profile].items()
+    )
+    return Table(
+        "efcb-score",
+        f"The EFCB score ({profile} profile; the paper's Table 4, in form)",
+        ("Model", "Mean", *TITLES.values(), "EFCB score", "Chance-corrected"),
+        tuple(rows),
+        (
+            "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull "
+            "requests.",
+            f"What is counted: {counted}; of other tasks everything.",
+            "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
+            "against people unless the section on judges says so. Without a grader the score is not known, nor where "
+            f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
+            "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
+            "answer that makes no statement counts as one with a hallucination.",
+            f"{REFUSED_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+        ),
+        tuple(
+            dict.fromkeys(
+                f"the EFCB score is withheld: {'; '.join(dict.fromkeys(refused[name].values()))}"
+                for name, both in scores.items()
+                if refused[name] and both[0].published is not None
+            )
+        ),
+    )
+
+
+def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
+    if estimate is None:
+        return NOTHING
+    digits = 2 if task in (MASKED, REVERSE) else 3
+    interval = estimate.interval
+    value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
+    if interval.method in ("undefined", "constant"):  # no width is not no error
+        return value
+    return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
+
+
+def _by_repository(
+    task: str,
+    models: Sequence[ModelLines],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    scores: Mapping[str, Sequence[EfcbScore]],
+    profile: Profile,
+) -> Table | None:
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name, found in outcomes.items():
+        for outcome in found:
+            if outcome.task == task:
+                values[name][outcome.repository].append(outcome.value)
+    if not values:
+        return None
+    repositories = sorted({repository for by_one in values.values() for repository in by_one})
+    digits = 2 if task in (MASKED, REVERSE) else 3
+    marked = {model.name for model in models if task in _refused(model, profile)}
+    rows = tuple(
+        (
+            name,
+            *(
+                mean_text(
+                    by_one.get(repository, ()),
+                    digits,
+                    counted=True,
+                    mark=REFUSED_MARK if name in marked else "",
+                )
+                for repository in repositories
+            ),
+            _estimate(scores[name][0].tasks.get(task), task, marked=name in marked),
+        )
+        for name, by_one in values.items()
+    )
+    bad = "; 1 is bad" if task == HALLUCINATION else ""
+    return Table(
+        f"efcb-{task}",
+        f"{TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
+        ("Model", *repositories, "Average"),
+        rows,
+        (
+            "The average is over repositories; below it stands its interval by pull request.",
+            *(
+                ()
+                if task in (EASY, HARD)
+                else (_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.")
+            ),
+        ),
+    )
+
+
+def _measured(
+    task: str, measures: Mapping[str, str], models: Sequence[ModelLines], profile: Profile
+) -> Table | None:
+    rows = []
+    for model in models:
+        tiers: Callable[[Line], str] = lambda line: str(line.get("tier") or "")  # noqa: E731
+        for tier in sorted({tiers(line) for line in model.of(task)}):
+            lines = [line for line in model.of(task) if tiers(line) == tier]
+            means = [
+                mean_text((line[name] for line in lines if line.get(name) is not None), 3)
+                for name in measures
+            ]
+            if any(mean != NOTHING for mean in means):
+                rows.append((model.name, tier or "all", str(len(lines)), *means))
+    if not rows:
+        return None
+    return Table(
+        f"efcb-{task}-measured",
+        f"{TITLES[task]} without a judge ({profile} profile)",
+        ("Model", "Tier", "Answers", *measures.values()),
+        tuple(rows),
+    )

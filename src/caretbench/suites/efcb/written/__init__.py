@@ -1,0 +1,1 @@
+"""Tasks whose answer is written: masked lines and descriptions."""

@@ -1,0 +1,290 @@
+"""Which blocks of a file may be cut out: the paper's Algorithm 1, with rules for what makes no task.
+
+Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. Where the
+suffix is hidden, it goes on to the end of the nearest construct that is incomplete at the caret, with what closes it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from caretbench.problem import FileSplice
+from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
+from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
+from caretbench.suites.simcopilot.released.paper import Mode
+from caretbench.syntax import Block, FileAnalysis, Span
+from caretbench.syntax.nesting import Nesting
+
+_FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
+_DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})
+_ACTS: Final = frozenset(
+    {
+        "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
+        "loop_body", "switch_case", "try_body", "handler", "lambda",
+    }
+)  # fmt: skip
+_RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
+_PUNCTUATION: Final = b" \t\r\n{}()[];,"
+"""What is no code by itself, left over beside a comment."""
+BOM: Final = b"\xef\xbb\xbf"
+
+
+class Candidate(NamedTuple):
+    """A block that may be cut out: bytes ``span`` of the file at ``path``, and what of it closes what is around."""
+
+    path: str
+    mode: Mode
+    kind: str
+    span: Span
+    closing: str
+    block: Block
+
+
+class Mined(NamedTuple):
+    """What one file gave: candidates in the order of the text, and how many blocks each rule refused."""
+
+    candidates: tuple[Candidate, ...]
+    rejected: Counter[str]
+
+
+def newline_of(data: bytes) -> str:
+    """What ends most lines."""
+    pairs = data.count(b"\r\n")
+    return "\r\n" if pairs and 2 * pairs >= data.count(b"\n") else "\n"
+
+
+def shown(data: bytes) -> str:
+    """A part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
+    return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
+
+
+class FileMiner:
+    """Finds the candidates of one file."""
+
+    def __init__(self, analysis: FileAnalysis) -> None:
+        self.analysis = analysis
+        self.source = analysis.source
+        self.data = analysis.source.data
+        self.rules = mining_rules()
+        self.newline = newline_of(self.data)
+        self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
+        self._bodies = [
+            block
+            for block in analysis.blocks
+            if self.rules.blocks.kinds.get(block.kind) == "body" and block.statements
+        ]
+        self._around = Nesting([block.span for block in self._bodies])
+        self._statements = [block for block in analysis.blocks if block.kind == "statement"]
+        self._statement_nesting = Nesting([block.span for block in self._statements])
+        self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
+
+    def mine(self) -> Mined:
+        """All candidates of both modes."""
+        rejected: Counter[str] = Counter()
+        found: dict[tuple[Span, Mode], Candidate] = {}
+        for candidate, cut in self._cut():
+            reason = self._objection(candidate, cut)
+            if reason:
+                rejected[reason] += 1
+                continue
+            key = (candidate.span, candidate.mode)
+            known = found.get(key)
+            if known is None or _RANK[cut] < _RANK[self.rules.blocks.kinds[known.kind]]:
+                found[key] = candidate
+        return Mined(tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected)
+
+    # --- cutting ---------------------------------------------------------------------------------------------
+
+    def _cut(self) -> Iterator[tuple[Candidate, Cut]]:
+        for block in self.analysis.blocks:
+            cut = self.rules.blocks.kinds.get(block.kind)
+            if cut is None or not self._in_construct(block, cut):
+                continue
+            span = self._infilled(block, cut)
+            if span is None:
+                continue
+            yield Candidate(self.source.path, "infill", block.kind, span, "", block), cut
+            hidden = self._hidden(block, cut, span)
+            if hidden is not None:
+                end, closing = hidden
+                whole = Span(span.start, end)
+                yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing, block), cut
+
+    def _in_construct(self, block: Block, cut: Cut) -> bool:
+        """In a function, a loop or a condition; in a script, a statement of the file itself that declares nothing."""
+        if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
+            return True
+        kinds = {self.analysis.scopes[index].kind for index in block.enclosing}
+        return (
+            cut == "statement"
+            and kinds <= {"file"}
+            and not any(block.span.holds(span) for span in self._declares)
+        )
+
+    def _infilled(self, block: Block, cut: Cut) -> Span | None:
+        if cut != "body":
+            return block.span
+        return Span(self._behind_documentation(block), block.content.end) if block.statements else None
+
+    def _behind_documentation(self, block: Block) -> int:
+        """Where a body begins: behind a docstring, which is shown."""
+        start = block.content.start
+        end = self._docstrings.get(start)
+        if end is None or end >= block.content.end:
+            return start
+        rest = self.data[end : block.content.end]
+        return end + len(rest) - len(rest.lstrip(b" \t\r\n;"))
+
+    @cached_property
+    def _docstrings(self) -> dict[int, int]:
+        """Where docstrings end, by where they begin."""
+        return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
+
+    def _hidden(self, block: Block, cut: Cut, span: Span) -> tuple[int, str] | None:
+        """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
+        if cut == "header":
+            return self._statement_end(span)
+        indented = self.source.language == "python"
+        if indented:
+            return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
+        if not block.closing or self.data[block.closed - 1 : block.closed] != block.closing.encode():
+            return None
+        return block.closed, block.closing
+
+    def _statement_end(self, span: Span) -> tuple[int, str] | None:
+        for index in self._statement_nesting.around(*span):
+            around = self._statements[index].span
+            if around.start < span.start:
+                closes = "" if self.source.language == "python" else ")"
+                return around.end, closes
+        return None
+
+    def _begins_line(self, span: Span) -> bool:
+        first = self.source.line_starts[self.source.line_at(span.start) - 1]
+        return not self.data[first : span.start].strip(b" \t") and span.start > first
+
+    def _ends_list(self, span: Span) -> bool:
+        """Python: whether the line after the block stands further left than the block."""
+        starts = self.source.line_starts
+        column = span.start - starts[self.source.line_at(span.start) - 1]
+        line_end = self.data.find(b"\n", span.end)
+        rest = self.data[span.end : line_end if line_end >= 0 else len(self.data)].strip()
+        if rest and not rest.startswith(b"#"):
+            return False
+        for n in range(self.source.line_at(max(span.end - 1, 0)), len(starts)):
+            end = self.data.find(b"\n", starts[n])
+            line = self.data[starts[n] : end if end >= 0 else len(self.data)]
+            text = line.lstrip(b" \t")
+            if text.strip() and not text.startswith(b"#"):
+                return len(line) - len(text) < column
+        return True
+
+    # --- refusing --------------------------------------------------------------------------------------------
+
+    def _objection(self, candidate: Candidate, cut: Cut) -> str:
+        """Why a candidate makes no task; empty where it does."""
+        span, rules = candidate.span, self.rules.blocks
+        lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
+        if lines > rules.most_lines:
+            return "too_long"
+        raw = self.data[span.start : span.end]
+        if not self._round_trips(candidate, raw):
+            return "does_not_round_trip"
+        text = shown(raw)
+        tokens = tokens_of(text)
+        fewest = rules.fewest_header_tokens if cut == "header" else rules.fewest_tokens
+        if len(tokens) < fewest:
+            return "too_short"
+        if self.analysis.is_test(span):
+            return "test_code"
+        if self._is_imports(text):
+            return "imports_only"
+        if not self._code_in(span):
+            return "comments_only"
+        if self.rules.stubs[self.source.language].fullmatch(
+            text.strip().removesuffix(candidate.closing).strip()
+        ):
+            return "accessor_or_stub"
+        if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
+            return "no_control_flow_or_call"
+        if self._faulty(span):
+            return "does_not_parse"
+        if len(tokens) >= rules.repeated_tokens and self._repeated(candidate, tokens):
+            return "shown_elsewhere"
+        return ""
+
+    def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
+        text = shown(raw)
+        if not text.strip() or BOM in raw[:3]:
+            return False
+        splice = splice_of(candidate, "", self.data, self.newline)
+        alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
+        return alone.content(raw, text) == raw
+
+    def _is_imports(self, text: str) -> bool:
+        pattern = self.rules.imports[self.source.language]
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        return all(pattern.match(line) for line in lines)
+
+    def _code_in(self, span: Span) -> bool:
+        comments, position = self.analysis.comments, span.start
+        first = max(0, bisect.bisect_right(self._comment_starts, span.start) - 1)
+        for comment in comments[first : bisect.bisect_left(self._comment_starts, span.end)]:
+            if comment.end <= position:
+                continue
+            if self.data[position : comment.start].strip():
+                return True
+            position = max(position, comment.end)
+        return bool(self.data[position : span.end].strip(_PUNCTUATION))
+
+    @cached_property
+    def _comment_starts(self) -> list[int]:
+        return [comment.start for comment in self.analysis.comments]
+
+    def _acts_in(self, span: Span) -> bool:
+        at = bisect.bisect_left(self._acts, (span.start, 0))
+        return any(
+            one.end <= span.end for one in self._acts[at : bisect.bisect_left(self._acts, (span.end, 0))]
+        )
+
+    def _decides(self, candidate: Candidate) -> bool:
+        """Conditional expressions and short-circuit operators, which no query names as blocks."""
+        return self.analysis.cyclomatic(candidate.span) > 1
+
+    def _faulty(self, span: Span) -> bool:
+        """Whether the outermost function or class around the block has a fault."""
+        faults = self.analysis.faults
+        if not faults:
+            return False
+        around = next(
+            (s.span for s in self.analysis.scopes_around(span) if s.kind in _FUNCTIONS | {"class"}), span
+        )
+        first = bisect.bisect_left(faults, around.start, key=lambda fault: fault.span.start)
+        return first < len(faults) and faults[first].span.start <= around.end
+
+    def _repeated(self, candidate: Candidate, tokens: list[str]) -> bool:
+        """Whether the block stands in what is shown, too: before it, or behind it where that is shown."""
+        start, end = (self.source.characters_before(position) for position in candidate.span)
+        behind = candidate.mode == "infill"
+        return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))
+
+    @cached_property
+    def _haystack(self) -> Haystack:
+        return Haystack(self.data.decode("utf-8"))
+
+
+def splice_of(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+    """Where the answer to a candidate goes; its lines end as those of the block do, or of the file (``most`` lines)."""
+    raw = data[candidate.span.start : candidate.span.end]
+    newline = newline_of(raw) if b"\n" in raw else most or newline_of(data)
+    return FileSplice(
+        snapshot=snapshot,
+        path=candidate.path,
+        start=candidate.span.start,
+        end=candidate.span.end,
+        newline="\r\n" if newline == "\r\n" else "\n",
+    )

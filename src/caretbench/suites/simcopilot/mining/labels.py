@@ -1,0 +1,107 @@
+"""The labels of a mined task: raw numbers, cut only where results are summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from caretbench.problem import Label
+from caretbench.suites.simcopilot.mining.candidates import Candidate, shown
+from caretbench.suites.simcopilot.mining.rules import mining_rules
+from caretbench.suites.simcopilot.released.paper import paper
+from caretbench.syntax import Block, FileAnalysis, Reference, Span
+
+_LOCAL: Final = frozenset({"same_block", "same_function"})
+_INNER: Final = frozenset({"comprehension"})
+
+
+def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
+    """All labels. Distances are lines; a distance that does not exist has no label.
+
+    ``reference_distance`` is that of the furthest declaration in the same file, library names apart, as the paper
+    counts; ``reaching_distance`` that of the furthest name by its nearest definition whose value can arrive;
+    ``local_distance`` and ``nonlocal_distance`` the same within and beyond the function. ``files_crossed`` counts
+    borders of files on the way to a declaration.
+    """
+    span = candidate.span
+    references = analysis.references_in(span)
+    size = analysis.size(span)
+    labels: dict[str, Label] = {
+        "language": analysis.source.language,
+        "mode": candidate.mode,
+        "block": candidate.kind,
+        "project": project,
+        "constructs": constructs(analysis, span, references),
+        "structure": structure(analysis, span),
+        "references": sorted({str(reference.binding) for reference in references}),
+        "block_lines": float(size.lines),
+        "block_tokens": float(size.tokens),
+        "cyclomatic": float(size.cyclomatic),
+        "aligned": "yes" if candidate.block.aligned or candidate.kind.endswith("body") else "no",
+        "cursor_column": float(_column(analysis, span.start)),
+        "closing_delimiters": candidate.closing or "none",
+        "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
+    }
+    labels |= {name: float(value) for name, value in distances(references).items()}
+    for name, counting in (("comment_distance", "full_line"), ("comment_distance_any", "any")):
+        found = analysis.comment_distance(span.start, counting="any" if counting == "any" else "full_line")
+        if found is not None:
+            labels[name] = float(found.lines)
+    return labels
+
+
+def constructs(
+    analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None
+) -> list[str]:
+    """The paper's eight constructs that a span holds, refers to or lies in, in the paper's order."""
+    rules = mining_rules().constructs
+    found = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
+    for reference in analysis.references_in(span) if references is None else references:
+        if reference.origin in ("stdlib", "third_party"):
+            found.add("library")
+        elif reference.binding == "field" and analysis.source.language in rules.fields_are_global:
+            found.add("global_variable")
+        elif reference.binding in rules.bindings:
+            found.add(rules.bindings[reference.binding])
+    return [name for name in paper().constructs if name in found]
+
+
+def structure(analysis: FileAnalysis, span: Span) -> list[str]:
+    """The constructs of ours that a span holds."""
+    wanted = mining_rules().constructs.structure
+    held = {block.kind for block in analysis.blocks_in(span)}
+    return [name for name in wanted if name in held]
+
+
+def distances(references: tuple[Reference, ...]) -> dict[str, int]:
+    """The distances of the furthest references, by label."""
+    declared = [
+        lines
+        for reference in references
+        if reference.library is None
+        and (lines := reference.declaration_lines) is not None
+        and (lines or reference.binding in _INNER)
+    ]
+    reaching = [
+        (reference.origin in _LOCAL, lines)
+        for reference in references
+        if (lines := reference.reaching_lines) is not None
+    ]
+    found = {
+        "reference_distance": max(declared, default=None),
+        "reaching_distance": max((lines for _, lines in reaching), default=None),
+        "local_distance": max((lines for local, lines in reaching if local), default=None),
+        "nonlocal_distance": max((lines for local, lines in reaching if not local), default=None),
+    }
+    return {name: lines for name, lines in found.items() if lines is not None}
+
+
+def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:
+    yield from analysis.blocks_in(span)
+    yield from analysis.blocks_around(span, mining_rules().constructs.blocks.keys() - {"class_body"})
+
+
+def _column(analysis: FileAnalysis, position: int) -> int:
+    """Characters before the caret in its line."""
+    first = analysis.source.line_starts[analysis.source.line_at(position) - 1]
+    return len(shown(analysis.source.data[first:position]))

@@ -1,0 +1,76 @@
+"""The rules of mining, as data; they stand in ``mining.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Cut = Literal["header", "body", "run", "statement"]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SnapshotRules(_Entry):
+    """What of a folder is no part of the project."""
+
+    ignored: tuple[str, ...]
+
+
+class FileRules(_Entry):
+    """Which files are not mined."""
+
+    folders: frozenset[str]
+    patterns: tuple[str, ...]
+    most_lines: int
+    longest_line: int
+    tolerant: frozenset[str]
+
+
+class BlockRules(_Entry):
+    """How large a block is, how it is cut, and from how many tokens on a repetition gives it away."""
+
+    fewest_tokens: int
+    fewest_header_tokens: int
+    most_lines: int
+    repeated_tokens: int
+    kinds: Mapping[str, Cut]
+
+
+class ConstructRules(_Entry):
+    """From bindings and blocks to labels."""
+
+    bindings: Mapping[str, str]
+    blocks: Mapping[str, str]
+    fields_are_global: frozenset[str]
+    structure: tuple[str, ...]
+
+
+class MiningRules(_Entry):
+    """All rules; ``stubs`` and ``imports`` are patterns by language."""
+
+    snapshot: SnapshotRules
+    files: FileRules
+    blocks: BlockRules
+    constructs: ConstructRules
+    stubs: Mapping[str, re.Pattern[str]]
+    imports: Mapping[str, re.Pattern[str]]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that are mined."""
+        return tuple(self.stubs)
+
+
+@cache
+def mining_rules() -> MiningRules:
+    """The rules."""
+    text = resources.files("caretbench.suites.simcopilot.mining").joinpath("mining.toml").read_text("utf-8")
+    return MiningRules.model_validate(tomllib.loads(text))

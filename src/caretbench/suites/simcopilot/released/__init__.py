@@ -1,0 +1,1 @@
+"""The released spans and labels, counted as the paper counts them."""

@@ -1,0 +1,183 @@
+"""The released spans and labels: which lines of which program were cut out, and what was noted about each line.
+
+The programs themselves are not needed to count; where they lie beside the spans, they are read too.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from caretbench.files import DataError, describe
+from caretbench.suites.simcopilot.released.paper import LanguageRules, Mode, paper
+
+
+class Span(NamedTuple):
+    """One task: the lines ``start`` to ``end`` of a program, counted from 1, both included."""
+
+    program: str
+    language: str
+    mode: Mode
+    start: int
+    end: int
+
+    @property
+    def id(self) -> str:
+        """Unique over the released data."""
+        return f"released/{self.language}/{self.program}:{self.start}-{self.end}:{self.mode}"
+
+    def covers(self, line: int) -> bool:
+        """Whether the line is one of the span's."""
+        return self.start <= line <= self.end
+
+
+class Reference(NamedTuple):
+    """A name that a line uses: where it is defined, and in which scope, in the released words."""
+
+    name: str
+    line: int
+    definition: int
+    scope: str
+
+    @property
+    def distance(self) -> int:
+        """Lines between use and definition."""
+        return abs(self.line - self.definition)
+
+
+class Reason(NamedTuple):
+    """What construct a line belongs to, in the released words."""
+
+    category: str
+    line: int
+
+
+class Program(NamedTuple):
+    """One released program; ``source`` is None where its text is not there."""
+
+    name: str
+    language: str
+    output: str
+    spans: tuple[Span, ...]
+    references: tuple[Reference, ...]
+    reasons: tuple[Reason, ...]
+    source: str | None = None
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str = Field(alias="Task_Name", pattern=r"^[\w.-]+$")
+    output: str = Field(alias="output_to_check", default="")
+
+
+_LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
+
+
+def is_released(root: Path) -> bool:
+    """Whether a folder holds released spans."""
+    return any((root / rules.spans).is_file() for rules in paper().languages.values())
+
+
+def load(root: Path) -> tuple[Program, ...]:
+    """All released programs with their spans and labels, in the order of the files.
+
+    Raises:
+        DataError: a file is missing or malformed, or a span cannot be; with file and line where there is one.
+    """
+    if not is_released(root):
+        wanted = ", ".join(rules.spans for rules in paper().languages.values())
+        raise DataError(f"{root}: no released spans here; expected {wanted}")
+    found = []
+    for language, rules in paper().languages.items():
+        if (root / rules.spans).is_file():
+            found += [_program(root, language, rules, record) for record in _records(root / rules.spans)]
+    return tuple(found)
+
+
+def _records(path: Path) -> list[object]:
+    try:
+        records = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from None
+    if not isinstance(records, list):
+        raise DataError(f"{path}: expected a list of programs")
+    return records
+
+
+def _program(root: Path, language: str, rules: LanguageRules, value: object) -> Program:
+    path = root / rules.spans
+    try:
+        record = _Record.model_validate(value)
+        fields = record.model_extra or {}
+        spans = tuple(
+            Span(record.name, language, mode, start, end)
+            for mode, mode_rules in paper().modes.items()
+            for start, end in _LINES.validate_python(fields.get(mode_rules.field))
+        )
+    except ValidationError as error:
+        raise DataError(f"{path}: {describe(error)}") from None
+    bad = next((span for span in spans if not 1 <= span.start <= span.end), None)
+    if bad is not None:
+        raise DataError(f"{path}: {record.name} has the span {bad.start} to {bad.end}, which cannot be")
+    labels = root / rules.labels
+    references = tuple(_references(labels / f"{record.name}_dependency_verified.csv"))
+    reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv"))
+    source = _source(root, record.name, rules)
+    if source is not None and spans and max(span.end for span in spans) > source.count("\n") + 1:
+        raise DataError(f"{path}: a span of {record.name} ends after its program")
+    return Program(record.name, language, record.output, spans, references, reasons, source)
+
+
+def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
+    """The program's text: beside the spans, in ``Python/`` or ``example_code/Python/``, at any depth."""
+    for folder in (root / rules.sources, root / "example_code" / rules.sources, root / "sources"):
+        path = next(iter(sorted(folder.rglob(f"{name}{rules.suffix}"))), None) if folder.is_dir() else None
+        if path is not None:
+            return path.read_text("utf-8", errors="replace")
+    return None
+
+
+def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a label file, by our names of its fields; a file without any heading has no rows."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            rows = csv.DictReader(stream)
+            heads = rows.fieldnames or ()
+            names = {
+                ours: next((name for name in theirs if name in heads), "") for ours, theirs in fields.items()
+            }
+            if heads and not all(names.values()):
+                raise DataError(f"{path}:1: expected the fields {', '.join(t[0] for t in fields.values())}")
+            for row in rows:
+                yield rows.line_num, {ours: row[theirs] or "" for ours, theirs in names.items()}
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a table of labels ({error})") from None
+
+
+def _line(path: Path, number: int, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise DataError(f"{path}:{number}: {text!r} is no line number") from None
+
+
+def _references(path: Path) -> Iterator[Reference]:
+    fields = {
+        "name": ("var_name", "name"), "line": ("usage_line",), "definition": ("def_line",), "scope": ("scope_type",)
+    }  # fmt: skip
+    for number, row in _rows(path, fields):
+        line, definition = (_line(path, number, row[name]) for name in ("line", "definition"))
+        yield Reference(row["name"], line, definition, row["scope"])
+
+
+def _reasons(path: Path) -> Iterator[Reason]:
+    for number, row in _rows(path, {"category": ("reason_category",), "line": ("usage_line",)}):
+        yield Reason(row["category"], _line(path, number, row["line"]))

@@ -1,0 +1,1 @@
+"""Comments and documentation of a program."""

@@ -1,0 +1,203 @@
+"""The documentation of a declaration: the docstring or documentation comment attached to it, taken apart."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import tree_sitter
+from pydantic import BaseModel, ConfigDict
+
+from caretbench.languages import language as language_named
+from caretbench.syntax.comments.doctags import Tags, read_tags
+from caretbench.syntax.comments.places import Comment, comments_in
+from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.queries import matches
+
+# Nodes that only wrap a declaration: the comment stands before the outermost of them.
+_WRAPPERS = frozenset(
+    {
+        "ambient_declaration",
+        "assignment_expression",
+        "decorated_definition",
+        "declaration",
+        "export_statement",
+        "expression_statement",
+        "field_declaration",
+        "function_definition",  # of C++, around its declarator; Python nests functions in blocks
+        "lexical_declaration",
+        "pointer_declarator",
+        "reference_declarator",
+        "template_declaration",
+        "type_definition",
+        "variable_declaration",
+    }
+)
+_BEFORE_DECLARATIONS = frozenset({"decorator", "attribute_list", "attribute_declaration"})
+_FORMAL = ("/**", "/*!", "///", "//!")
+_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
+
+
+class Documentation(BaseModel):
+    """What is documented about one declaration.
+
+    ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the names that have a
+    description of their own, in the order of the text; ``start`` and ``end`` count bytes of the program.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: str
+    parameters: tuple[str, ...] = ()
+    returns: bool = False
+    throws: tuple[str, ...] = ()
+    start: int
+    end: int
+
+    @property
+    def words(self) -> int:
+        """The number of words of the text, names and tags included."""
+        return len(_WORD.findall(self.text))
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
+def _own_name(node: tree_sitter.Node) -> str:
+    return _text(node).replace("::", ".").strip("\"'`")
+
+
+def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:
+    parts = [name]
+    node = declaration.parent
+    while node is not None:
+        if node.id in names:
+            parts.append(names[node.id])
+        node = node.parent
+    return ".".join(reversed(parts))
+
+
+def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
+    """The first node of what belongs to the declaration: modifiers, decorators and wrappers included."""
+    node = declaration
+    while node.parent is not None and node.parent.type in _WRAPPERS:
+        node = node.parent
+    while (before := node.prev_named_sibling) is not None and before.type in _BEFORE_DECLARATIONS:
+        node = before
+    return node
+
+
+def _strip_marks(comment: str) -> str:
+    """A comment without its marks and the stars that lead its lines."""
+    if comment.startswith("/*"):
+        body = re.sub(r"^/\*+!?<?|\*+/$", "", comment)
+        lines = [re.sub(r"^\s*\*(?!\*) ?", "", line) for line in body.split("\n")]
+    else:
+        lines = [re.sub(r"^\s*//[/!]?<? ?", "", line) for line in comment.split("\n")]
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
+def _docstring(node: Comment) -> str:
+    try:
+        value = ast.literal_eval(node.text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        value = node.text.strip("\"'")
+    lines = str(value).expandtabs().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip()
+
+
+def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
+    """The comments that end right before byte ``anchor``: one block, or a run of line comments.
+
+    Where plain comments document, a blank line parts them from what follows.
+    """
+    run: list[Comment] = []
+    for comment in reversed([comment for comment in everything if comment.end <= anchor]):
+        if comment.kind == "docstring" or source[comment.end : anchor].strip():
+            break
+        if run and (comment.kind == "block" or run[0].kind == "block"):
+            break
+        if (run or plain) and source[comment.end : anchor].count(b"\n") > 1:
+            break
+        run.insert(0, comment)
+        anchor = comment.start
+    while run and not plain and not run[0].text.startswith(_FORMAL):
+        run.pop(0)
+    return run
+
+
+def _attached(
+    declaration: tree_sitter.Node,
+    name: tree_sitter.Node,
+    source: bytes,
+    everything: list[Comment],
+    *,
+    plain: bool,
+) -> tuple[str, Comment, Comment] | None:
+    """Text, first and last comment of the documentation, or None."""
+    body = declaration.child_by_field_name("body")
+    strings = [comment for comment in everything if comment.kind == "docstring"]
+    if body is not None:
+        for comment in strings:
+            first = body.named_children[0] if body.named_children else None
+            while first is not None and first.type == "comment":
+                first = first.next_named_sibling
+            if first is not None and first.start_byte == comment.start:
+                return _docstring(comment), comment, comment
+    anchor = _anchor(declaration)
+    inside = [comment for comment in everything if anchor.start_byte <= comment.start < name.start_byte]
+    formal = [
+        comment for comment in inside if comment.text.startswith(_FORMAL) and comment.kind != "docstring"
+    ]
+    run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
+    if not run:
+        return None
+    return "\n".join(_strip_marks(comment.text) for comment in run).strip(), run[0], run[-1]
+
+
+def documentation_of(source: str, language: str, name: str) -> Documentation | None:
+    """The documentation attached to the declaration (function, method, class, …) called ``name``.
+
+    Plain comments count in Go alone; docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
+    annotations, ``export`` and ``template`` may stand between the comment and the declaration.
+
+    Args:
+        source: The whole program.
+        language: Its language, by name or alias.
+        name: The name; ``Outer.name`` or ``Outer::name`` asks for the one inside ``Outer``. Where several
+            declarations have the name, the first documented one counts.
+
+    Returns:
+        None where there is no such declaration, or no documentation.
+    """
+    tree = parse(source, language)
+    data = encode(source)
+    found = [
+        (match["declaration"][0], match["name"][0])
+        for match in matches(tree.root_node, language, "declarations")
+    ]
+    found.sort(key=lambda pair: pair[0].start_byte)
+    names = {declaration.id: _own_name(node) for declaration, node in found}
+    wanted = name.replace("::", ".")
+    everything: list[Comment] | None = None
+    plain = language_named(language).plain_documentation
+    for declaration, node in found:
+        path = _path(_own_name(node), declaration, names)
+        if path != wanted and not path.endswith(f".{wanted}"):
+            continue
+        everything = comments_in(tree, language) if everything is None else everything
+        attached = _attached(declaration, node, data, everything, plain=plain)
+        if attached is not None:
+            text, first, last = attached
+            tags: Tags = read_tags(text)
+            return Documentation(
+                text=tags.text,
+                parameters=tags.parameters,
+                returns=tags.returns,
+                throws=tags.throws,
+                start=first.start,
+                end=last.end,
+            )
+    return None

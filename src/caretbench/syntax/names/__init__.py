@@ -1,0 +1,1 @@
+"""Names, references and data flow within and across files."""

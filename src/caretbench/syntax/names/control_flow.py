@@ -1,0 +1,201 @@
+"""The constructs that branch, repeat, catch and leave, as edges of a flow.
+
+The words are those of :mod:`caretbench.syntax.names.roles`; no grammar is known here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import tree_sitter
+
+from caretbench.syntax.names.flow import Flow
+from caretbench.syntax.names.type_names import type_name
+
+
+class ControlFlow(ABC):
+    """What a walk does at constructs of control; the walk itself says how nodes are visited."""
+
+    flow: Flow
+    marks: dict[str, set[int]]
+    _types: tuple[str, ...]
+    _switches: list[tuple[int, int, list[int]]]
+
+    @abstractmethod
+    def _visit(self, node: tree_sitter.Node) -> None:
+        """Read a node."""
+
+    @abstractmethod
+    def _children(self, node: tree_sitter.Node) -> None:
+        """Read a node's children in the order of evaluation."""
+
+    @abstractmethod
+    def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
+        """A node's children with what they are to it."""
+
+    @abstractmethod
+    def _text(self, node: tree_sitter.Node) -> str:
+        """A node's text."""
+
+    def _branch(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        ends: list[int] = []
+        self._branches(node, ends)
+        flow.go(flow.block(*ends, flow.current))
+
+    def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
+        """Condition and bodies; on return the current block is where no branch has been taken."""
+        flow = self.flow
+        for part, child in self._parts(node):
+            if part in {"body", "else"}:
+                untaken = flow.current
+                flow.go(flow.block(untaken))
+                self._visit(child)
+                ends.append(flow.current)
+                flow.go(flow.block() if part == "else" else flow.block(untaken))
+            elif part == "elif":
+                self._branches(child, ends)
+            else:
+                self._visit(child)
+
+    def _loop(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        parts = self._parts(node)
+        late = {"condition", "update", "body", "else", "target.loop", "target.loop_write", "target.local"}
+        types = self._types
+        for part, child in parts:
+            if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
+                self._types = (name,)
+            if part not in late:
+                self._visit(child)
+        head = flow.block(flow.current)
+        after = flow.block()
+        step = flow.block()
+        flow.link(step, head)
+        flow.go(head)
+        conditions = [child for part, child in parts if part == "condition"]
+        is_post = node.id in self.marks["post"]
+        targets = [child for part, child in parts if part.startswith("target.")]
+        if not is_post:
+            for child in conditions:
+                self._visit(child)
+        endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
+        leaving = [] if endless else [flow.current]
+        flow.go(flow.block(flow.current))
+        for child in targets:
+            self._visit(child)
+        self._types = types
+        flow.breaks.append(after)
+        flow.continues.append(step)
+        for part, child in parts:
+            if part == "body":
+                self._visit(child)
+        flow.link(flow.current, step)
+        flow.go(step)
+        flow.breaks.pop()
+        flow.continues.pop()
+        for part, child in parts:
+            if part == "update" or (part == "condition" and is_post):
+                self._visit(child)
+        if flow.current != step:
+            flow.link(flow.current, head)
+        if is_post:
+            leaving = [flow.current]
+        flow.go(flow.block(*leaving))
+        for part, child in parts:
+            if part == "else":
+                self._visit(child)
+        flow.link(flow.current, after)
+        flow.go(after)
+
+    def _try(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        parts = self._parts(node)
+        handlers = [child for part, child in parts if part == "handler"]
+        finals = [child for part, child in parts if part == "finally"]
+        for part, child in parts:
+            if part == "init":
+                self._visit(child)
+        last = flow.block()
+        if finals:
+            flow.finals.append(last)
+            flow.guard(last)
+        caught = flow.block()
+        if handlers:
+            flow.guard(caught)
+        for part, child in parts:
+            if part == "body":
+                self._visit(child)
+        if handlers:
+            end = flow.current
+            flow.unguard()
+            flow.go(flow.block(end))
+        for part, child in parts:
+            if part == "else":
+                self._visit(child)
+        ends = [flow.current]
+        for handler in handlers:
+            flow.go(flow.block(caught))
+            self._visit(handler)
+            ends.append(flow.current)
+        flow.go(flow.block(*ends))
+        if finals:
+            flow.unguard()
+            flow.finals.pop()
+            flow.link(flow.current, last)
+            flow.go(last)
+            for final in finals:
+                self._visit(final)
+
+    def _switch(self, node: tree_sitter.Node) -> None:
+        flow = self.flow
+        for part, child in self._parts(node):
+            if part == "subject":
+                self._visit(child)
+        head = flow.current
+        after = flow.block()
+        flow.breaks.append(after)
+        self._switches.append((head, after, []))
+        flow.go(flow.block())
+        for part, child in self._parts(node):
+            if part != "subject":
+                self._visit(child)
+        _, _, defaults = self._switches.pop()
+        flow.link(flow.current, after)
+        if not defaults:
+            flow.link(head, after)
+        flow.breaks.pop()
+        flow.go(after)
+
+    def _case(self, node: tree_sitter.Node) -> None:
+        if not self._switches:  # only in text that does not parse
+            self._children(node)
+            return
+        flow = self.flow
+        head, after, defaults = self._switches[-1]
+        falls = node.id in self.marks["falls"]
+        flow.go(flow.block(head, flow.current) if falls else flow.block(head))
+        if node.id in self.marks["default"]:
+            defaults.append(node.start_byte)
+        self._children(node)
+        if not falls:
+            flow.jump([after])
+
+    def _return(self, node: tree_sitter.Node) -> None:
+        self._children(node)
+        self.flow.jump(self.flow.finals[-1:])
+
+    def _throw(self, node: tree_sitter.Node) -> None:
+        self._children(node)
+        self.flow.throw()
+
+    def _break(self, node: tree_sitter.Node) -> None:
+        self._leave(node, self.flow.breaks)
+
+    def _continue(self, node: tree_sitter.Node) -> None:
+        self._leave(node, self.flow.continues)
+
+    def _leave(self, node: tree_sitter.Node, targets: list[int]) -> None:
+        """A jump with a label may lead to any construct around it."""
+        labelled = any(child.is_named for child in node.children)
+        self.flow.jump([*(targets if labelled else targets[-1:]), *self.flow.finals[-1:]])

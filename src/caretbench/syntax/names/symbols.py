@@ -1,0 +1,150 @@
+"""Names while a file is being read: scopes, variables, the places that define and that use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from caretbench.syntax.types import Binding, ScopeKind
+
+if TYPE_CHECKING:
+    from caretbench.syntax.names.flow import Flow
+
+
+class ImportTarget:
+    """What an import binds a name to: a module, or ``symbol`` of a module."""
+
+    __slots__ = ("module", "symbol")
+
+    def __init__(self, module: str, symbol: str | None) -> None:
+        self.module = module
+        self.symbol = symbol
+
+
+class Site:
+    """A place that defines a name.
+
+    ``key`` is the name under which a scope keeps it, ``index`` counts within its flow, for the solver.
+    """
+
+    __slots__ = ("binding", "end", "flow", "index", "key", "name", "row", "start", "variable")
+
+    def __init__(self, name: str, start: int, end: int, row: int, binding: Binding, flow: Flow) -> None:
+        self.name = name
+        self.key = name
+        self.start = start
+        self.end = end
+        self.row = row
+        self.binding = binding
+        self.flow = flow
+        self.index = -1
+        self.variable: Variable | None = None
+
+
+class Use:
+    """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
+
+    __slots__ = (
+        "end",
+        "flow",
+        "is_call",
+        "key",
+        "name",
+        "path",
+        "reaching",
+        "row",
+        "scope",
+        "start",
+        "variable",
+    )
+
+    def __init__(
+        self, name: str, start: int, end: int, row: int, scope: Names, flow: Flow, path: tuple[Use | str, ...]
+    ) -> None:
+        self.name = name
+        self.key = name
+        self.start = start
+        self.end = end
+        self.row = row
+        self.scope = scope
+        self.flow = flow
+        self.path = path
+        self.is_call = False
+        self.variable: Variable | None = None
+        self.reaching: tuple[Site, ...] = ()
+
+
+class Variable:
+    """One name of one scope.
+
+    ``types`` are the names of its declared or constructed types, ``inside`` the scope that it opens (a
+    class), ``target`` what an import bound it to.
+    """
+
+    __slots__ = ("binding", "flow", "inside", "name", "scope", "sites", "target", "types")
+
+    def __init__(self, name: str, binding: Binding, scope: Names) -> None:
+        self.name = name
+        self.binding = binding
+        self.scope = scope
+        self.flow: Flow | None = None
+        self.sites: list[Site] = []
+        self.types: list[str] = []
+        self.inside: Names | None = None
+        self.target: ImportTarget | None = None
+
+
+class Names:
+    """A scope with its names.
+
+    ``bases`` are the names of what a class is derived from, ``owner`` the class of a method that stands
+    outside of it, ``wildcards`` the modules imported whole.
+    """
+
+    __slots__ = (
+        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols",
+        "wildcards",
+    )  # fmt: skip
+
+    def __init__(self, kind: ScopeKind, name: str, start: int, end: int, parent: Names | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.start = start
+        self.end = end
+        self.parent = parent
+        self.index = -1
+        self.symbols: dict[str, Variable] = {}
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.owner: str | None = None
+        self.bases: list[str] = []
+        self.wildcards: list[str] = []
+
+    def outermost(self) -> Names:
+        """The file's own scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def hoisted(self, *, through: frozenset[str]) -> Names:
+        """The nearest scope outwards, this one included, whose kind is not in ``through``."""
+        scope = self
+        while scope.kind in through and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def around(self, kinds: frozenset[str]) -> Names | None:
+        """The nearest scope of one of these kinds, this one included, or None."""
+        scope: Names | None = self
+        while scope is not None and scope.kind not in kinds:
+            scope = scope.parent
+        return scope
+
+    def outside_class(self) -> bool:
+        """Whether this is inside a method that stands outside of its class."""
+        scope: Names | None = self
+        while scope is not None:
+            if scope.owner is not None:
+                return True
+            scope = scope.parent
+        return False

@@ -1,0 +1,1 @@
+"""Identifiers, scopes and contexts of a piece of code."""

@@ -1,0 +1,63 @@
+import csv
+from importlib import resources
+
+import pytest
+from report_fakes import make_run
+
+from caretbench.reports.published import beside_published, names, printed_cells
+from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.tables import published_table
+
+
+@pytest.fixture(scope="module")
+def paper() -> Summary:
+    run = make_run(per_cell=2, samples=1, profiles=("paper",))
+    return summarise(run.frame, run.problems, run.manifest)
+
+
+def test_every_table_of_numbers_ships_with_the_package() -> None:
+    folder = resources.files("caretbench.reports").joinpath("published")
+    rows = {
+        entry.name: len(list(csv.DictReader(entry.read_text("utf-8").splitlines())))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".csv")
+    }
+    assert rows == {
+        "devbench.csv": 429, "c3bench.csv": 941, "simcopilot.csv": 599, "efcb.csv": 130, "codevbench.csv": 472,
+        "left_out_cells.csv": 35,
+    }  # fmt: skip
+
+
+def test_all_nine_models_have_a_name_of_ours() -> None:
+    assert {cell.model for cell in printed_cells("devbench")} == set(names("devbench")["models"].values())
+
+
+def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
+    rows = beside_published(paper)
+    per_model = 7 + 12 + 12 + 6  # Tables 5, 6, 8 and 9
+    assert len(rows) == 2 * per_model
+    assert {row.table for row in rows} == {"Table 5", "Table 6", "Table 8", "Table 9"}
+
+
+def test_printed_values_are_rates(paper: Summary) -> None:
+    row = next(
+        r for r in beside_published(paper) if (r.table, r.model, r.label) == ("Table 5", "gpt-4o", "all")
+    )
+    assert row.printed == pytest.approx(0.772)
+    assert row.low <= row.ours <= row.high
+
+
+def test_default_similarities_stand_beside_nothing() -> None:
+    run = make_run(per_cell=1, samples=1, profiles=("default",))
+    rows = beside_published(summarise(run.frame, run.problems, run.manifest))
+    assert {row.metric for row in rows} == {"pass@1"}
+
+
+def test_the_table_counts_what_agrees(paper: Summary) -> None:
+    table = published_table(beside_published(paper))
+    assert table is not None
+    assert "of 74 printed values" in table.caption
+
+
+def test_nothing_published_gives_no_table(paper: Summary) -> None:
+    assert beside_published(paper.model_copy(update={"suite": "private"})) == ()

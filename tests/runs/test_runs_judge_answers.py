@@ -1,0 +1,334 @@
+"""The judging stage on questions about changes: what is asked, in how many steps, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.files import Appender
+from caretbench.judging.answers import answer_key
+from caretbench.judging.choosing import parts
+from caretbench.judging.criteria import criterion
+from caretbench.models import ModelRequest
+from caretbench.problem import Completion, Problem, Profile
+from caretbench.reports.judged.rated_answers import JudgedAnswers, RatedAnswer, coverage, hallucinations
+from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
+from caretbench.runs.judge import GradingResult, NothingToJudgeError, grade, grade_parts
+from caretbench.runs.judging.steps import NOTHING
+from tests.asked_graders import agreeing, between, kind_of
+from tests.asked_problems import CHANGES, all_asked, asked
+from tests.conftest import MakeProblem
+from tests.fakes import FakeClient, Reply, failure
+
+GOOD = "Title: cache: evict\n\nBody: The oldest entry is dropped. The lock is gone."
+
+
+def make_run(
+    path: Path,
+    problems: Iterable[Problem],
+    answers: Mapping[str, Iterable[str | None]],
+    profile: Profile = "default",
+) -> RunFolder:
+    """A run of some problems; every model's answers to each of them."""
+    folder, problems = RunFolder(path), list(problems)
+    data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
+    folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@1", profile=profile))
+    folder.write_problems(problems)
+    with Appender(folder.completions_path) as appender:
+        for model, texts in answers.items():
+            appender.append(
+                *(
+                    Completion(problem_id=problem.id, model=model, sample=sample, text=text)
+                    for problem in problems
+                    for sample, text in enumerate(texts)
+                )
+            )
+    return folder
+
+
+def said(request: ModelRequest) -> str:
+    return request.prompt.messages[-1].text  # type: ignore[union-attr]
+
+
+def kind(request: ModelRequest) -> str:
+    """Which criterion a request is about."""
+    return kind_of(said(request))
+
+
+def honest(request: ModelRequest, _sample: int) -> Reply:
+    """A grader that compares texts letter by letter."""
+    return agreeing(said(request))
+
+
+def judge(
+    folder: RunFolder,
+    reply: Callable[[ModelRequest, int], Reply] = honest,
+    name: str = "fake/judge",
+    **options: Any,
+) -> tuple[dict[str, GradingResult], FakeClient]:
+    client = FakeClient(reply, name=name, accepts=["chat"])
+    arguments: dict[str, Any] = {"control_problems": 0} | options
+    profile = folder.manifest().profile
+    chosen = parts(folder.problems(), profile, arguments.pop("asked", None))
+    return grade_parts(folder, chosen, policy("raw"), [(name, client)], profile=profile, **arguments), client
+
+
+def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
+    rows = JudgedAnswers.of(folder).rows(**options)
+    return {(row.problem_id, row.model, row.sample): row for row in rows}
+
+
+# --- which criterion --------------------------------------------------------------------------------------------
+
+
+def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakeProblem) -> None:
+    problems = [*all_asked(), make_problem()]
+    default = {part.criterion.key: len(part.problems) for part in parts(problems, "default")}
+    assert default == {
+        "efcb-masked@1": 3,
+        "efcb-description@1": 3,
+        "efcb-claims@1": 3,
+        "devbench-quality@1": 1,
+    }
+    paper = {part.criterion.key: len(part.problems) for part in parts(problems, "paper")}
+    assert paper == {"efcb-similarity-paper@1": 6, "efcb-hallucination-paper@1": 3, "devbench-paper@1": 1}
+    own = parts(problems, "default", criterion("efcb-similarity-paper"))
+    assert [len(part.problems) for part in own] == [9]  # no choices, no carets
+    assert [len(part.problems) for part in parts(problems, "paper", criterion("devbench-quality"))] == [1]
+    with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
+        parts(problems, "default", criterion("efcb-claim-support"))
+    with pytest.raises(KeyError, match="unknown criterion 'beauty'"):
+        parts([asked("reverse-qa", "cache", criterion="beauty")], "default")
+
+
+def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, all_asked(), {"m": [GOOD]})
+    results, client = judge(folder)
+    assert list(results) == ["efcb-masked@1", "efcb-description@1", "efcb-claims@1"]
+    assert all(result.complete for result in results.values())
+    assert [kind(request) for request in client.asked] == [
+        *["masked"] * 6, *["description"] * 6, *["claims"] * 3, *["support"] * 6,
+    ]  # fmt: skip
+    assert (results["efcb-claims@1"].wanted, results["efcb-claims@1"].subjects) == (3 + 6, 3)
+    stored = list(folder.judgements())
+    assert len({row.key for row in stored}) == len(stored) == 21
+    before = folder.judgements_path.read_bytes()
+    again, silent = judge(folder)
+    assert silent.asked == []
+    assert folder.judgements_path.read_bytes() == before
+    assert again["efcb-claims@1"].wanted == 9
+
+
+def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, [asked("reverse-qa", "cache")], {"m": [GOOD, GOOD]})
+
+    def biased(request: ModelRequest, _sample: int) -> str:
+        first = said(request).index("AUTHOR'S TEXT ") < said(request).index("WRITTEN TEXT ")
+        score = 4 if first else 6
+        return json.dumps({"intent": score, "scope": score, "key_facts": score, "title": 0})
+
+    _, client = judge(folder, biased, repeats=3)
+    assert [request.samples for request in client.asked] == [(0, 2), (1,)]
+    assert {row.repeat: row.values["intent"] for row in folder.judgements()} == {0: 4.0, 1: 6.0, 2: 4.0}
+    row = rows_of(folder)["efcb/reverse-qa/cache", "m", 1]
+    assert row.value == pytest.approx(14 / 3)
+    assert row.repeats == (4.0, 6.0, 4.0)
+    assert row.parts["title"] == 0.0
+
+
+# --- two steps --------------------------------------------------------------------------------------------------
+
+
+def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
+    problem = asked("reverse-qa-hallu", "cache")
+    true = "It drops an entry. It compares with c.limit {"
+    folder = make_run(
+        tmp_path, [problem], {"m": [true, f"{true}. It sells shoes", "", None, "<think>so</think> "]}
+    )
+    result, client = judge(folder)
+    assert [kind(request) for request in client.asked] == ["claims"] * 2 + ["support"] * 3 + ["support"]
+    rows = rows_of(folder)
+    values = [rows[problem.id, "m", sample] for sample in range(5)]
+    assert [row.value for row in values] == [0.0, 1.0, 1.0, 1.0, 1.0]  # silence is not truthful
+    assert [row.says_nothing for row in values] == [False, False, True, True, True]
+    assert [row.claim_rate for row in values[:3]] == [0.0, pytest.approx(1 / 4), None]
+    assert values[1].parts["unsupported"] == 1.0
+    assert result["efcb-claims@1"].complete
+    steps = {row.criterion: row for row in folder.judgements()}
+    assert steps["efcb-claim-support@1"].answer == answer_key("It sells shoes")
+    assert all(row.answer != NOTHING for row in folder.judgements())
+
+
+def test_equal_statements_are_judged_once(tmp_path: Path) -> None:
+    problem = asked("reverse-qa-hallu", "cache")
+    folder = make_run(tmp_path, [problem], {"m": ["It drops an entry", "It drops an entry. It is new"]})
+    _, client = judge(folder, repeats=2)
+    assert [kind(request) for request in client.asked] == ["claims"] * 2 + ["support"] * 2
+    assert [request.samples for request in client.asked] == [(0, 1)] * 4
+
+
+def test_statements_that_differ_between_repeats_are_judged_in_theirs(tmp_path: Path) -> None:
+    problem = asked("reverse-qa-hallu", "cache")
+    folder = make_run(tmp_path, [problem], {"m": ["whatever"]})
+
+    def unsteady(request: ModelRequest, sample: int) -> Reply:
+        if kind(request) == "claims":
+            return json.dumps(
+                {"claims": [["It drops an entry"], ["It drops an entry", "It sells shoes"]][sample]}
+            )
+        return honest(request, sample)
+
+    _, client = judge(folder, unsteady, repeats=2)
+    assert [request.samples for request in client.asked] == [(0, 1), (0, 1), (1,)]
+    row = rows_of(folder)[problem.id, "m", 0]
+    assert (row.value, row.repeats) == (0.5, (0.0, 1.0))
+
+
+def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> None:
+    problems = [asked("reverse-qa-hallu", change) for change in CHANGES]
+    folder = make_run(tmp_path, problems, {"m": ["It drops an entry. It sells shoes"]})
+
+    def forgetful(request: ModelRequest, sample: int) -> Reply:
+        if (
+            kind(request) == "support"
+            and "cache/cache.go" in said(request)
+            and "drops an entry" in said(request)
+        ):
+            return failure("gone")
+        return honest(request, sample)
+
+    results, _ = judge(folder, forgetful)
+    assert (results["efcb-claims@1"].failed, results["efcb-claims@1"].coverage) == (1, pytest.approx(8 / 9))
+    rows = hallucinations(JudgedAnswers.of(folder))
+    assert [row.value for row in rows] == [
+        None,
+        1.0,
+        1.0,
+    ]  # the other statement was false, and yet: no verdict
+    [share] = coverage(rows)
+    assert (share.answers, share.rated, share.failed) == (3, 2, True)
+    _, client = judge(folder)
+    assert len(client.asked) == 1
+    assert [row.value for row in hallucinations(JudgedAnswers.of(folder))] == [1.0] * 3
+
+
+def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, [asked("reverse-qa-hallu", change) for change in CHANGES], {"m": [GOOD]})
+    count = 0
+
+    def stopped(request: ModelRequest, sample: int) -> Reply:
+        nonlocal count
+        count += 1
+        if count == 6:
+            raise KeyboardInterrupt
+        return honest(request, sample)
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(folder, stopped)
+    _, client = judge(folder)
+    assert len(client.asked) == 3 + 6 - 5
+    rows = list(folder.judgements())
+    assert len({row.key for row in rows}) == len(rows) == 9
+
+
+def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, [asked("reverse-qa-hallu", "cache")], {"m": ["It sells shoes"]})
+
+    def kind_grader(request: ModelRequest, sample: int) -> Reply:
+        return '{"verdict": "supported_by_text"}' if kind(request) == "support" else honest(request, sample)
+
+    judge(folder)
+    judge(folder, kind_grader, changed={"temperature": 0.7})
+    rows = list(JudgedAnswers.of(folder).rows(by_grader=True))
+    assert sorted(row.value or 0.0 for row in rows) == [0.0, 1.0]
+    assert len({row.grader for row in rows}) == 2
+    [together] = JudgedAnswers.of(folder).rows()
+    assert (together.grader, together.value) == ("all graders", 0.5)
+
+
+# --- what is missing --------------------------------------------------------------------------------------------
+
+
+def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
+    folder = make_run(
+        tmp_path, [asked("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
+    )
+
+    def wild(request: ModelRequest, _sample: int) -> str:
+        return "11" if "cache" in said(request) and "bounds" in said(request) else "7"
+
+    results, client = judge(folder, wild)
+    [result] = results.values()
+    assert (result.asked, result.unreadable, result.coverage) == (5, 1, pytest.approx(2 / 3))
+    rows = rows_of(folder)
+    assert [row.value for row in rows.values()] == [None, 7.0, 7.0]
+    assert [request.sampling.seed for request in client.asked if "bounds" in said(request)] == [0, 1000, 2000]
+    assert {request.sampling.temperature for request in client.asked} == {0.0}
+    [share] = coverage(rows.values())
+    assert share.failed
+
+
+def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
+    folder = make_run(
+        tmp_path, [asked("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
+    )
+    judge(folder, lambda _request, _sample: "4", name="fake/a")
+    judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
+          name="fake/b")  # fmt: skip
+    assert [row.value for row in rows_of(folder).values()] == [6.0, None, 6.0]
+    assert {row.grader for row in JudgedAnswers.of(folder).rows(by_grader=True)} == {"fake/a", "fake/b"}
+
+
+def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, [asked("mpr-gen", "cache")], {"m": ["a diff: [x = 1]"]})
+
+    def only_lines(_problem: Problem, text: str) -> str:
+        return text.partition("[")[2].rstrip("]")
+
+    _, client = judge(folder, text_of=only_lines)
+    assert between(said(client.asked[0]), "WRITTEN LINES") == "x = 1"
+    assert [row.value for row in JudgedAnswers.of(folder, only_lines).rows()] == [1.0]
+    assert [row.value for row in JudgedAnswers.of(folder).rows()] == [None]
+
+
+def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> None:
+    text = "<think>hm</think>\nTitle: x\n"
+    for profile, seen in (("paper", text), ("default", "Title: x")):
+        folder = make_run(tmp_path / profile, [asked("reverse-qa", "cache")], {"m": [text]}, profile=profile)  # type: ignore[arg-type]
+        _, client = judge(folder)
+        assert between(said(client.asked[0]), "PREDICTION" if profile == "paper" else "WRITTEN TEXT") == seen
+
+
+def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
+    folder = make_run(
+        tmp_path, [asked("mpr-gen", "cache")], {"m": ["x"], "golden": ["whatever"], "own": ["y"]}
+    )
+    manifest = folder.manifest()
+    manifest.models.append(ModelInfo(model="own", source="baseline"))
+    folder.write_manifest(manifest)
+    results, _ = judge(folder)
+    assert results["efcb-masked@1"].subjects == 1
+    results, _ = judge(folder, baselines=True)
+    assert results["efcb-masked@1"].subjects == 3
+    assert {row.model for row in JudgedAnswers.of(folder).rows()} == {"m", "golden", "own"}
+
+
+def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, [asked("mpr-gen", "cache")], {})
+    with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
+        judge(folder)
+    with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
+        grade_parts(folder, [], policy("raw"), [])
+    # One task of several may still be without answers.
+    part = make_run(tmp_path / "part", [asked("mpr-gen", "cache")], {"m": ["x"]})
+    part.write_problems([asked("mpr-gen", "cache"), asked("reverse-qa", "cache")])
+    results, _ = judge(part)
+    assert list(results) == ["efcb-masked@1"]
+    client = FakeClient(honest, accepts=["chat"])
+    with pytest.raises(NothingToJudgeError):
+        grade(part, [], policy("raw"), [("j", client)], criterion=criterion("efcb-masked"))

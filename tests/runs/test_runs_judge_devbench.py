@@ -1,0 +1,55 @@
+"""The released completions of one model, judged by a grader of ours: how many calls that takes."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.files import Appender
+from caretbench.judging.criteria import criterion
+from caretbench.models import ModelRequest
+from caretbench.reports.judged.carets import folder_sections
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.judge import grade
+from caretbench.suites import suite
+from tests.fakes import FakeClient
+
+pytestmark = pytest.mark.data
+
+
+def by_hash(request: ModelRequest, _sample: int) -> str:
+    """Scores that depend on the whole prompt alone."""
+    digest = hashlib.sha256(request.prompt.messages[-1].text.encode()).digest()  # type: ignore[union-attr]
+    return f'{{"reasoning": "", "relevance": {digest[0] % 6}, "helpfulness": {digest[1] % 11 / 2}}}'
+
+
+def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench_data: Path) -> None:
+    house = suite("devbench")
+    loaded = house.load(str(devbench_data))
+    folder = RunFolder(tmp_path)
+    data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
+    folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@1", profile="default"))
+    folder.write_problems(loaded.problems)
+    problems = {problem.id: problem for problem in loaded.problems}
+    with Appender(folder.completions_path) as appender:
+        appender.append(*house.recorded(devbench_data / "completions", problems, ["gpt-4o"]))
+    client = FakeClient(by_hash, window=8)
+    started = time.process_time()
+    result = grade(
+        folder, loaded.problems, policy("syntax"), [("judge", client)],
+        criterion=criterion("devbench-quality"), control_problems=0,
+    )  # fmt: skip
+    spent = time.process_time() - started
+    assert (result.completions, result.subjects, result.judged) == (9000, 2390, 2390)
+    assert len(client.asked) == 2390
+    assert spent < 20  # measured: 2 to 3 seconds, a third of it the truncation policy
+    [judged] = folder_sections(folder)
+    [column] = judged.columns
+    assert (column.samples, column.judged, column.overall.scores["total"].problems) == (9000, 9000, 1800)
+    assert len(column.strata["language / category"]) == 36
+    [grader] = judged.graders
+    assert (grader.texts, grader.unreadable, grader.control_problems) == (2390, 0, 0)

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.scan.tamper import SCAN_VERSION
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.extraction.policies import policy
+from caretbench.files import DataError
+from caretbench.problem import Completion, Problem, Score
+from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
+from caretbench.runs.score import EXECUTION, Scoring, check_resumable
+from caretbench.suites import suite
+from tests.conftest import MakeProblem
+from tests.fakes import FakeExecutor
+
+
+def right(request: ExecutionRequest) -> Status:
+    return Status.PASSED if "return 2 * x" in request.source else Status.FAILED
+
+
+def scoring(
+    folder: Path,
+    problems: Sequence[Problem],
+    executor: FakeExecutor | None,
+    profile: str = "default",
+    cut: str = "syntax",
+) -> Scoring:
+    return Scoring(
+        suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def rows(folder: Path) -> list[Score]:
+    return list(RunFolder(folder).scores())
+
+
+def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, [problem], executor)
+    answers = ["    return 2 * x\n", "    return x\n", None]
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for sample, text in enumerate(answers)
+    )
+    assert stage.run() == {}
+    passed = {
+        row.sample: row.values["passed"]
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert passed == {0: 1.0, 1: 0.0, 2: 0.0}
+    before = rows(tmp_path)
+    asked = len(executor.asked)
+    stage.run()
+    assert rows(tmp_path) == before
+    assert len(executor.asked) == asked
+    assert len({row.key for row in before}) == len(before)
+
+
+def test_a_problem_whose_golden_answer_fails_here_is_left_out(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem(reference="    return None\n")
+    stage = scoring(tmp_path, [problem], FakeExecutor(right))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
+    assert stage.run() == {"golden answer: failed": [problem.id]}
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
+
+
+class Backwards(FakeExecutor):
+    """Takes every request before it answers, and answers the last one first."""
+
+    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+        yield from super().submit(reversed(list(requests)))
+
+
+def test_an_answer_that_is_faster_than_its_golden_answer_waits_for_it(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    sound = make_problem()
+    broken = make_problem("python/low_context/broken", reference="    return None\n")
+    stage = scoring(tmp_path, [sound, broken], Backwards(right))
+    answers = ("    return 2 * x\n", "    return x\n", None)
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for problem in (sound, broken)
+        for sample, text in enumerate(answers)
+    )
+    assert stage.run() == {"golden answer: failed": [broken.id]}
+    found = {
+        (row.problem_id, row.sample): row.outcome
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert [found[sound.id, sample] for sample in range(3)] == ["passed", "failed", "failed"]
+    assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
+    assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
+    order = [row.model for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == sound.id]
+    assert order[0] == "golden"
+
+
+def test_a_module_that_the_golden_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem(prefix="import numpy\ndef double(x):\n")
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.UNRESOLVED_IMPORT))
+    assert stage.run() == {"missing dependency: numpy": [problem.id]}
+
+
+def test_a_module_that_only_the_completion_wants_is_the_models_failure(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(lambda r: Status.UNRESOLVED_IMPORT if "numpy" in r.source else Status.PASSED)
+    stage = scoring(tmp_path, [problem], executor)
+    stage.add_completions(
+        [Completion(problem_id=problem.id, model="m", text="    import numpy\n    return 2 * x\n")]
+    )
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.outcome, row.values["passed"]) == (True, "unresolved_import", 0.0)
+
+
+def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(lambda r: Status.PASSED if "2 * x" in r.source else Status.SANDBOX_ERROR)
+    stage = scoring(tmp_path, [problem], executor)
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 0\n")])
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert (row.counted, row.values) == (False, {})
+
+
+def test_a_golden_answer_that_took_too_long_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    slow = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.TIMEOUT))
+    assert slow.run() == {"golden answer: timeout": [problem.id]}
+    assert scoring(tmp_path, [problem], FakeExecutor(right)).run() == {}
+
+
+def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    completion = Completion(problem_id=problem.id, model="m", text=problem.reference)
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.SKIPPED))
+    stage.add_completions([completion])
+    assert list(stage.run()) == ["skipped: no toolchain"]
+    untouched = scoring(tmp_path, [make_problem("python/low_context/other")], FakeExecutor(right))
+    assert "skipped: no toolchain" in untouched.run()
+    again = scoring(tmp_path, [problem], FakeExecutor(right))
+    assert again.run() == {}
+    found = [row for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == problem.id]
+    assert {row.model: row.values["passed"] for row in found} == {"golden": 1.0, "m": 1.0}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(("profile", "counted"), [("default", False), ("paper", True)])
+def test_an_error_in_place_of_a_completion(
+    tmp_path: Path, make_problem: MakeProblem, profile: str, counted: bool
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(right), profile)
+    stage.add_completions(
+        [Completion(problem_id=problem.id, model="m", text="Error: API request failed", error=True)]
+    )
+    stage.run()
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert row.counted is counted
+
+
+def test_without_an_executor_only_similarity_is_scored(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], None)
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text=problem.reference)])
+    assert stage.run() == {}
+    assert [(row.scorer, row.values["cosine"]) for row in rows(tmp_path)] == [("similarity@1", 1.0)]
+
+
+def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, [problem], executor)
+    fenced = "Here is the code:\n```python\n    return 2 * x\n```\n"
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text=fenced)])
+    stage.run()
+    assert "```" not in executor.asked[-1].source
+    assert executor.asked[-1].source.startswith(problem.caret.prefix + "    return 2 * x")
+
+
+def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], None)
+    old = Completion(problem_id=problem.id, model="m", text="old")
+    assert stage.add_completions([old, old]) == 1
+    assert stage.check_completions([old]) == 0
+    with pytest.raises(DataError, match="another answer of m to python/low_context/one"):
+        stage.check_completions([old.model_copy(update={"text": "new"})])
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    def manifest(profile: str, model: str) -> Manifest:
+        return Manifest.model_validate(
+            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@1",
+             "profile": profile, "models": [ModelInfo(model=model, source="recorded")]}
+        )  # fmt: skip
+
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(manifest("default", "a"))
+    assert [info.model for info in check_resumable(folder, manifest("default", "b")).models] == ["a", "b"]
+    with pytest.raises(ValueError, match=r"holds another run: profile \(default there, paper now\)"):
+        check_resumable(folder, manifest("paper", "a"))
+
+
+def test_the_graders_of_a_judged_run_stay_when_it_is_scored_again(tmp_path: Path) -> None:
+    def manifest(*graders: str) -> Manifest:
+        return Manifest.model_validate(
+            {"suite": "efcb", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "raw@1",
+             "profile": "default", "graders": [ModelInfo(model=name, source="model") for name in graders]}
+        )  # fmt: skip
+
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(manifest("g"))
+    assert [info.model for info in check_resumable(folder, manifest()).graders] == ["g"]
+
+
+def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(right))
+    texts = ["    import os; os._exit(0); return 2 * x\n", "    return 2 * x\n"]
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
+        for sample, text in enumerate(texts)
+    )
+    stage.run()
+    found = {
+        row.sample: (row.values["passed"], row.details.get("flags"), row.details.get("scan"))
+        for row in rows(tmp_path)
+        if row.model == "m" and row.scorer == EXECUTION
+    }
+    assert found == {0: (1.0, ["tamper:early_exit"], SCAN_VERSION), 1: (1.0, None, None)}
+
+
+def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problems = [make_problem(), make_problem("broken", reference="    return 3\n")]
+    executor = FakeExecutor(right)
+    stage = scoring(tmp_path, problems, executor)
+    stage.add_completions(
+        Completion(problem_id=problem.id, model="m", text="    return 2 * x\n    return )")
+        for problem in problems
+    )
+    first = stage.run()
+    before, asked = rows(tmp_path), len(executor.asked)
+    assert scoring(tmp_path, problems, executor, cut="raw").run() == first
+    after = rows(tmp_path)
+    assert after[: len(before)] == before  # also those without a verdict
+    assert {row.policy for row in after} == {"syntax@1", "raw@1"}
+    assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
+    assert (
+        sum(row.model == "golden" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
+    )
+
+
+class Waiting(FakeExecutor):
+    """What is incomplete ended before a check that waits for ever."""
+
+    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
+        """Results in order."""
+        for result in super().submit(requests):
+            waits = result.status is Status.INCOMPLETE
+            yield result.model_copy(update={"waits": True}) if waits else result
+
+
+@pytest.mark.parametrize("reference_waits", [True, False])
+def test_waiting_for_ever_is_honest_where_the_reference_does_so(
+    tmp_path: Path, make_problem: MakeProblem, reference_waits: bool
+) -> None:
+    problem = make_problem()
+
+    def decide(request: ExecutionRequest) -> Status:
+        is_reference = "return 2 * x" in request.source
+        return Status.INCOMPLETE if reference_waits or not is_reference else Status.PASSED
+
+    stage = scoring(tmp_path, [problem], Waiting(decide))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", sample=0, text="    return x\n")])
+    assert stage.run() == {}
+    assert scoring(tmp_path, [problem], Waiting(decide)).run() == {}
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    assert row.values == {"passed": float(reference_waits)}
