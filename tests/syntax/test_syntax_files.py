@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.syntax import SourceFile, analyse, is_test_path, split_by_distance
-from caretbench.syntax.comments import distance as comment_distance
+from caretbench.syntax import SourceFile, analyse, comment_distance, is_test_path, split_by_distance
 
 DEEP = {
     "python": ("a.py", "x = " + "(" * 3000 + "y" + ")" * 3000 + "\n"),

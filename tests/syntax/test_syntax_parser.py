@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.languages import languages
-from caretbench.syntax import Offsets, captures, error_count, fault_count, fits, has_error, parse
-from caretbench.syntax.comments import places as comments
+from caretbench.syntax import Offsets, captures, comments, error_count, fault_count, fits, has_error, parse
 from caretbench.syntax.source import grammar_of
 
 GOOD = {

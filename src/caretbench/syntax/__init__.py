@@ -1,9 +1,9 @@
 """Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in ``queries/``."""
 
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
-from caretbench.syntax.comments.distance import CommentDistance, comment_distance, split_by_distance
-from caretbench.syntax.comments.documentation import Documentation, documentation_of
-from caretbench.syntax.comments.places import Comment, comments
+from caretbench.syntax.docs.distance import CommentDistance, comment_distance, split_by_distance
+from caretbench.syntax.docs.documentation import Documentation, documentation_of
+from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.faults import fault_count, fits, is_well_formed
 from caretbench.syntax.measures import BlockSize
 from caretbench.syntax.parser import Offsets, error_count, grammar, has_error, parse

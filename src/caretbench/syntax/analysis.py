@@ -11,8 +11,8 @@ import tree_sitter
 
 from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
-from caretbench.syntax.comments.distance import CommentDistance, comment_distance
-from caretbench.syntax.comments.places import Comment, comments_in
+from caretbench.syntax.docs.distance import CommentDistance, comment_distance
+from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.masking import parse_file
 from caretbench.syntax.measures import BlockSize, FileSizes
 from caretbench.syntax.names.project import Project
@@ -138,7 +138,7 @@ class FileAnalysis:
     def comment_distance(
         self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
     ) -> CommentDistance | None:
-        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.comments.distance`."""
+        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.docs.distance`."""
         return comment_distance(self.source, self.comments, position, counting=counting)
 
     def size(self, span: tuple[int, int]) -> BlockSize:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
-from caretbench.syntax.comments.places import Comment, comments
+from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
 from caretbench.validation.mutation import OPERATORS

@@ -1,10 +1,10 @@
 """Acceptance of judges by their controls: whether what a grader gave may enter a score.
 
-A grader is right about a control where it gives the text what is known to be right
-(``trust.is_right``). It *fails* if its number of right controls is so low that a good grader (right with probability ``GOOD``)
-would fall that low in at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). Where
-there are too few controls to tell such a grader from one that is right about a control in half of the cases (``BAD``),
-nothing is known, and it is not accepted either.
+A grader is right about a control where it gives the text what is known to be right (``trust.is_right``). It *fails*
+if its number of right controls is so low that a good grader (right with probability ``GOOD``) would fall that low in
+at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). Where there are too few controls to tell
+such a grader from one that is right about a control in half of the cases (``BAD``), nothing is known, and it is not
+accepted either.
 """
 
 from __future__ import annotations

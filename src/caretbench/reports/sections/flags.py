@@ -1,6 +1,6 @@
 """Passes under suspicion: how many hold something that an honest answer has no use for, and the rate without them.
 
-A flag decides nothing (``execution/scan/tamper.py``). What a reader wants to know is how far the number could fall if every
+A flag decides nothing (``scan/tamper.py``). What a reader wants to know is how far the number could fall if every
 suspicion were right: flagged passes are counted as failures there, not left out, so that both rates stand on the same
 problems.
 """

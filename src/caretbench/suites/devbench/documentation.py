@@ -11,7 +11,7 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.syntax.comments.documentation import documentation_of
+from caretbench.syntax.docs.documentation import documentation_of
 
 
 class DocumentationCheck(BaseModel):

@@ -18,7 +18,7 @@ from rapidfuzz import fuzz, process
 from caretbench.errors import DataError
 from caretbench.suites.efcb.edits.fragments import Fragment, fragments
 from caretbench.suites.efcb.rendering import Rendered
-from caretbench.syntax.comments.places import comment_marks, comments
+from caretbench.syntax.docs.places import comment_marks, comments
 from caretbench.syntax.parser import encode
 
 MaskTier = Literal["added", "changed"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from caretbench.problem import Label
 from caretbench.suites.simcopilot.released.paper import paper
 from caretbench.suites.simcopilot.released.spans import Program, Reference, Span
-from caretbench.syntax.comments.places import comments
+from caretbench.syntax.docs.places import comments
 
 _ALL = "*"
 

@@ -9,8 +9,8 @@ import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
-from caretbench.syntax.comments.doctags import Tags, read_tags
-from caretbench.syntax.comments.places import Comment, comments_in
+from caretbench.syntax.docs.doctags import Tags, read_tags
+from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.queries import matches
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from typing import Literal, NamedTuple
 
-from caretbench.syntax.comments.places import Comment, CommentKind
+from caretbench.syntax.docs.places import Comment, CommentKind
 from caretbench.syntax.source import SourceFile
 
 
