@@ -102,7 +102,7 @@ def test_rounds_are_the_same_as_numbers() -> None:
 
 
 def test_the_shipped_attackers_fit_the_features() -> None:
-    text = resources.files("caretbench").joinpath("suites", "efcb", attackers.FILE).read_text()
+    text = resources.files("caretbench.suites.efcb.attacks").joinpath(attackers.FILE).read_text()
     assert len(text) < 400_000
     file = AttackersFile.model_validate_json(text)
     assert file.features == FEATURES
