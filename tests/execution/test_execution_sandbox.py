@@ -409,8 +409,8 @@ def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.Monkey
     def nobody() -> range:
         raise NoUsers("root has no users to give")
 
-    for module in ("sandbox", "landlock", "warm"):
-        monkeypatch.setattr(f"caretbench.execution.{module}.users", nobody)
+    for module in ("program", "kernel.landlock", "warm"):
+        monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.users", nobody)
     with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
         Sandbox().probe()
 
