@@ -16,8 +16,9 @@ from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sam
 from caretbench.problem import Caret, Completion, ContextFile, Missing, Problem, Usage
 from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.generate import HOPELESS, Generating, Tally, spent
-from caretbench.runs.prices import Price, Purse
+from caretbench.runs.generate import Generating, spent
+from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.stage import HOPELESS, Tally
 from tests.conftest import MakeProblem
 from tests.fakes import FakeClient, PlainStrategy, Reply, failure
 
@@ -38,7 +39,7 @@ def generate(
     folder: Path, problems: Sequence[Problem], client: FakeClient, limit: float | None = None, **fields: Any
 ) -> Tally:
     stage = Generating(problems, RunFolder(folder))
-    return stage.run(asking(client, **fields), Purse(limit, spent=spent(RunFolder(folder))))
+    return stage.run(asking(client, **fields), CostBudget(limit, spent=spent(RunFolder(folder))))
 
 
 def completions(folder: Path) -> list[Completion]:

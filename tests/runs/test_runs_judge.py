@@ -18,7 +18,7 @@ from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judge import GradingResult, grade
 from caretbench.runs.judging.missing import errors_path, missing_judgements
 from caretbench.runs.judging.subjects import subjects
-from caretbench.runs.prices import Price, Purse
+from caretbench.runs.prices import CostBudget, Price
 from tests.conftest import MakeProblem
 from tests.fakes import FakeClient, Reply, failure
 
@@ -207,7 +207,7 @@ def test_a_client_that_forgets_a_request(tmp_path: Path, make_problem: MakeProbl
     result = judge(folder, Forgetful(lambda _request, _sample: GOOD, window=2))
     assert (result.judged, result.failed) == (1, 1)
     [row] = missing_judgements(folder)
-    assert row.message == "the client gave no answer"
+    assert row.message == "the client gave neither an answer nor a failure"
 
 
 def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -216,9 +216,9 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
     price = Price(input_per_million=0, output_per_million=1000)
     client = grader(usage=Usage(input_tokens=500, output_tokens=100), window=3)
     sampling = Sampling(max_tokens=1000)  # at worst a dollar each, in truth ten cents
-    purse = Purse(limit=2.5)
-    result = judge(folder, client, sampling=sampling, prices={client.name: price}, purse=purse)
-    assert purse.spent == pytest.approx(result.cost)
+    budget = CostBudget(limit=2.5)
+    result = judge(folder, client, sampling=sampling, prices={client.name: price}, budget=budget)
+    assert budget.spent == pytest.approx(result.cost)
     assert 1.5 < result.cost <= 2.5
     assert result.judged + result.not_asked == 20
     assert result.judged == len(client.asked) == pytest.approx(result.cost * 10)
@@ -243,10 +243,10 @@ def test_what_may_have_been_charged_is_spent(tmp_path: Path, make_problem: MakeP
     sampling = Sampling(max_tokens=1000)  # at worst a dollar each
     for reply, spent in ((GOOD, 2.0), (failure("late", "timeout"), 2.0), (failure(), 0.0)):
         folder = make_run(tmp_path / f"{spent} {reply}"[:20], problems, [RIGHT])
-        purse = Purse(limit=2.5)
+        budget = CostBudget(limit=2.5)
         client = grader(lambda _request, _sample, reply=reply: reply)  # type: ignore[misc]
-        judge(folder, client, sampling=sampling, prices={client.name: price}, purse=purse)
-        assert purse.spent == pytest.approx(spent)
+        judge(folder, client, sampling=sampling, prices={client.name: price}, budget=budget)
+        assert budget.spent == pytest.approx(spent)
 
 
 def test_without_a_price_no_cost_is_claimed(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -298,7 +298,7 @@ def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     with pytest.raises(ValueError, match="takes no conversations"):
         judge(folder, grader(accepts=["fill"]))
     with pytest.raises(ValueError, match="no price is known for fake/model"):
-        judge(folder, grader(), purse=Purse(limit=1.0))
+        judge(folder, grader(), budget=CostBudget(limit=1.0))
     with Appender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
         judge(folder, grader())
     assert not errors_path(folder).exists()
@@ -332,7 +332,7 @@ def test_several_graders_judge_for_themselves(tmp_path: Path, make_problem: Make
     steps: list[tuple[str, int, int | None]] = []
     judge(folder, grader(name="a/one"), grader(name="b/two"), report=lambda *step: steps.append(step))
     assert sorted(row.grader for row in folder.judgements()) == ["a/one"] * 2 + ["b/two"] * 2
-    assert [step for step in steps if step[2] is not None] == [
+    assert [step for step in steps if step[1] == 0] == [
         ("judged by a/one, devbench-quality", 0, 2), ("judged by b/two, devbench-quality", 0, 2),
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import Usage
-from caretbench.runs.prices import FREE, Price, Prices, Purse
+from caretbench.runs.prices import FREE, CostBudget, Price, Prices
 
 MINI = Price(input_per_million=0.15, cached_input_per_million=0.075, output_per_million=0.60)
 
@@ -73,11 +73,11 @@ def test_a_price_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_purse_is_never_overdrawn() -> None:
-    purse = Purse(limit=1.0, spent=0.25)
-    assert purse.set_aside(0.5)
-    assert not purse.set_aside(0.5)  # 0.25 spent, 0.5 under way
-    assert purse.set_aside(0)  # what is free can always be asked
-    purse.settle(0.5, 0.1)
-    assert purse.set_aside(0.5)
-    assert purse.spent == pytest.approx(0.35)
-    assert Purse().set_aside(1e9)
+    budget = CostBudget(limit=1.0, spent=0.25)
+    assert budget.reserve(0.5)
+    assert not budget.reserve(0.5)  # 0.25 spent, 0.5 under way
+    assert budget.reserve(0)  # what is free can always be asked
+    budget.commit(0.5, 0.1)
+    assert budget.reserve(0.5)
+    assert budget.spent == pytest.approx(0.35)
+    assert CostBudget().reserve(1e9)

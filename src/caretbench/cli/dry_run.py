@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from caretbench.cli.clients import Clients
 from caretbench.cli.common import aligned, note, say, say_json
 from caretbench.cli.run_plan import Plan
-from caretbench.cli.running import one_line, purse
+from caretbench.cli.running import budget, one_line
 
 if TYPE_CHECKING:
     from caretbench.cli.scoring import Subject
@@ -66,7 +66,7 @@ def dry_run(plan: Plan) -> None:
                     for subject, wanted in zip(plan.subjects, coming, strict=True)
                 ]
         judging = list(_judging(plan, clients, coming))
-    spent = purse(plan).spent
+    spent = budget(plan).spent
     if plan.as_json:
         say_json(
             {

@@ -186,18 +186,18 @@ def _grade(
     """The results by grader and criterion."""
     from caretbench.runs.generate import spent
     from caretbench.runs.judge import grade_parts
-    from caretbench.runs.prices import Purse
+    from caretbench.runs.prices import CostBudget
 
     results = {}
     with work.folder.locked(), Steps(quiet=quiet) as steps:
-        purse = Purse(max_cost, spent(work.folder))
+        budget = CostBudget(max_cost, spent(work.folder))
         for name, spec in graders.items():
             # One at a time: two local graders may not fit into memory together.
             with open_client(spec, options) as client:
                 results[name] = grade_parts(
                     work.folder, work.parts, work.policy, [(name, client)], changed=changed,
                     profile=work.manifest.profile, control_problems=work.control_problems,
-                    baselines=work.baselines, repeats=work.repeats, prices=costs, purse=purse,
+                    baselines=work.baselines, repeats=work.repeats, prices=costs, budget=budget,
                     text_of=work.text_of, report=steps,
                 )  # fmt: skip
     return results

@@ -13,8 +13,8 @@ from caretbench.cli.common import Steps, note, say, say_json
 from caretbench.cli.run_plan import ModelPlan, Plan
 
 if TYPE_CHECKING:
-    from caretbench.runs.generate import Tally
-    from caretbench.runs.prices import Purse
+    from caretbench.runs.prices import CostBudget
+    from caretbench.runs.stage import Tally
 
 
 def carry_out(plan: Plan) -> None:
@@ -42,7 +42,7 @@ def carry_out(plan: Plan) -> None:
             infos += [ModelInfo(model=name, source="baseline") for name in plan.baselines]
         for sitting in sittings:
             sitting.begin(infos)
-        spending = purse(plan)
+        spending = budget(plan)
         complaints = _generate(plan, clients, sittings, spending, steps)
         answered = [
             sitting for sitting in sittings if any(True for _ in _answers(sitting, plan.models))
@@ -80,16 +80,16 @@ class _Outcome:
     tally: Tally
 
 
-def purse(plan: Plan) -> Purse:
+def budget(plan: Plan) -> CostBudget:
     """What may be spent; what the stored rows of all folders cost is spent already."""
     from caretbench.runs.generate import spent
-    from caretbench.runs.prices import Purse
+    from caretbench.runs.prices import CostBudget
 
-    return Purse(plan.max_cost, sum(spent(subject.folder) for subject in plan.subjects))
+    return CostBudget(plan.max_cost, sum(spent(subject.folder) for subject in plan.subjects))
 
 
 def _generate(
-    plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: Purse, steps: Steps
+    plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: CostBudget, steps: Steps
 ) -> list[str]:
     """Each model in turn; gives what is to be complained of."""
     from caretbench.runs.generate import Generating
@@ -174,7 +174,7 @@ def _answers(sitting: shared.Sitting, models: Sequence[ModelPlan]) -> Iterator[o
 
 
 def _judge(
-    plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: Purse, steps: Steps
+    plan: Plan, clients: Clients, sittings: Sequence[shared.Sitting], spending: CostBudget, steps: Steps
 ) -> list[str]:
     """Each grader in turn; gives what is to be complained of."""
     from caretbench.runs.judge import NothingToJudgeError, grade_parts
@@ -189,7 +189,7 @@ def _judge(
                     results = grade_parts(
                         sitting.folder, plan.judged_parts(subject), subject.policy, [(grader.name, client)],
                         profile=subject.profile, text_of=judged_text_of(subject.suite, subject.profile),
-                        prices={grader.name: clients.price(grader)}, purse=spending, report=steps,
+                        prices={grader.name: clients.price(grader)}, budget=spending, report=steps,
                     )  # fmt: skip
                 except NothingToJudgeError as error:
                     note(f"{grader.name}: {error}")

@@ -134,10 +134,6 @@ class Asking:
                 return found
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
-    def at_most(self, text: str) -> int:
-        """No fewer tokens than ``text`` has: the count, or its bytes, since no token stands for less than a byte."""
-        return self.count(text) if self.counted else len(text.encode("utf-8", "replace"))
-
     @cached_property
     def budget(self) -> Budget:
         """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
@@ -233,11 +229,23 @@ class Asking:
 
         Zero where no price is known.
         """
-        if self.price is None or self.price.free:
-            return 0.0
-        tokens = self.at_most(prompt_text(prompt)) + _CHAT_FRAME
-        dear = self.price.model_copy(update={"cached_input_per_million": None})
-        return samples * dear.of_tokens(tokens, self.answer_tokens(prompt))
+        return worst_cost(self.client, self.price, prompt, samples, self.answer_tokens(prompt))
+
+
+def worst_cost(
+    client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int
+) -> float:
+    """The most that ``samples`` answers to a prompt can cost, in US dollars; zero where no price is known.
+
+    No token stands for less than a byte, and a chat template puts marks around the messages.
+    """
+    if price is None or price.free:
+        return 0.0
+    text = prompt_text(prompt)
+    counted = client.count_tokens(text)
+    tokens = (len(text.encode("utf-8", "replace")) if counted is None else counted) + _CHAT_FRAME
+    dear = price.model_copy(update={"cached_input_per_million": None})
+    return samples * dear.of_tokens(tokens, answer_tokens)
 
 
 def prompt_text(prompt: Prompt) -> str:

@@ -31,7 +31,8 @@ from caretbench.runs.judging.result import COVERAGE_WANTED, Report
 from caretbench.runs.judging.result import GradingResult as GradingResult
 from caretbench.runs.judging.steps import AFTER, second_step, wanted_of
 from caretbench.runs.judging.subjects import Subject, answer_subjects, subjects
-from caretbench.runs.prices import Price, Purse
+from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.stage import Tally
 
 
 class NothingToJudgeError(DataError):
@@ -51,7 +52,7 @@ def grade(
     baselines: bool = False,
     sampling: Sampling | None = None,
     prices: Mapping[str, Price | None] | None = None,
-    purse: Purse | None = None,
+    budget: CostBudget | None = None,
     text_of: TextOf | None = None,
     report: Report = lambda _step, _added, _total: None,
 ) -> GradingResult:
@@ -73,7 +74,7 @@ def grade(
         baselines: Judge the completions of the baselines too.
         sampling: Instead of the criterion's.
         prices: By the grader's name.
-        purse: Not more than it holds is spent; a grader without a price is refused then.
+        budget: Not more than it holds is spent; a grader without a price is refused then.
         text_of: From the raw answer to a question to what the judge sees of it.
         report: Told of the progress.
 
@@ -88,7 +89,7 @@ def grade(
     for name, client in graders:
         if "chat" not in client.accepts:
             raise ValueError(f"{name} takes no conversations, so it cannot judge")
-        if purse is not None and purse.limit is not None and (prices or {}).get(name) is None:
+        if budget is not None and budget.limit is not None and (prices or {}).get(name) is None:
             raise ValueError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
     texts, count = texts_of(
         folder, Part(criterion, tuple(problems)), policy, profile,
@@ -104,7 +105,7 @@ def grade(
     wanted = wanted_of(criterion, texts, repeats)
     for name, client in graders:
         sitting = _Sitting(
-            folder, name, client, sampling or criterion.sampling, (prices or {}).get(name), purse or Purse(),
+            folder, name, client, sampling or criterion.sampling, (prices or {}).get(name), budget or CostBudget(),
             result, report,
         )  # fmt: skip
         parameters = sitting.judge(criterion, wanted)
@@ -186,7 +187,7 @@ class _Sitting:
     client: ModelClient
     sampling: Sampling
     price: Price | None
-    purse: Purse
+    budget: CostBudget
     result: GradingResult
     report: Report
 
@@ -199,11 +200,13 @@ class _Sitting:
         _record(
             self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)
         )
-        grader = Grader(
-            self.folder, criterion, self.name, self.client, parameters, self.sampling, self.price, self.purse,
-            self.result, self.report,
-        )  # fmt: skip
-        grader.run(wanted)
+        grader = Grader(self.folder, criterion, self.name, self.client, parameters, self.sampling, self.price)
+        step = f"judged by {self.name}, {criterion.name}"
+
+        def told(added: int, tally: Tally) -> None:
+            self.report(step, added, tally.wanted - tally.stored)
+
+        self.result.tallies.append(grader.run(wanted, self.budget, told))
         return parameters
 
 

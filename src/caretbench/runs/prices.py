@@ -1,4 +1,4 @@
-"""What tokens cost: a price file in TOML, the cost of a request, and a purse that is never overdrawn.
+"""What tokens cost: a price file in TOML, the cost of a request, and a budget that is never overdrawn.
 
 A price file holds one table for each model, as it is asked for; the name may be a pattern::
 
@@ -121,8 +121,8 @@ def read_toml(path: Path) -> dict[str, object]:
         raise DataError(f"{path}: not TOML ({error})") from None
 
 
-class Purse:
-    """What may be spent, what is spent, and what is set aside for requests under way.
+class CostBudget:
+    """US dollars that may be spent, that are spent, and that are reserved for requests in flight.
 
     A request is sent only when its worst case fits in what is left; so the limit holds whatever comes back. Requests
     are taken and answered in different threads.
@@ -131,19 +131,19 @@ class Purse:
     def __init__(self, limit: float | None = None, spent: float = 0.0) -> None:
         self.limit = limit
         self.spent = spent
-        self._set_aside = 0.0
+        self._reserved = 0.0
         self._lock = threading.Lock()
 
-    def set_aside(self, worst: float) -> bool:
+    def reserve(self, worst: float) -> bool:
         """Keep US dollars for a request; False where they are not there, and then nothing is kept."""
         with self._lock:
-            if self.limit is not None and worst > 0 and self.spent + self._set_aside + worst > self.limit:
+            if self.limit is not None and worst > 0 and self.spent + self._reserved + worst > self.limit:
                 return False
-            self._set_aside += worst
+            self._reserved += worst
             return True
 
-    def settle(self, worst: float, spent: float) -> None:
-        """What was set aside is free again, and ``spent`` is gone."""
+    def commit(self, worst: float, spent: float) -> None:
+        """Free what was reserved, and count ``spent`` as spent."""
         with self._lock:
-            self._set_aside -= worst
+            self._reserved -= worst
             self.spent += spent

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.missing import errors_path
+from caretbench.runs.stage import Tally
 
 COVERAGE_WANTED: Final = 0.98
 """Of the answers to questions so many must be judged, or the run has failed."""
@@ -27,21 +28,50 @@ class GradingResult:
     """Distinct texts, over all problems; each is judged by every grader."""
     completions: int = 0
     """The completions that inserted them."""
-    asked: int = 0
-    """Answers that graders gave, those included that could not be read."""
-    judged: int = 0
-    unreadable: int = 0
-    """Judgements whose answers could not be read after all tries."""
-    failed: int = 0
-    not_asked: int = 0
-    """Judgements for which there was no money left."""
-    wanted: int = 0
-    """Judgements that there should be, those stored before included."""
     coverage_wanted: float = 1.0
-    """The share of them that must be there."""
-    cost: float = 0.0
-    ended: str = ""
-    """Why a grader could not be asked any more (a wrong key, nobody at the address), where that was so."""
+    """The share of the judgements that must be there."""
+    tallies: list[Tally] = field(default_factory=list)
+    """One for each grader and step."""
+
+    @property
+    def wanted(self) -> int:
+        """Judgements that there should be, those stored before included."""
+        return sum(tally.wanted for tally in self.tallies)
+
+    @property
+    def asked(self) -> int:
+        """Answers that graders gave, those included that could not be read."""
+        return sum(tally.asked for tally in self.tallies)
+
+    @property
+    def judged(self) -> int:
+        """Judgements that came and could be read."""
+        return sum(tally.answered - tally.unreadable for tally in self.tallies)
+
+    @property
+    def unreadable(self) -> int:
+        """Judgements whose answers could not be read after all tries."""
+        return sum(tally.unreadable for tally in self.tallies)
+
+    @property
+    def not_asked(self) -> int:
+        """Judgements for which there was no money left."""
+        return sum(tally.missing["budget"] for tally in self.tallies)
+
+    @property
+    def failed(self) -> int:
+        """Judgements that did not come, those without money apart."""
+        return sum(tally.missing.total() for tally in self.tallies) - self.not_asked
+
+    @property
+    def cost(self) -> float:
+        """US dollars."""
+        return sum(tally.cost for tally in self.tallies)
+
+    @property
+    def ended(self) -> str:
+        """The reason why a grader could not be asked any more (a wrong key, nobody at the address)."""
+        return next((tally.ended for tally in self.tallies if tally.ended), "")
 
     @property
     def complete(self) -> bool:

@@ -1,0 +1,351 @@
+"""The resumable stage that asks a model: pending samples, budget, requests, rows, errors.
+
+Completions, judgements and what helps to build a suite are asked for by this stage alone. A row is appended as soon
+as its answer is there, and a failure to a file of errors, so the stage may be killed at any moment: the same command
+asks for the missing rows only. After a run the file of errors holds exactly what is missing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from caretbench.errors import MachineError
+from caretbench.files import Appender, read_rows, write_rows
+from caretbench.models import (
+    FailureKind,
+    ModelAnswer,
+    ModelClient,
+    ModelFailure,
+    ModelRequest,
+    Prompt,
+    Sampling,
+)
+from caretbench.problem import Row
+from caretbench.runs.prices import CostBudget, Price
+from caretbench.secrets import redact
+
+HOPELESS = 20
+"""Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""
+
+
+class KeyedRow(Protocol):
+    """A row of a JSONL file that is unique by its key."""
+
+    @property
+    def key(self) -> Hashable:
+        """The key."""
+        ...
+
+
+About = TypeVar("About")
+Errors = TypeVar("Errors", bound=Row)
+
+
+@dataclass(frozen=True)
+class Pending(Generic[About]):
+    """Samples that one request asks for. Without a prompt nothing can be asked, and ``fault`` is the reason.
+
+    ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``paid`` is the cost of the
+    tries before this one in US dollars, None where it is not known.
+    """
+
+    id: str
+    about: About
+    samples: tuple[int, ...]
+    prompt: Prompt | None
+    fault: str = ""
+    attempt: int = 1
+    paid: float | None = 0.0
+
+
+@dataclass
+class Tally:
+    """Counts of one stage for one model. Tokens and US dollars are of this run.
+
+
+    ``unpriced`` counts the answers without a known cost, ``asked`` all answers that came, those asked for again included; ``unreadable`` the stored ones that could
+    not be read.
+    """
+
+    wanted: int = 0
+    stored: int = 0
+    answered: int = 0
+    asked: int = 0
+    unreadable: int = 0
+    input_tokens: float = 0
+    output_tokens: float = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    first_message: str = ""
+    ended: str = ""
+    """The reason why the model could not be asked any more (a wrong key, nobody at the address)."""
+
+    @property
+    def share(self) -> float:
+        """The share of the wanted samples that are there, from 0 to 1."""
+        return (self.stored + self.answered) / self.wanted if self.wanted else 1.0
+
+
+Report = Callable[[int, Tally], None]
+"""Called with the number of samples that were just settled, answered or not."""
+
+
+class Work(ABC, Generic[About]):
+    """One kind of question for one model: how its requests look, and which rows its answers make."""
+
+    client: ModelClient
+    price: Price | None
+
+    @abstractmethod
+    def sampling(self, pending: Pending[About]) -> Sampling:
+        """Return how the answers of a request are drawn."""
+
+    @abstractmethod
+    def worst_cost(self, pending: Pending[About]) -> float:
+        """Return the most that a request can cost, in US dollars."""
+
+    @abstractmethod
+    def row(self, pending: Pending[About], answer: ModelAnswer, cost: float | None) -> Row | None:
+        """Return the row of an answer; None where it cannot be read and is asked for again."""
+
+    @abstractmethod
+    def missing(
+        self, pending: Pending[About], sample: int, kind: FailureKind, message: str, attempts: int
+    ) -> Row:
+        """Return the row of the file of errors for a sample that did not come."""
+
+    def unreadable(self, row: Any) -> bool:  # noqa: ARG002  the default of a hook
+        """Return whether a stored row holds an answer that could not be read."""
+        return False
+
+
+class ErrorRows(Generic[Errors]):
+    """A file of errors while a stage runs: a new failure is appended at once, a repeated one replaced at the end.
+
+    Every key is in the file at most once at any moment. A file that would be empty is removed.
+    """
+
+    def __init__(self, path: Path, kind: type[Errors]) -> None:
+        self._path = path
+        self._kind = kind
+        self._failed: dict[Hashable, Errors] = {}
+
+    def rows(self) -> Iterator[Errors]:
+        """The rows of the file, one at a time."""
+        if self._path.exists():
+            yield from read_rows(self._path, self._kind, torn_tail=True)
+
+    def __enter__(self) -> ErrorRows[Errors]:
+        self._appender = Appender(self._path)
+        self.noted = {_key(row) for row in self.rows()}
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._appender.close()
+
+    def add(self, row: Errors) -> None:
+        """Note that a sample did not come."""
+        self._failed[_key(row)] = row
+        if _key(row) not in self.noted:
+            self._appender.append(row)
+            self.noted.add(_key(row))
+
+    def rewrite(self, came: set[Hashable]) -> None:
+        """Leave exactly what is missing: without the samples that came, and with the newest word on the others."""
+        old = list(self.rows())
+        rows = {_key(row): row for row in old if _key(row) not in came} | self._failed
+        if not rows:
+            self._path.unlink(missing_ok=True)
+        elif list(rows.values()) != old:
+            write_rows(self._path, rows.values())
+
+
+def _key(row: Any) -> Hashable:
+    key: Hashable = row.key
+    return key
+
+
+class Stage(Generic[About]):
+    """One model's questions of one kind: requests out, rows in.
+
+    Requests may be taken in another thread than answers are given.
+    """
+
+    def __init__(
+        self, work: Work[About], budget: CostBudget, rows: Appender, errors: ErrorRows[Any], report: Report
+    ) -> None:
+        self._work = work
+        self._budget = budget
+        self._rows = rows
+        self._errors = errors
+        self._report = report
+        self._again: deque[Pending[About]] = deque()  # unreadable answers, and what there was no money for
+        self._unpromptable: deque[Pending[About]] = deque()
+        self._in_flight: dict[str, tuple[Pending[About], set[int], float]] = {}  # worst cost of one sample
+        self._sent = 0
+        self._failed_requests = 0
+        self.came: set[Hashable] = set()
+        self.tally = Tally()
+
+    def ask(self, pending: Iterator[Pending[About]]) -> None:
+        """Ask until all is settled.
+
+        Where money is short, what is in flight is waited for: it mostly costs less than was reserved.
+        """
+        sent = -1
+        while self._sent > sent and not self._over:  # until not even one more request can be paid
+            sent = self._sent
+            self._submit(pending)
+            if not self._again:
+                break
+        self._give_up(pending)
+
+    def _submit(self, pending: Iterator[Pending[About]]) -> None:
+        """One pass of the client over the requests."""
+        stream = self._work.client.submit(self._requests(pending))
+        try:
+            for outcome in stream:
+                if isinstance(outcome, ModelAnswer):
+                    self._answer(outcome)
+                else:
+                    self._failure(outcome)
+                self._note_unpromptable()
+        except MachineError as error:
+            self.tally.ended = redact(str(error))
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()
+        self._note_unpromptable()
+        for request_id, (_, samples, _) in list(self._in_flight.items()):
+            self._failure(
+                ModelFailure(
+                    request_id=request_id,
+                    samples=tuple(sorted(samples)),
+                    kind="provider",
+                    message="the client gave neither an answer nor a failure",
+                )
+            )
+
+    @property
+    def _over(self) -> bool:
+        """Whether there is no use in asking on."""
+        return bool(self.tally.ended) or (self.tally.asked == 0 and self._failed_requests >= HOPELESS)
+
+    def _requests(self, pending: Iterator[Pending[About]]) -> Iterator[ModelRequest]:
+        """Requests as long as there is money for them."""
+        while not self._over:
+            entry = self._again.popleft() if self._again else next(pending, None)
+            if entry is None:
+                return
+            if entry.prompt is None:
+                self._unpromptable.append(entry)
+                continue
+            worst = self._work.worst_cost(entry)
+            if not self._budget.reserve(worst):
+                self._again.appendleft(entry)
+                return
+            self._sent += 1
+            self._in_flight[entry.id] = (entry, set(entry.samples), worst / len(entry.samples))
+            yield ModelRequest(
+                id=entry.id, prompt=entry.prompt, samples=entry.samples, sampling=self._work.sampling(entry)
+            )
+
+    def _answer(self, answer: ModelAnswer) -> None:
+        entry, worst = self._take(answer.request_id, answer.sample)
+        price = self._work.price
+        cost = None if price is None else price.share(answer.usage)
+        self._budget.commit(worst, worst if cost is None else cost)
+        tally = self.tally
+        tally.asked += 1
+        tally.cost += cost or 0.0
+        tally.unpriced += cost is None
+        if answer.usage is not None:
+            tally.input_tokens += (answer.usage.input_tokens or 0) / answer.usage.answers
+            tally.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
+        whole = None if cost is None or entry.paid is None else cost + entry.paid
+        row = self._work.row(entry, answer, whole)
+        if row is None:
+            again = Pending(
+                f"{entry.id}+{answer.sample}", entry.about, (answer.sample,), entry.prompt,
+                attempt=entry.attempt + 1, paid=whole,
+            )  # fmt: skip
+            self._again.append(again)
+            return
+        self._rows.append(row)
+        if _key(row) in self._errors.noted:
+            self.came.add(_key(row))
+        tally.answered += 1
+        tally.unreadable += self._work.unreadable(row)
+        self._report(1, tally)
+
+    def _failure(self, failure: ModelFailure) -> None:
+        entry = self._in_flight[failure.request_id][0]
+        for sample in failure.samples:
+            _, worst = self._take(failure.request_id, sample)
+            # What ran into a timeout may have been written, and charged, all the same.
+            self._budget.commit(worst, worst if failure.kind == "timeout" else 0.0)
+        self._failed_requests += 1
+        self._miss(entry, failure.samples, failure.kind, failure.message, failure.attempts)
+
+    def _take(self, request_id: str, sample: int) -> tuple[Pending[About], float]:
+        """Strike a sample off what is in flight; gives its request and what was reserved for it."""
+        entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
+        if entry is None or sample not in samples:
+            raise RuntimeError(
+                f"{self._work.client.name} gave sample {sample} of {request_id!r} unasked, or twice"
+            )
+        samples.remove(sample)
+        if not samples:
+            del self._in_flight[request_id]
+        return entry, worst
+
+    def _note_unpromptable(self) -> None:
+        while self._unpromptable:
+            entry = self._unpromptable.popleft()
+            self._miss(entry, entry.samples, "unpromptable", entry.fault)
+
+    def _give_up(self, pending: Iterator[Pending[About]]) -> None:
+        """Note what is not asked any more, and the reason."""
+        kind: FailureKind = "provider"
+        if self.tally.ended:
+            message = f"not asked: {self.tally.ended}"
+        elif self._over:
+            message = f"not asked: the first {self._failed_requests} requests all failed"
+        else:
+            kind = "budget"
+            message = "not asked: what is left of --max-cost does not cover its worst case"
+        for entry in (*self._again, *pending):
+            if entry.prompt is None:
+                self._miss(entry, entry.samples, "unpromptable", entry.fault)
+            else:
+                self._miss(entry, entry.samples, kind, message)
+        self._again.clear()
+
+    def _miss(
+        self,
+        entry: Pending[About],
+        samples: tuple[int, ...],
+        kind: FailureKind,
+        message: str,
+        attempts: int = 0,
+    ) -> None:
+        message = redact(storable(message) or "")
+        self.tally.first_message = self.tally.first_message or message
+        self.tally.missing[kind] += len(samples)
+        for sample in samples:
+            self._errors.add(self._work.missing(entry, sample, kind, message, attempts))
+        self._report(len(samples), self.tally)
+
+
+def storable(text: str | None) -> str | None:
+    """Return the text with U+FFFD in the place of halves of characters, which no file in UTF-8 can hold."""
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
