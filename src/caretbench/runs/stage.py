@@ -67,9 +67,8 @@ class Pending(Generic[About]):
 class Tally:
     """Counts of one stage for one model. Tokens and US dollars are of this run.
 
-
-    ``unpriced`` counts the answers without a known cost, ``asked`` all answers that came, those asked for again included; ``unreadable`` the stored ones that could
-    not be read.
+    ``asked`` counts all answers that came, those asked for again included; ``unpriced`` those without a known cost;
+    ``unreadable`` the stored ones that could not be read.
     """
 
     wanted: int = 0
