@@ -16,7 +16,7 @@ DEMO_RUN ?= runs/demo-full
 DEMO_CHOICE ?=
 else
 DEMO_RUN ?= runs/demo
-DEMO_CHOICE ?= --select 'category=low_context|pattern_matching' --limit 1
+DEMO_CHOICE ?= --select 'category=low_context|pattern_matching' --per-cell 1
 endif
 DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run devbench --data starter -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 96 \

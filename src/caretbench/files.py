@@ -146,7 +146,8 @@ def describe(error: ValidationError) -> str:
         or not any(place[: len(fault["loc"])] == fault["loc"] != place for place in places)
     ]
     shown = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'row'}: {fault['msg']}" for fault in faults[:3]
+        f"{'.'.join(str(part) for part in fault['loc']) or 'row'}: {fault['msg'].removeprefix('Value error, ')}"
+        for fault in faults[:3]
     ]
     more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
     return "; ".join(shown) + more

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from caretbench import cli
-from caretbench.cli.common import aligned, harmless, select
+from caretbench.cli.common import aligned, harmless
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
-from caretbench.suites.selection import parse_select
+from caretbench.suites.selection import Selection, parse_select
 
 
 def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +82,7 @@ def test_list_counts_and_names() -> None:
     rows = json.loads(caretbench("list", "devbench", "--json", "--select", "language=c_sharp").stdout)
     assert len(rows) == 12
     assert {row["labels"]["language"] for row in rows} == {"csharp"}
-    ids = caretbench("list", "devbench", "--ids", "--limit", "1").stdout.split()
+    ids = caretbench("list", "devbench", "--ids", "--per-cell", "1").stdout.split()
     assert len(ids) == 36
 
 
@@ -205,7 +205,7 @@ def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_p
     mine.write_text(
         '{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n'
     )
-    command = ("score", "devbench", "--limit", "1", "--no-execute", "--no-html", "-o", str(folder.path))
+    command = ("score", "devbench", "--per-cell", "1", "--no-execute", "--no-html", "-o", str(folder.path))
     done = caretbench(*command, "--completions", str(mine))
     assert done.returncode == 2
     assert list(folder.path.iterdir()) == []
@@ -222,7 +222,7 @@ def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:
     taken = tmp_path / "file"
     taken.touch()
     for place, complaint in (("/proc/run", "No such file"), (str(taken / "run"), "Not a directory")):
-        done = caretbench("score", "devbench", "--limit", "1", "--no-execute", "-o", place)
+        done = caretbench("score", "devbench", "--per-cell", "1", "--no-execute", "-o", place)
         assert done.returncode == 2
         assert done.stderr.startswith(f"caretbench: {place}")
         assert complaint in done.stderr
@@ -231,7 +231,7 @@ def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:
 
 def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path) -> None:
     where = str(tmp_path)
-    done = caretbench("score", "devbench", "--limit", "1", "-o", where, PATH=where, CARETBENCH_CACHE=where)
+    done = caretbench("score", "devbench", "--per-cell", "1", "-o", where, PATH=where, CARETBENCH_CACHE=where)
     if done.returncode != 2:
         pytest.skip("the sandbox comes from a wheel here")
     assert done.stderr.splitlines()[-1].startswith("caretbench: programs run only in a sandbox")
@@ -279,12 +279,12 @@ def test_selections_are_parsed() -> None:
     }  # fmt: skip
     house = suite("devbench")
     problems = house.load("starter").problems
-    chosen = select(house, problems, "language=c++,category=code_purpose_understanding", None)
+    chosen = Selection("language=c++,category=code_purpose_understanding").of(house, problems)
     assert {problem.id.rpartition("/")[0] for problem in chosen} == {"cpp/code_purpose"}
     with pytest.raises(ValueError, match="no problem is left"):
-        select(house, problems, "mode=nothing", None)
+        Selection("mode=nothing").of(house, problems)
     with pytest.raises(ValueError, match="no problem has the id nothing"):
-        select(house, problems, f"id=nothing|{problems[0].id}", None)
+        Selection(f"id=nothing|{problems[0].id}").of(house, problems)
 
 
 def test_columns_are_aligned() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.cli import judge
 from caretbench.files import DataError, read_rows
-from caretbench.inspect.client.options import ClientOptions
+from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.missing import errors_path

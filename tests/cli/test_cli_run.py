@@ -17,15 +17,14 @@ import pytest
 from typer.testing import CliRunner
 
 from caretbench import cli
-from caretbench.cli import clients
-from caretbench.cli.run_file import load_run_file
-from caretbench.cli.run_plan import named_spec
 from caretbench.files import DataError
-from caretbench.inspect.client.options import ClientOptions
-from caretbench.models import ChatPrompt, ModelRequest, Sampling
+from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.runs.asking import prompt_text
+from caretbench.runs.config import RunConfig
 from caretbench.runs.folder import RunFolder
+from caretbench.runs.plan import Plan
+from caretbench.runs.roles import named_model
 from tests.fakes import FakeClient, Reply, failure
 from tests.model_server import Behaviour, ModelServer, Recorded, drip, error
 
@@ -59,7 +58,7 @@ class Models:
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
-    monkeypatch.setattr(clients, "open_client", found.open)
+    monkeypatch.setattr("caretbench.cli.run.open_client", found.open)
     return found
 
 
@@ -154,7 +153,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
         (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
         (("nothing.toml",), "nothing.toml: cannot be read"),
-        (("nothing.toml", "-m", "fake/a", "-n", "2"), "--model, --samples (-n): a run file says this itself"),
+        (("nothing.toml", "-m", "fake/a", "-n", "2"), "--samples, --model: a run file says this itself"),
     ],
 )
 def test_a_mistake_is_found_before_anything_is_asked_or_written(
@@ -408,7 +407,7 @@ def test_a_faulty_run_file_names_itself_and_the_key(
     assert change[0] in RUN_FILE
     path.write_text(RUN_FILE.replace(*change))
     with pytest.raises(DataError, match="faulty") as caught:
-        load_run_file(path)
+        Plan.of(RunConfig.load(path), path)
     assert complaint in str(caught.value)
 
 
@@ -432,7 +431,7 @@ def test_two_suites_in_one_folder_are_refused(tmp_path: Path, models: Models) ->
     ],
 )
 def test_names_of_models(option: str, expected: tuple[str, str]) -> None:
-    assert named_spec(option) == expected
+    assert named_model(option)[:2] == expected
 
 
 # --- real processes -----------------------------------------------------------------------------------------------

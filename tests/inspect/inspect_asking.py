@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.inspect import ClientOptions, InspectClient, open_client
+from caretbench.inspect import InspectClient, open_client
 from caretbench.models import (
     ChatPrompt,
+    ClientOptions,
     Message,
     ModelAnswer,
     ModelFailure,

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.inspect import ClientOptions, InspectClient, open_client
+from caretbench.inspect import InspectClient, open_client
 from caretbench.inspect.client.provider_table import provider, providers
 from caretbench.models import (
     ChatPrompt,
+    ClientOptions,
     FillPrompt,
     Message,
     ModelAnswer,
@@ -415,7 +416,7 @@ def test_the_table_of_providers_is_read():
 
 def test_inspect_is_not_imported_before_a_client_is_opened():
     code = (
-        "import sys, caretbench.inspect.client.options, caretbench.inspect.client.client;"
+        "import sys, caretbench.models, caretbench.inspect.client.client;"
         "import caretbench.inspect.client.open;"
         "from caretbench.inspect import open_client; sys.exit('inspect_ai' in sys.modules)"
     )

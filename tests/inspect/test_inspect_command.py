@@ -19,9 +19,8 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, Model
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import ProviderError
 from caretbench.inspect.client.open import open_client
-from caretbench.inspect.client.options import ClientOptions
 from caretbench.inspect.providers.command import CommandAPI
-from caretbench.models import FillPrompt, ModelAnswer, ModelFailure, ModelRequest
+from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 
 FILL: dict[str, Any] = {
     "prefix": "def f(",

@@ -344,7 +344,8 @@ def test_the_key_is_in_no_traceback(monkeypatch):
 def test_a_key_that_is_an_argument_is_left_out_too(monkeypatch):
     key = "given-by-hand-77aa"
     monkeypatch.delenv("TEST_API_KEY", raising=False)
-    from caretbench.inspect import ClientOptions, open_client
+    from caretbench.inspect import open_client
+    from caretbench.models import ClientOptions
 
     with ModelServer(lambda _: error(400, f"what is {key}?")) as server:
         options = ClientOptions(base_url=server.url + "/v1", model_args={"api_key": key}, max_retries=0)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from caretbench.inspect.client.open import open_client
-from caretbench.inspect.client.options import ClientOptions
 from caretbench.inspect.probe import probe
 from caretbench.inspect.probe_report import ProbeItem, ProbeReport, items
-from caretbench.models import FillPrompt, ModelAnswer, ModelFailure, ModelRequest
+from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 from caretbench.prompts import strategy
 from tests import model_server

@@ -42,7 +42,7 @@ def own_bench() -> Iterator[None]:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: FakeExecutor) -> FakeExecutor:
-    monkeypatch.setattr(benches, "local_executor", lambda *_, **__: executor)
+    monkeypatch.setattr(benches, "open_executor", lambda *_, **__: executor)
     return executor
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.inspect import ClientOptions, InspectClient, open_client
+from caretbench.inspect import InspectClient, open_client
 from caretbench.models import (
     ChatPrompt,
+    ClientOptions,
     Message,
     ModelAnswer,
     ModelFailure,
@@ -171,7 +172,8 @@ def test_a_model_without_a_chat_template_takes_texts_only(tmp_path: Path) -> Non
 def test_nothing_is_left_where_nobody_closes(smollm2: Path) -> None:
     code = """
         import sys
-        from caretbench.inspect import ClientOptions, open_client
+        from caretbench.inspect import open_client
+        from caretbench.models import ClientOptions
         from caretbench.models import ModelRequest, Sampling, TextPrompt
         client = open_client("gguf/" + sys.argv[1], options=ClientOptions(threads=1, context_tokens=256))
         requests = [ModelRequest(id="a", prompt=TextPrompt(text="a"), sampling=Sampling(max_tokens=2))]

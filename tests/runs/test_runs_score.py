@@ -12,7 +12,8 @@ from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import Completion, Problem, Score
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.score import EXECUTION, Scoring, check_resumable
+from caretbench.runs.score import EXECUTION, Scoring
+from caretbench.runs.session import check_resumable
 from caretbench.suites import suite
 from tests.conftest import MakeProblem
 from tests.fakes import FakeExecutor

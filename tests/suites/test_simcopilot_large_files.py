@@ -12,8 +12,8 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.projects import project as project_module
 from caretbench.projects.analyses import analysis_of
 from caretbench.projects.project import read, take
+from caretbench.projects.rules import project_rules
 from caretbench.suites.simcopilot.mining.repeated import Haystack
-from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced
 from caretbench.suites.simcopilot.mining.tasks import Miner, Wanted
 from caretbench.syntax import SourceFile, analyse
@@ -84,9 +84,9 @@ def test_a_project_can_raise_the_bound_and_its_tasks_still_find_their_contexts(
     (tmp_path / "p" / "short.py").write_text(FUNCTION.format(2))
     store = SnapshotStore(tmp_path / "store")
     taken = take(tmp_path / "p", store)
-    rules = mining_rules()
+    rules = project_rules()
     bounded = rules.model_copy(update={"files": rules.files.model_copy(update={"most_lines": 20})})
-    monkeypatch.setattr(project_module, "mining_rules", lambda: bounded)
+    monkeypatch.setattr(project_module, "project_rules", lambda: bounded)
     refused = read(taken, ["python"]).passed_over["long.py"]
     assert refused.startswith("30 lines; files of more than 20 are not mined")
     assert "`most_lines = 30` in caretbench.toml" in refused

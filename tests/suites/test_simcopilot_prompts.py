@@ -296,7 +296,8 @@ def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path) ->
 
 
 def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -> None:
-    from caretbench.cli.run_file import load_run_file
+    from caretbench.runs.config import RunConfig
+    from caretbench.runs.plan import Plan
 
     path = tmp_path / "run.toml"
     path.write_text(
@@ -304,4 +305,4 @@ def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -
         '[[models]]\nname = "b"\nspec = "x/a"\ncontext = "as_is"\n'
         f'[[suites]]\nname = "simcopilot"\ndata = "{tasks}"\n'
     )
-    assert [model.context for model in load_run_file(path).models] == ["retrieval", "as_is"]
+    assert [model.context for model in Plan.of(RunConfig.load(path), path).models] == ["retrieval", "as_is"]

@@ -1,4 +1,4 @@
-"""What several verbs share: selecting problems, writing output, showing progress."""
+"""Output, progress and shared options of the verbs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
 import typer
 
+from caretbench.runs.progress import Progress
+
 if TYPE_CHECKING:
-    from caretbench.problem import Problem
-    from caretbench.suites.base import Suite
+    from caretbench.models import ClientOptions, ModelClient
+    from caretbench.suites.selection import Selection
+
+SELECTION = ("select", "limit", "per_cell", "sample_seed")
+"""Names of the options that choose problems."""
 
 SuiteName = Annotated[str, typer.Argument(help="The suite, devbench for example.", metavar="SUITE")]
 Data = Annotated[
@@ -22,29 +27,7 @@ Data = Annotated[
         help="The problems: starter (ours, ships with the package), released (what `pull` fetched), or a folder."
     ),
 ]
-Select = Annotated[
-    str | None,
-    typer.Option(
-        "--select",
-        help="Only problems with these labels: language=python,category=low_context (| between values).",
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        help="Only the first N problems of every cell: language × category, or × mode; of efcb task × tier × "
-        "repository."
-    ),
-]
-Workers = Annotated[
-    int | None, typer.Option(help="Programs in flight; by default eight times the processors.")
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine", help="Where programs run: local; ray, or a cluster by ray://HOST:PORT (extra `ray`)."
-    ),
-]
+Html = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html too.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -83,15 +66,18 @@ def say_json(value: Any) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: int | None) -> list[Problem]:
-    """The problems that ``--select`` and ``--limit`` name, in their order.
+def open_client(spec: str, options: ClientOptions) -> ModelClient:
+    """The client of a model (imports Inspect)."""
+    from caretbench.inspect import open_client as opened
 
-    Raises:
-        ValueError: an unknown label, or nothing is left.
-    """
-    from caretbench.suites.selection import select as chosen
+    return opened(spec, options)
 
-    return chosen(suite, problems, text, limit)
+
+def selection(options: Mapping[str, Any]) -> Selection:
+    """The selection that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` make."""
+    from caretbench.suites.selection import Selection
+
+    return Selection(options["select"], options["limit"], options["per_cell"], options["sample_seed"] or 0)
 
 
 def aligned(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
@@ -104,8 +90,11 @@ def aligned(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
     ]
 
 
-class Steps:
-    """Progress of several steps: bars on a terminal, now and then a plain line elsewhere."""
+class Steps(Progress):
+    """Progress of several steps: bars on a terminal, now and then a plain line elsewhere.
+
+    It is the :class:`caretbench.runs.progress.Progress` of commands.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -144,6 +133,10 @@ class Steps:
         detail = f" ({self._details[step]})" if self._details.get(step) else ""
         return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
 
+    def note(self, line: str) -> None:
+        """One line on standard error."""
+        note(line)
+
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step; ``detail`` stands beside the numbers, the newest one."""
         self._details[step] = detail
@@ -165,3 +158,15 @@ class Steps:
 def counted(values: Mapping[str, int]) -> str:
     """``3 valid, 1 invalid``."""
     return ", ".join(f"{count} {name}" for name, count in values.items())
+
+
+def end(complaints: Sequence[str]) -> None:
+    """Say why the command counts as failed, and end it so; nothing to complain of is a good end.
+
+    Raises:
+        Exit: there is a complaint.
+    """
+    for line in complaints:
+        note(line)
+    if complaints:
+        raise typer.Exit(1)

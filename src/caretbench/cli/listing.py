@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Data, Limit, Select, aligned, say, say_json, select
+from caretbench.cli.common import SELECTION, AsJson, Data, aligned, say, say_json, selection
+from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
     from caretbench.problem import Problem, Profile
     from caretbench.suites.base import Suite
 
 
+@with_options(*SELECTION)
 def listing(
     suite_name: Annotated[
         str | None, typer.Argument(metavar="SUITE", help="List the problems of this suite.")
     ] = None,
     data: Data = "starter",
-    chosen: Select = None,
-    limit: Limit = None,
     ids: Annotated[bool, typer.Option("--ids", help="One problem id a line instead of counts.")] = False,
     sizes: Annotated[
         bool,
@@ -40,6 +40,7 @@ def listing(
         str, typer.Option(help="How --statistics counts: default, or paper as the released script does.")
     ] = "default",
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
     from caretbench.suites import suite, suite_names
@@ -62,7 +63,7 @@ def listing(
         _tables(house, data, as_json=as_json)
         return
     loaded = house.load(data)
-    problems = select(house, loaded.problems, chosen, limit)
+    problems = selection(options).of(house, loaded.problems)
     if sizes:
         _statistics(house, problems, profile, as_json=as_json)
         return

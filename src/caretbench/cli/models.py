@@ -184,8 +184,9 @@ def probe(
 
     Does it answer, does it see what stands after the caret, does it stop? Exit status 1 where it does not answer.
     """
-    from caretbench.inspect import ClientOptions, open_client
+    from caretbench.inspect import open_client
     from caretbench.inspect.probe import probe as ask
+    from caretbench.models import ClientOptions
     from caretbench.prompts import choose
 
     with open_client(model, options=ClientOptions(base_url=base_url, max_retries=1)) as client:

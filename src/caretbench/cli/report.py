@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from caretbench.problem import Problem
     from caretbench.reports.frame import Run
     from caretbench.reports.summary import Summary
+    from caretbench.runs.folder import RunFolder
     from caretbench.suites.base import Stratification
 
 _FORMATS = ("terminal", "json", "csv", "markdown")
@@ -168,3 +169,45 @@ def write_html(
     path = output or folder / "report.html"
     write_atomically(path, render_html(summary, run, published=published, samples=samples))
     return path
+
+
+def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
+    """Print the run's numbers, unless ``quiet``, and write its page; gives the numbers."""
+    run = load(folder.path)
+    summary = summarised(run)
+    if not quiet:
+        print_summary(summary, form="json" if as_json else "terminal")
+    if html:
+        path = write_html(folder.path, run, summary)
+        if not as_json:
+            say(f"\nreport: {path}")
+    return summary
+
+
+def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
+    """Why the run counts as failed: too few verdicts, a score that is withheld, or a model below the wanted rate."""
+    from caretbench.reports.judged.answers import control_failures, coverage_warnings
+    from caretbench.reports.summary import COVERAGE_WANTED
+
+    yield from coverage_warnings(summary.answers)
+    yield from control_failures(summary.answers)
+    yield from dict.fromkeys(
+        f"{reason}; this run has failed" for table in summary.own for reason in table.withheld
+    )
+    for column in summary.columns:
+        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+            absent = column.samples * summary.problems - column.completions
+            why = f" ({absent} answers are not there; --select chooses problems)" if absent > 0 else ""
+            yield (
+                f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}{why}; "
+                "this run has failed"
+            )
+        rate = column.overall.pass_at.get(1)
+        if fail_under is None or column.baseline:
+            continue
+        if rate is None:
+            yield f"{column.title}: no verdict at all, so its pass@1 is not known to reach {fail_under}"
+        elif rate.value < fail_under:
+            yield f"{column.title}: pass@1 {rate.value:.3f} is below {fail_under}"
+    if summary.manifest.get("executed") and all(column.coverage is None for column in summary.columns):
+        yield "no problem can be judged on this machine; the causes stand above"

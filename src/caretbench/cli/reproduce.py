@@ -28,7 +28,7 @@ def reproduce(
 
     Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
-    from caretbench.cli.scoring import executor
+    from caretbench.execution.dispatch import open_executor
     from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret, Question
@@ -56,7 +56,7 @@ def reproduce(
         reason = "a null completion fails without a run"
         result = ExecutionResult(id=problem_id, status=Status.RUNTIME_ERROR, reason=reason)
     else:
-        [result] = list(executor(1, use_cache=False).submit([request]))
+        [result] = list(open_executor(1, use_cache=False).submit([request]))
     if completion.model == GOLDEN and result.status is Status.UNRESOLVED_IMPORT:
         result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})  # as scoring has it
     stored = _stored(folder, completion, EXECUTION)

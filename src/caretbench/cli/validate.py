@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from caretbench.cli.common import (
+    SELECTION,
     AsJson,
     Data,
-    Engine,
-    Limit,
-    Select,
     Steps,
     SuiteName,
-    Workers,
     aligned,
     counted,
     say,
     say_json,
-    select,
+    selection,
 )
+from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,13 +34,7 @@ if TYPE_CHECKING:
 _VERDICTS = ("valid", "unverified", "invalid")
 
 
-def verdicts_path(suite_name: str, data_hash: str) -> Path:
-    """Where the gate's verdicts on a set of problems are stored."""
-    from caretbench.files import cache_folder
-
-    return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
-
-
+@with_options(*SELECTION, "workers", "engine")
 def validate(
     suite_name: SuiteName,
     data: Data = "starter",
@@ -50,10 +42,6 @@ def validate(
         Path | None,
         typer.Option("--output", "-o", help="Write the verdicts here too, one JSON line per problem."),
     ] = None,
-    chosen: Select = None,
-    limit: Limit = None,
-    workers: Workers = None,
-    engine: Engine = "local",
     again: Annotated[
         bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")
     ] = False,
@@ -63,6 +51,7 @@ def validate(
         typer.Option(min=0, max=1, help="Exit with 1 if a smaller share (0 to 1) of the problems is valid."),
     ] = None,
     as_json: AsJson = False,
+    **options: Any,
 ) -> None:
     """Put every problem through the gate: can it measure anything?
 
@@ -71,14 +60,15 @@ def validate(
     The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
     the golden answer must compile and then fail; no problem may repeat another.
     """
-    from caretbench.cli.scoring import executor
+    from caretbench.execution.dispatch import open_executor
     from caretbench.files import read_rows, write_rows
     from caretbench.runs.folder import Validity
     from caretbench.suites import suite
+    from caretbench.validation.gate import verdicts_path
 
     house = suite(suite_name)
     loaded = house.load(data)
-    problems = select(house, loaded.problems, chosen, limit)
+    problems = selection(options).of(house, loaded.problems)
     path = verdicts_path(suite_name, loaded.hash)
     if again and path.exists():
         dropped = {problem.id for problem in problems}
@@ -86,7 +76,11 @@ def validate(
         write_rows(path, kept)
     with Steps(quiet=as_json) as steps:
         steps("problems", 0, len(problems))
-        gate = _gate(house, partial(executor, workers, use_cache=True, engine=engine), steps)
+        gate = _gate(
+            house,
+            partial(open_executor, options["workers"], use_cache=True, engine=options["engine"] or "local"),
+            steps,
+        )
         verdicts = gate.run(problems, path)
     if output is not None:
         write_rows(output, verdicts)

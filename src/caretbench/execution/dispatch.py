@@ -89,6 +89,35 @@ class Dispatcher:
                 yield from self.programs.submit(programs)
 
 
+def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:
+    """The executor of programs and of commands in projects, on this machine or on a Ray cluster.
+
+    Args:
+        workers: Programs, or commands, in flight; on a cluster, programs for each processor.
+        use_cache: Whether known verdicts are taken.
+        engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
+
+    Raises:
+        ValueError: no such engine.
+        MachineError: Ray is not installed, or the cluster does not answer.
+    """
+    if engine == "local":
+        from caretbench.execution.engine import LocalExecutor
+
+        return Dispatcher(
+            LocalExecutor(workers=workers, use_cache=use_cache),
+            lambda: WorkspaceExecutor(workers, use_cache=use_cache),
+        )
+    if engine == "ray" or engine.startswith("ray://"):
+        from caretbench.execution.cluster.project_spreading import SpreadingWorkspaceExecutor
+        from caretbench.execution.cluster.ray_engine import RayExecutor
+
+        address = None if engine == "ray" else engine
+        spread = RayExecutor(address, programs=workers, use_cache=use_cache)
+        return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
+    raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
+
+
 def as_execution(result: WorkspaceResult) -> ExecutionResult:
     """What became of a command in a project, in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR

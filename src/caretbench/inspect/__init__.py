@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from caretbench.inspect.client.client import InspectClient
     from caretbench.inspect.client.open import open_client
-    from caretbench.inspect.client.options import ClientOptions
 
-__all__ = ["ClientOptions", "InspectClient", "open_client"]
+__all__ = ["InspectClient", "open_client"]
 
-_PLACES = {"ClientOptions": "client.options", "InspectClient": "client.client", "open_client": "client.open"}
+_PLACES = {"InspectClient": "client.client", "open_client": "client.open"}
 
 
 def __getattr__(name: str) -> Any:

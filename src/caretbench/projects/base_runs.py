@@ -8,11 +8,11 @@ from typing import NamedTuple
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.projects.project_check import ProjectCheck, check_project, failing_tests
 from caretbench.projects.runners import reversed_order
 from caretbench.projects.running import check_request, project_key
 from caretbench.projects.selecting import rounded
 from caretbench.projects.setup.commands import NamedCheck
-from caretbench.validation.project_check import ProjectCheck, check_project, failing_tests
 
 _FAILED = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
 _NAMED = 5

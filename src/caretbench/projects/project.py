@@ -18,8 +18,8 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
 from caretbench.languages import language as language_named
+from caretbench.projects.rules import project_rules
 from caretbench.projects.setup.settings import SETTINGS_FILE
-from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path, language_of
 
 _LEAST_LONG: Final = 5
@@ -59,7 +59,7 @@ def take(root: Path, store: SnapshotStore, ignore: Collection[str] = ()) -> Take
         raise DataError(f"{root}: no such folder")
     if not root.is_dir():
         raise DataError(f"{root}: a file; give the folder of a project")
-    patterns = (*IGNORED, SETTINGS_FILE, *mining_rules().snapshot.ignored, *ignore)
+    patterns = (*IGNORED, SETTINGS_FILE, *project_rules().snapshot.ignored, *ignore)
     left_out = dict(_unfit(root, patterns))
     exact = tuple("/" + glob.escape(path) for path in left_out)
     snapshot = store.add(root, ignore=(*patterns, *exact))
@@ -107,7 +107,7 @@ def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
 
 def languages_in(taken: Taken) -> tuple[str, ...]:
     """The languages of a project that can be mined, the one with the most files first."""
-    counts = dict.fromkeys(mining_rules().languages, 0)
+    counts = dict.fromkeys(project_rules().languages, 0)
     for path in taken.files:
         name = language_of(path)
         if name in counts and _place_fault(path, ()) is None:
@@ -121,7 +121,7 @@ def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
     Raises:
         DataError: one is not mined, or the project has none.
     """
-    known = mining_rules().languages
+    known = project_rules().languages
     names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or languages_in(taken)
     for name in names:
         if name not in known:
@@ -154,7 +154,7 @@ def read(
         reason = _place_fault(path, exclude)
         source = None
         if reason is None:
-            source, reason = _source(taken.snapshot, path, most_lines or mining_rules().files.most_lines)
+            source, reason = _source(taken.snapshot, path, most_lines or project_rules().files.most_lines)
         if source is None:
             passed_over[path] = reason or "cannot be read"
         else:
@@ -168,7 +168,7 @@ def read(
         if is_test_path(source.path, source.language):
             continue
         faults = analysis[source.path].faults
-        if faults and source.language not in mining_rules().files.tolerant:
+        if faults and source.language not in project_rules().files.tolerant:
             passed_over[source.path] = f"does not parse: line {faults[0].line}"
             continue
         mined[source.language].append(source.path)
@@ -187,7 +187,7 @@ def line_count(source: SourceFile) -> int:
 
 
 def _place_fault(path: str, exclude: Collection[str]) -> str | None:
-    rules = mining_rules().files
+    rules = project_rules().files
     parts = PurePosixPath(path).parts
     folder = next((part for part in parts[:-1] if part in rules.folders), None)
     if folder is not None:
@@ -199,7 +199,7 @@ def _place_fault(path: str, exclude: Collection[str]) -> str | None:
 
 
 def _source(snapshot: Snapshot, path: str, most_lines: int) -> tuple[SourceFile | None, str]:
-    rules = mining_rules().files
+    rules = project_rules().files
     try:
         source = SourceFile(path, snapshot.read(path))
     except DataError as error:

@@ -10,9 +10,9 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.project_check import ProjectCheck, bounded, passed_tests
 from caretbench.projects.reach import Reach
 from caretbench.projects.running import check_request, file_splice, project_key
-from caretbench.validation.project_check import ProjectCheck, bounded, passed_tests
 
 MOST_TESTS: Final = 300
 """A task that more tests reach is decided by all of them: their names would be larger than the task."""

@@ -18,7 +18,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
 from caretbench.runs import verdict as verdicts
-from caretbench.runs.folder import Manifest, RunFolder
+from caretbench.runs.folder import RunFolder
 from caretbench.suites.base import Suite
 
 EXECUTION = "execution@1"
@@ -288,32 +288,3 @@ class Scoring:
             values={"passed": float(result.status is Status.PASSED)} if counted else {},
             details=verdicts.execution_details(result, found),
         )
-
-
-def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
-    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
-
-    Raises:
-        ValueError: the folder holds a run of something else; the message says what differs.
-    """
-    if not folder.manifest_path.exists():
-        return manifest
-    stored = folder.manifest()
-    theirs, ours = stored.identity(), manifest.identity()
-    differing = [
-        f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]
-    ]
-    if differing:
-        raise ValueError(
-            f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
-        )
-    known = {(model.model, model.parameters) for model in stored.models}
-    added = [model for model in manifest.models if (model.model, model.parameters) not in known]
-    policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
-    return manifest.model_copy(
-        update={
-            "models": stored.models + added,
-            "graders": [*stored.graders, *manifest.graders],
-            "further_policies": [*policies],
-        }
-    )

@@ -29,6 +29,16 @@ class Judged(NamedTuple):
     counted: bool
 
 
+def needs_execution(problem: Problem) -> bool:
+    """Return whether something runs that decides; a predicate alone counts: it is asked of the spliced program."""
+    return any(check.kind in ("program", "tests", "predicate") for check in problem.checks)
+
+
+def is_program(problem: Problem) -> bool:
+    """Return whether answers become programs of their own: a project's command brings its own tools."""
+    return not any(check.kind == "tests" for check in problem.checks)
+
+
 def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
     """What of a model's raw text is inserted at the caret."""
     if text is None or not isinstance(problem.shown, Caret):

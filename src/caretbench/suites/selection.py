@@ -1,9 +1,13 @@
-"""Which problems of a suite: by label, by id, and so many of each cell."""
+"""Selection of a suite's problems: by label, by id, so many in total, so many of each cell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
+from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.suites.base import Suite, stratification_of
 
@@ -25,46 +29,96 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
     return chosen
 
 
-def select(suite: Suite, problems: Sequence[Problem], text: str | None, limit: int | None) -> list[Problem]:
-    """The problems that ``--select`` and ``--limit`` name, in their order.
+@dataclass(frozen=True)
+class Selection:
+    """The problems of a suite that a run is about.
 
-    ``id=python/low_context/1`` selects by id; every other name is a label of the suite. The limit counts within each
-    cell of the suite's main labels (language × category; in SimCopilot language × mode), or of those that it names for
-    this (in EFCB also each repository and each way to ask), so that a small run still covers everything.
+    Args:
+        select: Labels and ids, ``language=python|java,category=api_usage``; ``id=python/low_context/1`` selects by id.
+        limit: Problems in total: a seeded sample, spread evenly over the suite's cells. Of problems whose spans
+            overlap it holds one.
+        per_cell: Problems of each cell, the first ones.
+        seed: Seed of the sample.
 
-    Raises:
-        ValueError: an unknown label, or nothing is left.
+    Cells are the values of the suite's main labels (language × category; in SimCopilot language × mode), or of those
+    that it names for this (in EFCB also each repository and each way to ask), so that a small run covers everything.
     """
-    wanted: dict[str, set[str]] = {}
-    for name, values in parse_select(text).items():
-        if name != "id" and name not in suite.strata:
+
+    select: str | None = None
+    limit: int | None = None
+    per_cell: int | None = None
+    seed: int = 0
+
+    def of(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
+        """The chosen problems, in their order.
+
+        Raises:
+            ValueError: an unknown label, or nothing is left.
+        """
+        wanted = self._wanted(suite)
+        unknown = wanted.get("id", set()) - {problem.id for problem in problems}
+        if unknown:
             raise ValueError(
-                f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
+                f"--select: no problem has the id {', '.join(sorted(unknown))}; "
+                f"see `caretbench list {suite.name} --ids`"
             )
-        wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
+        if not problems:
+            raise ValueError(
+                "there is no problem in these data; what a gate refused stands in validity.jsonl beside them"
+            )
+        chosen = [
+            problem
+            for problem in problems
+            if all(_matches(problem, name, values) for name, values in wanted.items())
+        ]
+        if self.per_cell is not None:
+            heads = [cell[: self.per_cell] for cell in _cells(suite, chosen).values()]
+            chosen = _in_order(chosen, chain.from_iterable(heads))
+        if self.limit is not None:
+            chosen = _in_order(chosen, self._sample(_cells(suite, chosen).values()))
+        if not chosen:
+            raise ValueError("no problem is left; see the labels with `caretbench list`")
+        return chosen
+
+    def _wanted(self, suite: Suite) -> dict[str, set[str]]:
+        wanted: dict[str, set[str]] = {}
+        for name, values in parse_select(self.select).items():
+            if name != "id" and name not in suite.strata:
+                raise ValueError(
+                    f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
+                )
+            wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
+        return wanted
+
+    def _sample(self, cells: Iterable[Sequence[Problem]]) -> Iterator[Problem]:
+        """``limit`` problems, one of each cell in turn; each cell in an order that the seed and the ids decide."""
+        waiting = deque(
+            iter(sorted(cell, key=lambda problem: sha256_text(str(self.seed), problem.id))) for cell in cells
+        )
+        taken: set[tuple[str, str]] = set()
+        while waiting and len(taken) < (self.limit or 0):
+            cell = waiting.popleft()
+            for problem in cell:
+                span = ("span", problem.overlap_group) if problem.overlap_group else ("id", problem.id)
+                if span not in taken:
+                    taken.add(span)
+                    yield problem
+                    waiting.append(cell)
+                    break
+
+
+def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
     stratification = stratification_of(suite)
-    counted_by = stratification.cells or stratification.main
-    counts: dict[tuple[str, ...], int] = {}
-    chosen = []
+    names = stratification.cells or stratification.main
+    cells: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
-        if not all(_matches(problem, name, values) for name, values in wanted.items()):
-            continue
-        cell = tuple(str(problem.labels.get(name, "")) for name in counted_by)
-        counts[cell] = counts.get(cell, 0) + 1
-        if limit is None or counts[cell] <= limit:
-            chosen.append(problem)
-    unknown = wanted.get("id", set()) - {problem.id for problem in problems}
-    if unknown:
-        raise ValueError(
-            f"--select: no problem has the id {', '.join(sorted(unknown))}; see `caretbench list {suite.name} --ids`"
-        )
-    if not problems:
-        raise ValueError(
-            "there is no problem in these data; what a gate refused stands in validity.jsonl beside them"
-        )
-    if not chosen:
-        raise ValueError("no problem is left; see the labels with `caretbench list`")
-    return chosen
+        cells.setdefault(tuple(str(problem.labels.get(name, "")) for name in names), []).append(problem)
+    return cells
+
+
+def _in_order(problems: Sequence[Problem], chosen: Iterable[Problem]) -> list[Problem]:
+    ids = {problem.id for problem in chosen}
+    return [problem for problem in problems if problem.id in ids]
 
 
 def _matches(problem: Problem, name: str, values: set[str]) -> bool:

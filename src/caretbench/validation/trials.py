@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
+from caretbench.projects.project_check import ProjectCheck
 from caretbench.runs.folder import Validity
 from caretbench.validation.mutants import REACH_ONLY, mutants
 from caretbench.validation.no_answers import NOTHING, THROW, no_answers
-from caretbench.validation.project_check import ProjectCheck
 from caretbench.validation.repeats import splice_in_file
 
 _AT_START: Final = "throw at start"

@@ -18,9 +18,9 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, read_rows
 from caretbench.problem import Problem
+from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.runs.folder import Validity
 from caretbench.syntax.testing import is_test_path
-from caretbench.validation.project_check import ProjectCheck, check_project
 from caretbench.validation.repeats import repeats, splice_in_file
 from caretbench.validation.trials import Answer, Trial, answers, judge, next_answer, undecided
 

@@ -14,11 +14,10 @@ from caretbench.inspect.client.failures import ProviderError
 from caretbench.inspect.client.faults import Fault
 from caretbench.inspect.client.first_token import letters_of
 from caretbench.inspect.client.flight import Flight
-from caretbench.inspect.client.options import ClientOptions
 from caretbench.inspect.client.provider_table import Provider
 from caretbench.inspect.client.quiet import hush, unhush
 from caretbench.inspect.client.tokens import Tokenizer
-from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Prompt, PromptKind
+from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt, PromptKind
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model

@@ -24,8 +24,7 @@ from caretbench.inspect.client.first_token import (
     told_of,
 )
 from caretbench.inspect.client.messages import config_of, ended, messages_of
-from caretbench.inspect.client.options import ClientOptions
-from caretbench.models import ModelAnswer, ModelFailure, ModelRequest
+from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from pydantic import JsonValue
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.faults import clean, plain
-from caretbench.inspect.client.options import ClientOptions
 from caretbench.inspect.client.provider_table import provider
 from caretbench.inspect.client.tokens import Tokenizer
+from caretbench.models import ClientOptions
 from caretbench.secrets import is_secret_name, redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 
-def open_client(spec: str, *, options: ClientOptions | None = None) -> InspectClient:
+def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
     """The model that ``spec`` names, PROVIDER/MODEL; nothing is sent yet.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.dispatch import AnyExecutor, AnyRequest, Dispatcher
+from caretbench.execution.dispatch import AnyRequest, open_executor
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.extraction.policies import policy as find_policy
@@ -196,17 +196,6 @@ def nothing_known(names: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(names, math.nan)
 
 
-def local_executor(workers: int | None, *, use_cache: bool) -> AnyExecutor:
-    """The house's executor."""
-    from caretbench.execution.engine import LocalExecutor
-    from caretbench.execution.workspaces.engine import WorkspaceExecutor
-
-    return Dispatcher(
-        LocalExecutor(workers=workers, use_cache=use_cache),
-        lambda: WorkspaceExecutor(workers, use_cache=use_cache),
-    )
-
-
 @lru_cache(maxsize=8)
 def bench(
     suite: str,
@@ -231,7 +220,7 @@ def bench(
     house = find_suite(suite)
     loaded = house.load(data)
     execute = execute and any(map(_is_run, loaded.problems))
-    gatherer = Gatherer(lambda: local_executor(workers, use_cache=use_cache)) if execute else None
+    gatherer = Gatherer(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
         house,
         loaded,

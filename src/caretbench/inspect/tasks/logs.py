@@ -35,6 +35,15 @@ def is_log(path: Path) -> bool:
     return path.suffix == ".json" and b'"eval"' in head and b'"version"' in head
 
 
+def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
+    """The log at a path, about a suite and a data hash; None where the path is no log.
+
+    Raises:
+        DataError: it cannot be read, is no log of ours, or is about other data.
+    """
+    return Log(path, suite, data_hash) if is_log(path) else None
+
+
 class Log:
     """One log of one of our tasks.
 

@@ -169,7 +169,7 @@ def suite_task(
     """
     from caretbench.inspect.tasks.bench import bench
     from caretbench.runs.sampling import preset as named_sampling
-    from caretbench.suites.selection import select as chosen_problems
+    from caretbench.suites.selection import Selection
     from caretbench.suites.showing import showing
 
     named = named_sampling(preset) if preset is not None else None
@@ -179,7 +179,7 @@ def suite_task(
         suite, data, scored["policy"], scored["profile"], tuple(sorted(scored["variants"].items())),
         scored["execute"], scored["workers"], scored["use_cache"],
     )  # fmt: skip
-    problems = chosen_problems(house.suite, house.data.problems, select, limit_per_cell)
+    problems = Selection(select, per_cell=limit_per_cell).of(house.suite, house.data.problems)
     shown = showing([house.suite], context)
     house.check()
     _refuse_unknown_format(prompt, questions=house.asks_questions)

@@ -29,7 +29,7 @@ EXPECTED_CLAIMS = 8
 _CLAIM_CHARACTERS = 120
 
 
-class Forecast(NamedTuple):
+class JudgingForecast(NamedTuple):
     """What a grader would be asked. Costs are in US dollars; None: no price is known.
 
     Tokens are counted by the grader's tokenizer where it is known, and estimated from bytes elsewhere.
@@ -44,7 +44,7 @@ class Forecast(NamedTuple):
     worst_cost: float | None
 
 
-def forecast(
+def judging_forecast(
     folder: RunFolder,
     wanted: Sequence[Wanted],
     client: ModelClient,
@@ -52,7 +52,7 @@ def forecast(
     criterion: Criterion,
     sampling: Sampling,
     price: Price | None,
-) -> Forecast:
+) -> JudgingForecast:
     """What :func:`caretbench.runs.judge.grade` would ask of one grader.
 
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
@@ -106,7 +106,7 @@ def _asked(
     criterion: Criterion,
     sampling: Sampling,
     price: Price | None,
-) -> Forecast:
+) -> JudgingForecast:
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     judgements = to_ask = tokens = 0
     for subject, repeats in wanted:
@@ -120,7 +120,7 @@ def _asked(
             )
             to_ask += missing
     worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
-    return Forecast(
+    return JudgingForecast(
         judgements=judgements,
         stored=judgements - to_ask,
         to_ask=to_ask,
@@ -131,7 +131,7 @@ def _asked(
     )
 
 
-def _together(first: Forecast, second: Forecast) -> Forecast:
-    return Forecast(
+def _together(first: JudgingForecast, second: JudgingForecast) -> JudgingForecast:
+    return JudgingForecast(
         *(None if one is None or two is None else one + two for one, two in zip(first, second, strict=True))  # type: ignore[arg-type]
     )

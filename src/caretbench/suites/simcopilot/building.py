@@ -30,6 +30,7 @@ from caretbench.projects.project import (
     read,
     take,
 )
+from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach import Reach, reached
 from caretbench.projects.runners import is_selected
 from caretbench.projects.running import check_request
@@ -43,7 +44,6 @@ from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
-from caretbench.validation.project_check import ProjectCheck, check_project
 
 Progress = Callable[[str, int, int | None], None]
 _POLICY = "block"

@@ -9,9 +9,9 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
+from caretbench.projects.project_check import ProjectCheck
 from caretbench.projects.reach import Reach, reached
 from caretbench.projects.running import file_splice, original, tests_check, workspace_request
-from caretbench.validation.project_check import ProjectCheck
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 

@@ -1,4 +1,4 @@
-"""The rules of mining, as data; they stand in ``mining.toml``."""
+"""Rules of mining, read from ``mining.toml``."""
 
 from __future__ import annotations
 
@@ -16,22 +16,6 @@ Cut = Literal["header", "body", "run", "statement"]
 
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SnapshotRules(_Entry):
-    """What of a folder is no part of the project."""
-
-    ignored: tuple[str, ...]
-
-
-class FileRules(_Entry):
-    """Which files are not mined."""
-
-    folders: frozenset[str]
-    patterns: tuple[str, ...]
-    most_lines: int
-    longest_line: int
-    tolerant: frozenset[str]
 
 
 class BlockRules(_Entry):
@@ -56,17 +40,10 @@ class ConstructRules(_Entry):
 class MiningRules(_Entry):
     """All rules; ``stubs`` and ``imports`` are patterns by language."""
 
-    snapshot: SnapshotRules
-    files: FileRules
     blocks: BlockRules
     constructs: ConstructRules
     stubs: Mapping[str, re.Pattern[str]]
     imports: Mapping[str, re.Pattern[str]]
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages that are mined."""
-        return tuple(self.stubs)
 
 
 @cache

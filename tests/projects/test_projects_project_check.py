@@ -7,7 +7,7 @@ import pytest
 from caretbench.execution.types import Isolation, Output, Status
 from caretbench.execution.workspaces.results import TestOutcome
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
-from caretbench.validation.project_check import check_project, deselected
+from caretbench.projects.project_check import check_project, deselected
 from tests.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))

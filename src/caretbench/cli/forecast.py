@@ -1,0 +1,129 @@
+"""Printing of forecasts: what ``--dry-run`` of ``run`` and ``judge`` say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from caretbench.cli.common import aligned, note, say, say_json
+
+if TYPE_CHECKING:
+    from caretbench.runs.forecast import AskingForecast, JudgeForecast, RunForecast
+    from caretbench.runs.plan import Plan
+
+
+def print_forecast(plan: Plan, found: RunForecast, *, as_json: bool) -> None:
+    """What a run would ask and cost."""
+    from caretbench.runs.runner import one_line
+
+    if as_json:
+        say_json(
+            {
+                "spent": found.spent,
+                "max_cost": plan.config.max_cost,
+                "models": [asdict(row) for row in found.models],
+                "graders": [
+                    {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in found.judges
+                ],
+            }
+        )
+        return
+    header = ("model", "folder", "prompt", "samples", "stored", "to ask", "prompts", "tokens in",
+              "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
+    rows = [
+        (
+            row.model, row.folder, f"{row.prompt}, {row.context}" if row.context else row.prompt,
+            str(row.samples_wanted), str(row.samples_stored), str(row.samples_to_ask), str(row.prompts),
+            f"{row.input_tokens:,}", f"{row.expected_output_tokens:,}", f"{row.worst_output_tokens:,}",
+            _dollars(row.expected_cost), _dollars(row.worst_cost),
+        )
+        for row in found.models
+    ]  # fmt: skip
+    for line in aligned(rows, header):
+        say(line)
+    say(f"\n{_how_counted(found.models)}")
+    say("expected: answers as long as the reference answers; at most: --max-tokens for every answer")
+    _print_judges(found.judges)
+    _print_money(plan.config.max_cost, found)
+    for row in found.models:
+        if row.unpromptable:
+            note(f"{row.model}: {row.unpromptable} samples cannot be asked: {one_line(row.first_fault)}")
+
+
+def _dollars(cost: float | None) -> str:
+    return "no price" if cost is None else f"${cost:.4f}"
+
+
+def _how_counted(rows: Sequence[AskingForecast]) -> str:
+    from caretbench.runs.asking import BYTES_PER_TOKEN
+
+    counted = dict.fromkeys(row.model for row in rows if row.tokens_counted)
+    estimated = dict.fromkeys(row.model for row in rows if not row.tokens_counted)
+    parts = []
+    if counted:
+        parts.append(f"tokens counted by the model's own tokenizer: {', '.join(counted)}")
+    if estimated:
+        parts.append(f"tokens estimated, {BYTES_PER_TOKEN} bytes each: {', '.join(estimated)}")
+    return "; ".join(parts)
+
+
+def _print_judges(judges: Sequence[JudgeForecast]) -> None:
+    if not judges:
+        return
+    header = ("grader", "folder", "judgements, at most", "stored", "to ask", "tokens in", "tokens out, at most",
+              "cost, expected", "at most")  # fmt: skip
+    rows = [
+        (
+            one.grader, one.folder, str(one.row.judgements), str(one.row.stored), str(one.row.to_ask),
+            f"{one.row.input_tokens:,}", f"{one.row.worst_output_tokens:,}", _dollars(one.row.expected_cost),
+            _dollars(one.row.worst_cost),
+        )
+        for one in judges
+    ]  # fmt: skip
+    say("")
+    for line in aligned(rows, header):
+        say(line)
+    say("\ncontrols are judged too; equal texts are judged once, so that it may be less")
+
+
+def _print_money(limit: float | None, found: RunForecast) -> None:
+    if limit is None:
+        return
+    before = f" (${found.spent:.4f} of them are spent already)" if found.spent else ""
+    if found.worst_cost <= limit:
+        verdict = "covers the worst case"
+    elif found.expected_cost <= limit:
+        verdict = "covers what is expected, but not the worst case"
+    else:
+        verdict = "does not cover what is expected: the run would stop before its end"
+    say(f"--max-cost ${limit:g}{before}: {verdict}")
+
+
+def print_judging(
+    rows: Sequence[Mapping[str, Any]], control_problems: int, *, in_steps: bool, as_json: bool
+) -> None:
+    """What ``judge`` would ask and cost."""
+    from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS
+
+    if as_json:
+        say_json(rows)
+        return
+    header = (
+        "grader", "criterion", "completions", "texts", "judgements", "stored", "to ask", "tokens in, about",
+        "tokens out, at most", "cost, expected", "at most",
+    )  # fmt: skip
+    lines = [
+        (
+            row["grader"], row["criterion"], str(row["completions"]), str(row["distinct_texts"]),
+            str(row["judgements"]), str(row["stored"]), str(row["to_ask"]), f"{row['input_tokens']:,}",
+            f"{row['worst_output_tokens']:,}", _dollars(row["expected_cost"]), _dollars(row["worst_cost"]),
+        )
+        for row in rows
+    ]  # fmt: skip
+    for line in aligned(lines, header):
+        say(line)
+    say(f"\ncontrols of {control_problems} problems for each criterion")
+    say(f"expected: {EXPECTED_TOKENS} tokens for each answer (a grader that reasons may need many more)")
+    if in_steps:
+        say(f"statements of answers that nobody has taken apart yet: {EXPECTED_CLAIMS} for each answer")

@@ -1,0 +1,54 @@
+"""Parameters of commands, made from the options of a run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import typer
+
+from caretbench.runs.options import BY_NAME, Option
+
+
+def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of these names, in the place of its parameter ``**options``.
+
+    The command gets them as keyword arguments, as far as they are said on the command line.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
+        made = [_parameter(BY_NAME[name]) for name in names]
+        parameters = [
+            entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
+            for number, entry in enumerate((*own, *made))
+        ]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # read by typer
+        command.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": None}
+        return command
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    given: dict[str, Any] = {"help": option.help}
+    given |= {
+        name: value
+        for name, value in (("min", option.minimum), ("max", option.maximum), ("metavar", option.metavar))
+        if value is not None
+    }
+    flags = option.flags or (f"--{option.name.replace('_', '-')}",)
+    kind = option.kind if option.default is not None else option.kind | None
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=option.default,
+        annotation=Annotated[kind, typer.Option(*flags, **given)],
+    )
+
+
+def said(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The options that are given on the command line, without those that are as they are by default."""
+    return {name: value for name, value in values if name in BY_NAME and value != BY_NAME[name].default}

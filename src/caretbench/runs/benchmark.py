@@ -1,0 +1,122 @@
+"""The problems of one suite as a run scores them: chosen, under a policy and a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.extraction.policies import BY_PROFILE, Policy
+from caretbench.extraction.policies import policy as find_policy
+from caretbench.problem import Problem, Profile
+from caretbench.runs.config import SuiteConfig
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder, versions
+from caretbench.runs.verdict import needs_execution
+from caretbench.suites import suite as find_suite
+from caretbench.suites.base import ProblemSet, Suite, policy_of
+from caretbench.suites.baselines import writers_of
+from caretbench.suites.selection import Selection
+
+
+class Benchmark(NamedTuple):
+    """One suite's chosen problems with everything but models that a run's folder is about."""
+
+    suite: Suite
+    data: ProblemSet
+    problems: list[Problem]
+    policy: Policy
+    profile: Profile
+    execute: bool
+    variants: dict[str, str]
+    folder: RunFolder
+    further: tuple[Policy, ...] = ()
+    """Policies under which the same answers are scored in addition to ``policy``."""
+
+    @classmethod
+    def of(
+        cls,
+        config: SuiteConfig,
+        *,
+        execute: bool = True,
+        output: Path | None = None,
+        root: Path = Path("runs"),
+    ) -> Benchmark:
+        """The benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
+
+        Raises:
+            ValueError: an option is wrong.
+            KeyError: an unknown suite, policy or language.
+            DataError: the data are wrong.
+        """
+        if config.profile not in BY_PROFILE:
+            raise ValueError(f"--profile {config.profile!r}: expected {' or '.join(BY_PROFILE)}")
+        profile: Profile = "paper" if config.profile == "paper" else "default"
+        suite = find_suite(config.name)
+        loaded = suite.load(config.data)
+        chosen = Selection(config.select, config.limit, config.per_cell, config.seed)
+        problems = chosen.of(suite, loaded.problems)
+        wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
+        policy, *further = dict.fromkeys(map(find_policy, wanted or [policy_of(suite, profile)]))
+        folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
+        execute = execute and any(map(needs_execution, problems))
+        return cls(
+            suite, loaded, problems, policy, profile, execute, variants_of(config.variants), folder,
+            (*further,),
+        )  # fmt: skip
+
+    def manifest(self) -> Manifest:
+        """The manifest of a run about this, without models."""
+        return Manifest(
+            suite=self.suite.name,
+            data=DataInfo(
+                name=self.data.name,
+                hash=self.data.hash,
+                problems=len(self.data.problems),
+                selected=len(self.problems),
+            ),
+            policy=self.policy.key,
+            further_policies=[entry.key for entry in self.further],
+            profile=self.profile,
+            executed=self.execute,
+            variants=self.variants,
+            versions=versions(),
+        )
+
+
+def variants_of(options: Iterable[str]) -> dict[str, str]:
+    """The named builds of ``language=name`` options, by language.
+
+    Raises:
+        ValueError: an option is wrong, or the language has no such build.
+        KeyError: an unknown language.
+    """
+    from caretbench.execution.toolchains import load_runtime
+    from caretbench.languages import language
+
+    chosen = {}
+    for option in options:
+        name, found, value = option.partition("=")
+        if not found:
+            raise ValueError(f"variant {option!r}: expected language=name, cpp=common_headers for example")
+        spoken = language(name).name
+        known = load_runtime(spoken).variants
+        if value not in known:
+            raise ValueError(f"variant {option!r}: {spoken} has {', '.join(known) or 'no variants'}")
+        chosen[spoken] = value
+    return chosen
+
+
+def baseline_names(wanted: Sequence[str] | None, suites: Iterable[Suite]) -> list[str]:
+    """The names of baselines that a run writes; None: every one that one of the suites has.
+
+    Raises:
+        KeyError: a suite has no such baseline.
+    """
+    own = {suite.name: writers_of(suite) for suite in suites}
+    if wanted is None:
+        return [*dict.fromkeys(name for writers in own.values() for name in writers)]
+    for name in wanted:
+        for suite, writers in own.items():
+            if name not in writers:
+                raise KeyError(f"unknown baseline {name!r}; {suite} has {', '.join(writers)}")
+    return list(wanted)

@@ -1,0 +1,107 @@
+"""The models and judges of a run: opened, checked, and asked one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from caretbench.models import ModelClient, Opener
+from caretbench.problem import Question
+from caretbench.prompts import choose, preprocessor
+from caretbench.runs.asking import Asking
+from caretbench.runs.folder import ModelInfo
+from caretbench.runs.plan import JudgePlan, ModelPlan, Plan
+from caretbench.runs.session import check_resumable
+from caretbench.suites.showing import showing
+
+
+class Clients:
+    """The models and judges of a plan. A single one is held open; of several only one at a time is.
+
+    Local servers hold their weights in memory, so that two of them may be too many.
+    """
+
+    def __init__(self, plan: Plan, opener: Opener) -> None:
+        self._plan = plan
+        self._opener = opener
+        self._stack = ExitStack()
+        self._held: dict[str, ModelClient] = {}
+
+    def __enter__(self) -> Clients:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def opened(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
+        """A model or judge, open."""
+        if len(self._plan.models) + len(self._plan.judges) > 1:
+            with self._opener(wanted.spec, wanted.options) as client:
+                yield client
+            return
+        if wanted.name not in self._held:
+            self._held[wanted.name] = self._stack.enter_context(self._opener(wanted.spec, wanted.options))
+        yield self._held[wanted.name]
+
+    @contextmanager
+    def asking(self, model: ModelPlan) -> Iterator[Asking]:
+        """A model, open, and how it is asked.
+
+        Raises:
+            ValueError: it cannot be asked so.
+        """
+        questions = self._questions()
+        if questions:
+            model = replace(model, options=model.options.model_copy(update={"uncut": True}))
+        with self.opened(model) as client:
+            yield Asking(
+                name=model.name,
+                client=client,
+                strategy=choose(client, model.prompt, questions=questions),
+                sampling=model.sampling,
+                samples=model.samples,
+                context=showing([benchmark.suite for benchmark in self._plan.benchmarks], model.context),
+                preprocess=[preprocessor(name) for name in model.preprocess],
+                prompt_tokens=model.prompt_tokens,
+                price=self._plan.price(model),
+            )
+
+    def _questions(self) -> bool:
+        """Whether the problems are questions; either all of them are, or none.
+
+        Raises:
+            ValueError: some are, and others are places in programs.
+        """
+        kinds = {
+            isinstance(problem.shown, Question)
+            for benchmark in self._plan.benchmarks
+            for problem in benchmark.problems
+        }
+        if len(kinds) > 1:
+            raise ValueError(
+                "questions and places in programs are asked by different prompts: make two runs of it"
+            )
+        return kinds == {True}
+
+    def check(self) -> list[ModelInfo]:
+        """Open every model and judge once, and find out how each is asked; gives the models' manifest entries.
+
+        Raises:
+            ValueError: one cannot be asked so, or a folder holds another run.
+        """
+        for benchmark in self._plan.benchmarks:
+            check_resumable(benchmark.folder, benchmark.manifest())
+        everybody: list[ModelPlan | JudgePlan] = [*self._plan.models, *self._plan.judges]
+        for wanted in everybody:
+            self._plan.price(wanted)
+        infos = []
+        for model in self._plan.models:
+            with self.asking(model) as asking:
+                infos.append(asking.info)
+        for judge in self._plan.judges:
+            with self.opened(judge) as client:
+                if "chat" not in client.accepts:
+                    raise ValueError(f"{judge.spec} takes no conversations, so it cannot judge")
+        return infos

@@ -1,0 +1,174 @@
+"""The configuration of a run: suites × models, judges, money. The schema of run files, and what options make.
+
+A run file in TOML, the options of ``run`` and ``score``, the parameters of Inspect's tasks and the Python API all
+make a :class:`RunConfig`; :class:`caretbench.runs.plan.Plan` resolves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from caretbench.files import DataError, describe
+from caretbench.runs.options import tables_of
+from caretbench.runs.prices import Price, read_toml
+from caretbench.runs.roles import NamedModel
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+def _model_name(spec: str) -> str:
+    if "/" not in spec.strip("/"):
+        raise ValueError(f"{spec!r} names no model; expected PROVIDER/MODEL, openai/gpt-4o-mini for example")
+    return spec
+
+
+Spec = Annotated[str, AfterValidator(_model_name)]
+"""PROVIDER/MODEL."""
+
+
+class SamplingConfig(_Table):
+    """Sampling as far as it is chosen; ``none``: the field is not sent."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | Literal["none"] | None = None
+    top_p: float | Literal["none"] | None = None
+    seed: int | None = None
+
+
+class AskConfig(_Table):
+    """How a model is asked. In ``[defaults]`` it holds for every model that does not say it itself."""
+
+    preset: str | None = None
+    samples: int | None = Field(default=None, ge=1)
+    sampling: SamplingConfig = SamplingConfig()
+    prompt: str | None = None
+    context: str | None = None
+    prompt_tokens: int | None = Field(default=None, ge=1)
+    preprocess: tuple[str, ...] | None = None
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields of :class:`caretbench.models.ClientOptions`."""
+
+
+class ModelConfig(AskConfig):
+    """One model under test: ``spec`` is PROVIDER/MODEL, ``name`` is what the rows say."""
+
+    spec: Spec
+    name: str | None = None
+
+
+class JudgeConfig(_Table):
+    """One judge (the role ``grader``)."""
+
+    spec: Spec
+    name: str | None = None
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class SuiteConfig(_Table):
+    """The problems of one suite, and how answers to them are scored."""
+
+    name: str
+    data: str = "starter"
+    select: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    """Problems in total: a seeded sample, spread over the suite's cells, without overlapping spans."""
+    per_cell: int | None = Field(default=None, ge=1)
+    """Problems of each cell, the first ones."""
+    seed: int = 0
+    """Seed of the sample that ``limit`` draws."""
+    policy: str | tuple[str, ...] | None = None
+    profile: str = "default"
+    variants: tuple[str, ...] = ()
+    folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")
+
+
+class RunConfig(_Table):
+    """Everything that one run does. ``max_cost`` is in US dollars, over all models, judges and folders.
+
+    Without ``output``, a run file writes below ``runs/STEM``, and other runs to ``runs/SUITE-DATA-PROFILE``. With one
+    suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` says that it holds folders.
+    """
+
+    suites: tuple[SuiteConfig, ...] = Field(min_length=1)
+    models: tuple[ModelConfig, ...] = ()
+    graders: tuple[JudgeConfig, ...] = ()
+    defaults: AskConfig = AskConfig()
+    baselines: tuple[str, ...] | None = None
+    """Names of baselines; None: all of the suites'."""
+    criterion: str | None = None
+    prices: Path | dict[str, Price] | None = None
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    output: Path | None = None
+    together: bool = False
+    """Whether ``output`` is a folder of run folders."""
+    execute: bool = True
+    score: bool = True
+    fail_under: float | None = Field(default=None, ge=0, le=1)
+    workers: int | None = None
+    engine: str = "local"
+    cache: bool = True
+    probe: bool = False
+    local_only: bool = False
+
+    @classmethod
+    def load(cls, path: Path, **changes: Any) -> RunConfig:
+        """The configuration of a run file; ``changes`` that are not None win over it.
+
+        Relative paths are as on the command line: they begin at the working folder.
+
+        Raises:
+            DataError: the file cannot be read, or a key is wrong; the message names file and key.
+        """
+        table = {"output": Path("runs") / path.stem, "together": True} | read_toml(path)
+        table |= {name: value for name, value in changes.items() if value is not None}
+        try:
+            return cls.model_validate(table)
+        except ValidationError as error:
+            raise DataError(f"{path}: {describe(error)}") from None
+
+
+OF_THE_MEASURED = frozenset({"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"})
+"""Options of a client that hold for the models under test, and not for judges: a judge's address is sent a key."""
+
+
+def config_of(
+    suite: str,
+    options: Mapping[str, Any],
+    models: Iterable[NamedModel] = (),
+    judges: Iterable[NamedModel] = (),
+    judge_base_url: str | None = None,
+) -> RunConfig:
+    """The configuration that options make (:mod:`caretbench.runs.options`).
+
+    Raises:
+        ValueError: an option is wrong.
+    """
+    tables = tables_of(options)
+    client = tables["client"]
+    judged = {name: value for name, value in client.items() if name not in OF_THE_MEASURED}
+    if judge_base_url is not None:
+        judged["base_url"] = judge_base_url
+    asked = tables["ask"] | {"sampling": tables["sampling"], "options": _plain(client)}
+    try:
+        return RunConfig.model_validate(
+            tables["run"]
+            | {
+                "suites": [{"name": suite} | tables["suite"]],
+                "models": [{"spec": one.spec, "name": one.name} | asked for one in models],
+                "graders": [
+                    {"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges
+                ],
+            }
+        )
+    except ValidationError as error:
+        raise ValueError(f"--{describe(error)}") from None
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, JsonValue]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in table.items()}

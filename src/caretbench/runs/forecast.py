@@ -1,0 +1,168 @@
+"""Forecast of a run: what would be asked, in tokens and US dollars; nothing is sent, nothing is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from caretbench.models import Opener
+from caretbench.problem import Problem
+from caretbench.runs.asking import Asking, prompt_text
+from caretbench.runs.benchmark import Benchmark
+from caretbench.runs.clients import Clients
+from caretbench.runs.generate import Generating
+from caretbench.runs.judge import texts_of
+from caretbench.runs.judging.forecast import JudgingForecast, judging_forecast
+from caretbench.runs.judging.steps import wanted_of
+from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.plan import Plan
+from caretbench.runs.runner import budget_of
+from caretbench.suites.base import judged_text_of
+
+
+@dataclass
+class AskingForecast:
+    """What one model would be asked of one benchmark. Costs are in US dollars; None: no price is known.
+
+    ``input_tokens`` counts every sample with its whole prompt: several may share one request, and then cost less.
+    Expected are answers as long as the reference answers; the worst case is ``max_tokens`` for each, and where tokens
+    are not counted, a token for each byte of the prompt.
+    """
+
+    model: str
+    folder: str
+    prompt: str
+    problems: int
+    samples_wanted: int
+    samples_stored: int
+    samples_to_ask: int = 0
+    prompts: int = 0
+    unpromptable: int = 0
+    input_tokens: int = 0
+    tokens_counted: bool = False
+    expected_output_tokens: int = 0
+    worst_output_tokens: int = 0
+    expected_cost: float | None = None
+    worst_cost: float | None = None
+    first_fault: str = ""
+    context: str | None = None
+    """What else of projects is shown, with its version; None: problems as they are."""
+
+
+class JudgeForecast(NamedTuple):
+    """What one judge would be asked about one folder."""
+
+    grader: str
+    folder: str
+    row: JudgingForecast
+
+
+@dataclass
+class RunForecast:
+    """What a whole run would ask. ``spent`` US dollars are spent already."""
+
+    spent: float
+    models: list[AskingForecast] = field(default_factory=list)
+    judges: list[JudgeForecast] = field(default_factory=list)
+
+    @property
+    def worst_cost(self) -> float:
+        """US dollars at most, those spent included, as far as prices are known."""
+        return self.spent + sum(row.worst_cost or 0.0 for row in self._rows())
+
+    @property
+    def expected_cost(self) -> float:
+        """US dollars to be expected, those spent included, as far as prices are known."""
+        return self.spent + sum(row.expected_cost or 0.0 for row in self._rows())
+
+    def _rows(self) -> Iterator[AskingForecast | JudgingForecast]:
+        yield from self.models
+        yield from (judge.row for judge in self.judges)
+
+
+def forecast(plan: Plan, opener: Opener) -> RunForecast:
+    """The forecast of a plan.
+
+    Raises:
+        ValueError: the plan cannot work.
+    """
+    found = RunForecast(budget_of(plan).spent)
+    with Clients(plan, opener) as clients:
+        clients.check()
+        coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
+        for model in plan.models:
+            with clients.asking(model) as asking:
+                found.models += [
+                    _asked(asking, benchmark, problems)
+                    for benchmark, problems in zip(plan.benchmarks, coming, strict=True)
+                ]
+        found.judges += _judged(plan, clients, coming)
+    return found
+
+
+def _asked(asking: Asking, benchmark: Benchmark, coming: list[Problem]) -> AskingForecast:
+    """What a model would be asked; the problem of every answer that would come is added to ``coming``."""
+    stored = Generating(benchmark.problems, benchmark.folder).stored(asking)
+    row = AskingForecast(
+        model=asking.name,
+        folder=str(benchmark.folder.path),
+        prompt=asking.strategy.key,
+        problems=len(benchmark.problems),
+        samples_wanted=len(benchmark.problems) * asking.samples,
+        samples_stored=sum(
+            sample < asking.samples for problem in benchmark.problems for sample in stored.get(problem.id, ())
+        ),
+        tokens_counted=asking.counted,
+        context=asking.context.key if asking.context else None,
+    )
+    worst, expected = [], []
+    for entry in asking.wanted(benchmark.problems, stored):
+        count = len(entry.samples)
+        if entry.prompt is None:
+            row.unpromptable += count
+            row.first_fault = row.first_fault or entry.fault
+            continue
+        tokens = asking.count(prompt_text(entry.prompt))
+        most = asking.answer_tokens(entry.prompt)
+        answer = min(most, asking.count(entry.problem.reference))
+        row.samples_to_ask += count
+        coming += [entry.problem] * count
+        row.prompts += 1
+        row.input_tokens += tokens * count
+        row.expected_output_tokens += answer * count
+        row.worst_output_tokens += most * count
+        if asking.price is not None:
+            expected.append(count * asking.price.of_tokens(tokens, answer))
+            worst.append(asking.worst_cost(entry.prompt, count))
+    if asking.price is not None:
+        row.expected_cost, row.worst_cost = math.fsum(expected), math.fsum(worst)
+    return row
+
+
+def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -> Iterator[JudgeForecast]:
+    """What each judge would be asked about each folder.
+
+    That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
+    reference answer. Tries for answers that cannot be read are not in it.
+    """
+    for judge in plan.judges:
+        with clients.opened(judge) as client:
+            for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
+                for part in plan.judged_parts(benchmark):
+                    texts, _ = texts_of(
+                        benchmark.folder, part, benchmark.policy, benchmark.profile,
+                        text_of=judged_text_of(benchmark.suite, benchmark.profile),
+                    )  # fmt: skip
+                    ours = {problem.id for problem in part.problems}
+                    texts += [
+                        Subject(problem, problem.reference, f"to come {number}")
+                        for number, problem in enumerate(problems)
+                        if problem.id in ours
+                    ]
+                    row = judging_forecast(
+                        benchmark.folder, wanted_of(part.criterion, texts, None), client, judge.name,
+                        part.criterion, part.criterion.sampling, plan.price(judge),
+                    )  # fmt: skip
+                    yield JudgeForecast(judge.name, str(benchmark.folder.path), row)

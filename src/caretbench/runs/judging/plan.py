@@ -1,0 +1,164 @@
+"""A judging of a stored run: which texts, by which criteria, by which judges, for how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from caretbench.errors import DataError
+from caretbench.extraction.policies import Policy
+from caretbench.extraction.policies import policy as find_policy
+from caretbench.files import write_rows
+from caretbench.judging.answers import TextOf
+from caretbench.judging.choosing import Part, parts
+from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
+from caretbench.runs.folder import Manifest, RunFolder
+from caretbench.runs.generate import spent
+from caretbench.runs.judge import grade_parts, texts_of
+from caretbench.runs.judging.forecast import judging_forecast
+from caretbench.runs.judging.ratings import rated_scores, sheet
+from caretbench.runs.judging.result import GradingResult
+from caretbench.runs.judging.steps import wanted_of
+from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.prices import CostBudget, Price, Prices
+from caretbench.runs.progress import Progress
+from caretbench.runs.roles import refuse_remote
+from caretbench.suites import suite as find_suite
+from caretbench.suites.base import judged_text_of
+from caretbench.suites.selection import Selection
+
+
+@dataclass(frozen=True)
+class JudgingConfig:
+    """What a stored run's judges are asked.
+
+    Args:
+        judges: Specs by name.
+        criterion: A criterion's name or file; None: what the problems' checks name, or the profile's.
+        control_problems: Number of problems, for each criterion, whose controls are judged too; 0: none.
+        baselines: Judge the baselines' answers too.
+        repeats: How often each text is judged; None: as often as the criterion says.
+        sampling: What of each criterion's sampling is otherwise.
+        selection: The problems.
+        options: How the judges are reached.
+        prices: What tokens cost.
+        max_cost: US dollars over the whole run, answers included.
+        local_only: Refuse every remote judge.
+    """
+
+    judges: Mapping[str, str] = field(default_factory=dict)
+    criterion: str | None = None
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS
+    baselines: bool = False
+    repeats: int | None = None
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    selection: Selection = field(default_factory=Selection)
+    options: ClientOptions = field(default_factory=ClientOptions)
+    prices: Prices = field(default_factory=Prices)
+    max_cost: float | None = None
+    local_only: bool = False
+
+
+class JudgingPlan:
+    """A judging, resolved and checked.
+
+    Raises:
+        DataError: this is no run.
+        ValueError: the criterion is not about its problems, or a limit cannot be kept.
+        KeyError: no such criterion.
+    """
+
+    def __init__(self, folder: RunFolder, config: JudgingConfig) -> None:
+        self.folder = folder
+        self.config = config
+        self.manifest: Manifest = folder.manifest()
+        suite = find_suite(self.manifest.suite)
+        asked = find_criterion(config.criterion) if config.criterion else None
+        problems = config.selection.of(suite, folder.problems())
+        self.parts: Sequence[Part] = parts(problems, self.manifest.profile, asked)
+        if not self.parts:
+            raise ValueError(
+                f"{asked.key} is not about the problems of this run"
+                if asked
+                else "a judge is asked nothing about them"
+            )
+        self.policy: Policy = find_policy(self.manifest.policy)
+        self.text_of: TextOf | None = judged_text_of(suite, self.manifest.profile)
+        self.costs: dict[str, Price | None] = {
+            name: config.prices.find(spec) for name, spec in config.judges.items()
+        }
+        unpriced = [config.judges[name] for name, price in self.costs.items() if price is None]
+        if config.max_cost is not None and unpriced:
+            raise ValueError(
+                f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
+                "--prices FILE"
+            )
+        if config.local_only:
+            refuse_remote(config.judges.values(), [config.options.base_url])
+
+    def subjects(self, part: Part) -> tuple[list[Subject], int]:
+        """The distinct texts of a part, and how many completions hold them."""
+        return texts_of(
+            self.folder, part, self.policy, self.manifest.profile,
+            control_problems=self.config.control_problems, baselines=self.config.baselines, text_of=self.text_of,
+        )  # fmt: skip
+
+    def forecast(self, opener: Opener) -> list[dict[str, Any]]:
+        """What would be asked and what it would cost, by judge and criterion; nothing is sent."""
+        rows: list[dict[str, Any]] = []
+        with ExitStack() as stack:
+            clients: dict[str, ModelClient] = {
+                name: stack.enter_context(opener(spec, self.config.options))
+                for name, spec in self.config.judges.items()
+            }
+            for part in self.parts:
+                texts, count = self.subjects(part)
+                wanted = wanted_of(part.criterion, texts, self.config.repeats)
+                drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
+                for name, client in clients.items():
+                    found = judging_forecast(
+                        self.folder, wanted, client, name, part.criterion, Sampling.model_validate(drawn),
+                        self.costs[name],
+                    )  # fmt: skip
+                    about = {"grader": name, "criterion": part.criterion.key, "completions": count}
+                    rows.append(about | {"distinct_texts": len(texts)} | found._asdict())
+        return rows
+
+    def judge(self, opener: Opener, progress: Progress | None = None) -> dict[str, dict[str, GradingResult]]:
+        """Ask the judges, one at a time; gives the results by judge and criterion."""
+        config = self.config
+        results = {}
+        with self.folder.locked():
+            budget = CostBudget(config.max_cost, spent(self.folder))
+            for name, spec in config.judges.items():
+                # One at a time: two local judges may not fit into memory together.
+                with opener(spec, config.options) as client:
+                    results[name] = grade_parts(
+                        self.folder, self.parts, self.policy, [(name, client)], changed=config.sampling,
+                        profile=self.manifest.profile, control_problems=config.control_problems,
+                        baselines=config.baselines, repeats=config.repeats, prices=self.costs, budget=budget,
+                        text_of=self.text_of, report=progress or Progress(),
+                    )  # fmt: skip
+        return results
+
+    def write_sheet(self, path: Path, size: int) -> int:
+        """Write texts for people to rate, ``size`` of each language; gives their number.
+
+        Raises:
+            DataError: the file is there already.
+        """
+        if path.exists():
+            raise DataError(f"{path}: is there already; it may hold ratings")
+        return write_rows(
+            path,
+            [
+                row
+                for part in self.parts
+                for row in sheet(self.subjects(part)[0], rated_scores(part.criterion), size)
+            ],
+        )

@@ -1,0 +1,221 @@
+"""A run resolved and checked: benchmarks with their data, models, judges, money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from caretbench.errors import DataError
+from caretbench.files import describe
+from caretbench.judging.choosing import Part, parts
+from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.models import ClientOptions, Sampling
+from caretbench.runs.benchmark import Benchmark, baseline_names
+from caretbench.runs.config import AskConfig, JudgeConfig, ModelConfig, RunConfig, SamplingConfig, SuiteConfig
+from caretbench.runs.prices import Price, Prices
+from caretbench.runs.roles import refuse_remote
+from caretbench.runs.sampling import preset as find_preset
+from caretbench.secrets import redact
+from caretbench.suites.baselines import NAMES
+from caretbench.suites.showing import showing
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """One model under test: ``name`` is in the rows, ``spec`` is its name for the client."""
+
+    name: str
+    spec: str
+    sampling: Sampling = field(default_factory=Sampling)
+    samples: int = 1
+    prompt: str | None = None
+    context: str | None = None
+    preprocess: tuple[str, ...] = ()
+    prompt_tokens: int | None = None
+    options: ClientOptions = field(default_factory=ClientOptions)
+
+
+class JudgePlan(NamedTuple):
+    """One judge."""
+
+    name: str
+    spec: str
+    options: ClientOptions = ClientOptions()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does, resolved from its configuration. Nothing is opened and nothing written yet."""
+
+    config: RunConfig
+    benchmarks: Sequence[Benchmark]
+    models: Sequence[ModelPlan]
+    judges: Sequence[JudgePlan]
+    prices: Prices
+    baselines: Sequence[str]
+
+    @classmethod
+    def of(cls, config: RunConfig, source: Path | None = None) -> Plan:
+        """The plan of a configuration. ``source`` is the run file that it comes from, for messages.
+
+        Raises:
+            DataError: a key of the run file is wrong, or the data are.
+            ValueError: a value is wrong, names clash, folders clash, or a model is remote and may not be.
+            KeyError: a name is unknown.
+        """
+        places = _Places(source)
+        alone = len(config.suites) == 1 and not config.together
+        benchmarks = [
+            places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
+            for number, entry in enumerate(config.suites)
+        ]
+        plan = cls(
+            config,
+            benchmarks,
+            [_model(places, number, entry, config.defaults) for number, entry in enumerate(config.models)],
+            [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.graders)],
+            _prices(config.prices),
+            baseline_names(config.baselines, [benchmark.suite for benchmark in benchmarks]),
+        )
+        plan._check()
+        return plan
+
+    def _check(self) -> None:
+        for kind, names in (
+            ("model", [model.name for model in self.models]),
+            ("grader", [judge.name for judge in self.judges]),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        everybody: list[ModelPlan | JudgePlan] = [*self.models, *self.judges]
+        for name in (one.name for one in everybody):
+            if name in NAMES:
+                raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
+            if not name.isprintable():
+                raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
+        if self.config.local_only:
+            refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
+        for model in self.models:
+            showing([benchmark.suite for benchmark in self.benchmarks], model.context)
+        if self.judges:
+            for benchmark in self.benchmarks:
+                self.judged_parts(benchmark)
+        folders = [benchmark.folder.path for benchmark in self.benchmarks]
+        twice_folder = next((path for path in folders if folders.count(path) > 1), None)
+        if twice_folder is not None:
+            raise ValueError(f"two suites write to {twice_folder}; give one another folder")
+
+    def judged_parts(self, benchmark: Benchmark) -> list[Part]:
+        """The problems of a benchmark that judges are asked about, by criterion.
+
+        Raises:
+            KeyError: no such criterion.
+        """
+        asked = find_criterion(self.config.criterion) if self.config.criterion else None
+        return parts(benchmark.problems, benchmark.profile, asked)
+
+    def price(self, wanted: ModelPlan | JudgePlan) -> Price | None:
+        """The price of a model's tokens.
+
+        Raises:
+            ValueError: money is limited, and no price is known.
+        """
+        price = self.prices.find(wanted.spec)
+        if price is None and self.config.max_cost is not None:
+            raise ValueError(
+                f"no price is known for {wanted.spec}, so --max-cost cannot be kept; give one in a file: --prices FILE"
+            )
+        return price
+
+
+class _Places:
+    """Errors with the place of a run file in front of them; as they are where there is none."""
+
+    def __init__(self, source: Path | None) -> None:
+        self._source = source
+
+    def of(self, key: str, make: Any) -> Any:
+        """What ``make`` makes.
+
+        Raises:
+            DataError: it raises KeyError, ValueError or ValidationError, and there is a run file.
+            ValueError: it raises ValidationError, and there is none.
+        """
+        try:
+            return make()
+        except ValidationError as error:
+            if self._source is None:
+                raise ValueError(f"--{describe(error)}") from None
+            raise DataError(f"{self._source}: {key}.{describe(error)}") from None
+        except (KeyError, ValueError) as error:
+            if self._source is None:
+                raise
+            message = error.args[0] if isinstance(error, KeyError) and error.args else error
+            raise DataError(f"{self._source}: {key}: {message}") from None
+
+
+def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
+    root = Path("runs") if alone or config.output is None else config.output
+    output = root / entry.folder if entry.folder else config.output if alone else None
+    return Benchmark.of(entry, execute=config.execute, output=output, root=root)
+
+
+def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig) -> ModelPlan:
+    key = f"models.{number}"
+    given = defaults.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
+    base = places.of(f"{key}.preset", lambda: _preset(entry.preset or defaults.preset))
+    sampling = places.of(
+        f"{key}.sampling", lambda: sampling_of(SamplingConfig(**given), base and base.sampling)
+    )
+    preprocess = defaults.preprocess if entry.preprocess is None else entry.preprocess
+    return ModelPlan(
+        name=entry.name or redact(entry.spec),
+        spec=entry.spec,
+        sampling=sampling,
+        samples=entry.samples or defaults.samples or (base.samples if base else 1),
+        prompt=entry.prompt or defaults.prompt,
+        context=entry.context or defaults.context,
+        preprocess=preprocess or (),
+        prompt_tokens=entry.prompt_tokens or defaults.prompt_tokens,
+        options=_options(places, key, defaults.options | entry.options),
+    )
+
+
+def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig) -> JudgePlan:
+    options = _options(places, f"graders.{number}", defaults.options | entry.options)
+    return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
+
+
+def _preset(name: str | None) -> Any:
+    return None if name is None else find_preset(name)
+
+
+def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
+    """The sampling that ``chosen`` makes of ``base``.
+
+    Raises:
+        ValidationError: a value is out of its range.
+    """
+    values: dict[str, Any] = (base or Sampling()).model_dump()
+    values |= {
+        name: None if value == "none" else value
+        for name, value in chosen.model_dump().items()
+        if value is not None
+    }
+    return Sampling.model_validate(values)
+
+
+def _options(places: _Places, key: str, given: Mapping[str, Any]) -> ClientOptions:
+    options: ClientOptions = places.of(f"{key}.options", lambda: ClientOptions.model_validate(given))
+    return options
+
+
+def _prices(given: Path | Mapping[str, Price] | None) -> Prices:
+    if given is None:
+        return Prices()
+    return Prices.load(given) if isinstance(given, Path) else Prices(given)

@@ -1,0 +1,174 @@
+"""Recorded completions and baselines, scored as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from caretbench.execution.dispatch import open_executor
+from caretbench.problem import Completion, Problem
+from caretbench.runs.benchmark import Benchmark
+from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.plan import Plan
+from caretbench.runs.progress import Progress
+from caretbench.runs.session import Session
+from caretbench.suites.baselines import NAMES, baseline, writers_of
+
+PassedOver = Callable[[str], None]
+
+
+class RecordedLog(Protocol):
+    """A log of another harness that holds completions."""
+
+    @property
+    def models(self) -> Mapping[tuple[str, str], ModelInfo]:
+        """The models by name and parameters; filled while completions are read."""
+        ...
+
+    @property
+    def unanswered(self) -> Mapping[str, int]:
+        """Samples without an answer, by kind; filled while completions are read."""
+        ...
+
+    def completions(self, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
+        """The completions of these problems; ``passed_over`` is called with the id of every other row."""
+        ...
+
+
+LogReader = Callable[[Path, str, str], RecordedLog | None]
+"""The log at a path, about a suite and a data hash; None: it is no log."""
+
+
+def score(
+    plan: Plan,
+    paths: Sequence[Path],
+    models: Sequence[str] = (),
+    progress: Progress | None = None,
+    read_log: LogReader = lambda _path, _suite, _hash: None,
+) -> RunFolder:
+    """Score recorded completions and baselines of a plan's single benchmark; gives the run's folder.
+
+    Everything is read and checked before anything is written.
+
+    Args:
+        plan: The plan; its models are not asked.
+        paths: Folders of the released layout, JSONL files, logs.
+        models: Only these of the recorded models; all where empty.
+        progress: Told of steps and notes.
+        read_log: Reads logs of other harnesses.
+
+    Raises:
+        ValueError: nothing is chosen, or names clash.
+        DataError: a file is malformed, or another answer under the same key is there already.
+    """
+    progress = progress or Progress()
+    [benchmark] = plan.benchmarks
+    config = plan.config
+    executor = None
+    if benchmark.execute:
+        executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
+    with Session(benchmark, executor, progress) as session:
+        logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
+        recorded = _Recorded(benchmark, plan.baselines, logs, models)
+        session.scoring.check_completions(recorded.rows())
+        recorded.check(progress.note)
+        session.begin(recorded.seen.values())
+        session.scoring.add_completions(recorded.rows())
+        session.score()
+    return benchmark.folder
+
+
+@dataclass
+class _Recorded:
+    """Completions of baselines and of files, with what was seen while they were read."""
+
+    benchmark: Benchmark
+    baselines: Sequence[str]
+    logs: Mapping[Path, RecordedLog | None]
+    models: Sequence[str]
+    seen: dict[tuple[str, str], ModelInfo] = field(default_factory=dict)
+    passed_over: dict[Path, list[str]] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Completion]:
+        """All completions that are asked for."""
+        problems = {problem.id: problem for problem in self.benchmark.problems}
+        writers = writers_of(self.benchmark.suite)
+        for name in self.baselines:
+            for completion in baseline(name, self.benchmark.problems, writers):
+                self.seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
+                yield completion
+        for path, log in self.logs.items():
+            ids: list[str] = []
+            self.passed_over[path] = ids
+            if log is not None:
+                rows: Iterator[Completion] = (
+                    row for row in log.completions(problems, ids.append) if self._chosen(row.model)
+                )
+                described: Mapping[tuple[str, str], ModelInfo] = log.models
+            else:
+                rows = self._of_file(path, problems, ids.append)
+                described = _described(path)
+            for completion in rows:
+                key = (completion.model, completion.parameters)
+                info = described.get(key) or ModelInfo(model=key[0], source="recorded", parameters=key[1])
+                self.seen.setdefault(key, info)
+                yield completion
+
+    def _chosen(self, model: str) -> bool:
+        return not self.models or model in self.models
+
+    def _of_file(
+        self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver
+    ) -> Iterator[Completion]:
+        for completion in self.benchmark.suite.recorded(path, problems, self.models, passed_over):
+            if completion.model in NAMES and completion.parameters == "none":
+                continue  # another run's completions, to be scored anew: baselines are written anew too
+            if completion.model in NAMES:
+                raise ValueError(
+                    f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
+                    'field "model" or by the file\'s name'
+                )
+            yield completion
+
+    def check(self, note: Callable[[str], None]) -> None:
+        """Refuse a choice that chose nothing; note rows about unknown problems and samples without an answer.
+
+        Raises:
+            ValueError: nothing is chosen.
+        """
+        if self.models and not self.logs:
+            raise ValueError(
+                "--model chooses among recorded completions: say where they are with --completions"
+            )
+        recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
+        named = ", ".join(map(str, self.logs))
+        if self.logs and not recorded:
+            raise ValueError(f"{named}: no completion belongs to the chosen problems")
+        absent = [name for name in self.models if name not in recorded]
+        if absent:
+            raise ValueError(
+                f"{named}: no completions of {', '.join(absent)}; models here: {', '.join(sorted(recorded))}"
+            )
+        known = {problem.id for problem in self.benchmark.data.problems}
+        for path, identities in self.passed_over.items():
+            # A row about a problem that the data do not have is a slip; one that was not selected is none.
+            unknown = [identity for identity in identities if identity not in known]
+            if unknown:
+                note(
+                    f"{path}: {len(unknown)} rows passed over, about problems that {self.benchmark.data.name} does "
+                    f"not have: {unknown[0]!r} is the first"
+                )
+        for path, log in self.logs.items():
+            if log is not None and log.unanswered:
+                counts = ", ".join(f"{count} {kind}" for kind, count in log.unanswered.items())
+                note(f"{path}: samples without an answer: {counts}")
+
+
+def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
+    """The models of the run that a file of completions belongs to: how they were asked stays known."""
+    folder = RunFolder(path.parent)
+    if path.name != folder.completions_path.name or not folder.manifest_path.exists():
+        return {}
+    return {(info.model, info.parameters): info for info in folder.manifest().models}

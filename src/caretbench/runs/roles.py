@@ -1,0 +1,82 @@
+"""Roles of models: ``-m ROLE=SPEC`` names a reserved role, ``-m NAME=SPEC`` a model under test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from caretbench.secrets import redact
+
+GRADER: Final = "grader"
+"""The role of a model that judges answers."""
+
+ROLES: Final = (GRADER, "generator", "checker", "agent", "tester", "instructor", "reviewer")
+"""Reserved names: a model in one of these roles is not measured."""
+
+_NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)
+
+LOCAL: Final = ("gguf", "command", "mockllm", "hf", "vllm-local")
+"""Providers whose models run on this machine by definition."""
+
+
+class NamedModel(NamedTuple):
+    """A model as ``-m`` names it. ``name`` is the spec itself where no name is given; ``role`` is None under test."""
+
+    name: str
+    spec: str
+    role: str | None = None
+
+
+def named_model(option: str) -> NamedModel:
+    """The model of ``-m SPEC``, ``-m NAME=SPEC``, ``-m ROLE=SPEC`` or ``-m ROLE=NAME=SPEC``.
+
+    Raises:
+        ValueError: there is no spec, or it is no model's name.
+    """
+    found = _NAMED.fullmatch(option)
+    if found and found["name"] in ROLES:
+        return named_model(found["spec"])._replace(role=found["name"])
+    name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
+    if "/" not in spec.strip("/"):
+        raise ValueError(
+            f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example"
+        )
+    return NamedModel(name, spec)
+
+
+def by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
+    """The models by role; those under test under None.
+
+    Raises:
+        ValueError: a role has no meaning here.
+    """
+    known = tuple(allowed)
+    found: dict[str | None, list[NamedModel]] = {}
+    for option in options:
+        model = named_model(option)
+        if model.role is not None and model.role not in known:
+            raise ValueError(
+                f"-m {option!r}: the role {model.role!r} has no part here; "
+                + (f"roles here: {', '.join(known)}" if known else "no role has")
+            )
+        found.setdefault(model.role, []).append(model)
+    return found
+
+
+def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) -> None:
+    """Refuse every model that is not on this machine.
+
+    Raises:
+        ValueError: a model is remote, or its address is.
+    """
+    for spec in specs:
+        provider = spec.partition("/")[0]
+        if provider not in LOCAL:
+            raise ValueError(
+                f"--local-only: {redact(spec)} is asked over the network; models on this machine: "
+                + ", ".join(f"{name}/…" for name in LOCAL)
+            )
+    for address in addresses:
+        if address is not None:
+            raise ValueError("--local-only: an address (--base-url) leads away from this process")

@@ -1,0 +1,192 @@
+"""A whole run: everything is checked, then generated, judged, scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from caretbench.execution.dispatch import open_executor
+from caretbench.models import Opener
+from caretbench.runs.asking import Asking
+from caretbench.runs.clients import Clients
+from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.generate import Generating, spent
+from caretbench.runs.judge import NothingToJudgeError, grade_parts
+from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.plan import ModelPlan, Plan
+from caretbench.runs.prices import CostBudget
+from caretbench.runs.progress import Progress
+from caretbench.runs.session import Session
+from caretbench.runs.stage import Tally
+from caretbench.suites.base import judged_text_of
+
+Probe = Callable[[Asking], None]
+"""Asks a model some short things before the run, and refuses one that does not answer."""
+
+
+@dataclass
+class RunResult:
+    """What a run left: its folders, and what is to be complained of (missing answers, judges that ended)."""
+
+    folders: list[RunFolder] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def run(
+    plan: Plan, opener: Opener, progress: Progress | None = None, probe: Probe | None = None
+) -> RunResult:
+    """Carry out a plan; everything that can be checked is checked before the first request.
+
+    Args:
+        plan: The plan.
+        opener: Opens the client of a model.
+        progress: Told of steps and notes.
+        probe: Asks a model some short things before the run, where the configuration wants that.
+
+    Raises:
+        ValueError: the plan cannot work.
+    """
+    if not plan.models:
+        raise ValueError(
+            "no model: say which with -m, openai/gpt-4o-mini for example; "
+            "baselines alone need none: caretbench score SUITE"
+        )
+    progress = progress or Progress()
+    config = plan.config
+    with ExitStack() as stack:
+        clients = stack.enter_context(Clients(plan, opener))
+        executor = None
+        if config.score and any(benchmark.execute for benchmark in plan.benchmarks):
+            executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
+        infos = clients.check()
+        if config.probe and probe is not None:
+            for model in plan.models:
+                with clients.asking(model) as asking:
+                    probe(asking)
+        sessions = [
+            stack.enter_context(Session(benchmark, executor if benchmark.execute else None, progress))
+            for benchmark in plan.benchmarks
+        ]
+        if config.score:
+            infos += [ModelInfo(model=name, source="baseline") for name in plan.baselines]
+        for session in sessions:
+            session.begin(infos)
+        budget = budget_of(plan)
+        result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
+        answered = [session for session in sessions if _answered(session, plan.models)]
+        if plan.judges and answered:
+            result.complaints += _judge(plan, clients, answered, budget, progress)
+        if config.score:
+            for session in answered:
+                session.add_baselines(plan.baselines)
+                session.score()
+        result.folders = [session.folder for session in answered]
+    return result
+
+
+def budget_of(plan: Plan) -> CostBudget:
+    """The budget of a plan; what the stored rows of all folders cost is spent already."""
+    return CostBudget(plan.config.max_cost, sum(spent(benchmark.folder) for benchmark in plan.benchmarks))
+
+
+def _answered(session: Session, models: Sequence[ModelPlan]) -> bool:
+    names = {model.name for model in models}
+    return any(row.model in names for row in session.folder.completions())
+
+
+# --- generating -------------------------------------------------------------------------------------------------
+
+
+def _generate(
+    plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+) -> list[str]:
+    """Ask each model in turn; gives what is to be complained of."""
+    complaints: list[str] = []
+    for model in plan.models:
+        with clients.asking(model) as asking:
+            shown = f", context {asking.context.key}" if asking.context else ""
+            progress.note(
+                f"{model.name}: prompt {asking.strategy.key}{shown}, parameters {asking.parameters}"
+            )
+            for session in sessions:
+                where = f" to {session.folder.path.name}" if len(sessions) > 1 else ""
+                step = f"answers of {model.name}{where}"
+
+                def report(added: int, tally: Tally, step: str = step) -> None:
+                    progress(step, added, tally.wanted, spoken(tally))
+
+                tally = Generating(session.benchmark.problems, session.folder, report).run(asking, budget)
+                complaints += _missing(session, model, tally, progress)
+            for line in getattr(asking.client, "notices", ()):
+                progress.note(f"{model.name}: {one_line(line)}")
+    return complaints
+
+
+def spoken(tally: Tally) -> str:
+    """``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
+    parts = []
+    if tally.input_tokens or tally.output_tokens:
+        parts.append(f"{tally.input_tokens:,.0f} tokens in, {tally.output_tokens:,.0f} out")
+    if tally.cost:
+        parts.append(f"${tally.cost:.4f}")
+    if tally.missing:
+        parts.append(f"{tally.missing.total()} failed")
+    return ", ".join(parts)
+
+
+def _missing(session: Session, model: ModelPlan, tally: Tally, progress: Progress) -> Iterator[str]:
+    """What did not come, in one line; a complaint where it is more than a run can bear, else a note."""
+    if not tally.missing:
+        return
+    kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
+    line = f"{model.name}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds})"
+    if set(tally.missing) == {"budget"}:
+        line += (
+            ": what is left of --max-cost does not cover one more answer at its dearest; a higher one goes on"
+        )
+    else:
+        line += f": {one_line(tally.ended or tally.first_message)}"
+        if set(tally.missing) != {"unpromptable"}:
+            line += "; the same command asks for them again"
+    line += f"; see {session.folder.errors_path}"
+    if tally.share < COVERAGE_WANTED or "budget" in tally.missing:
+        yield line
+    else:
+        progress.note(line)
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """The text in one line, not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+# --- judging ----------------------------------------------------------------------------------------------------
+
+
+def _judge(
+    plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+) -> list[str]:
+    """Ask each judge in turn; gives what is to be complained of."""
+    complaints = []
+    for judge in plan.judges:
+        with clients.opened(judge) as client:
+            for session in sessions:
+                benchmark = session.benchmark
+                try:
+                    results = grade_parts(
+                        session.folder, plan.judged_parts(benchmark), benchmark.policy, [(judge.name, client)],
+                        profile=benchmark.profile, text_of=judged_text_of(benchmark.suite, benchmark.profile),
+                        prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
+                    )  # fmt: skip
+                except NothingToJudgeError as error:
+                    progress.note(f"{judge.name}: {error}")
+                    continue
+                session.manifest = session.folder.manifest()  # the judges were written to it
+                complaints += [
+                    f"{judge.name}, {key}: {result.complaint(session.folder)}"
+                    for key, result in results.items()
+                    if not result.sufficient
+                ]
+    return complaints

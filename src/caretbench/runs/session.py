@@ -1,0 +1,156 @@
+"""The session of one command on a run: its folder, lock, manifest, executor, and scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Self
+
+from caretbench.execution.dispatch import AnyExecutor, Dispatcher
+from caretbench.execution.toolchains import RUNTIMES, load_runtime
+from caretbench.extraction.policies import Policy
+from caretbench.extraction.policies import policy as find_policy
+from caretbench.files import write_atomically
+from caretbench.problem import Problem
+from caretbench.runs.benchmark import Benchmark
+from caretbench.runs.folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
+from caretbench.runs.progress import Progress
+from caretbench.runs.score import Scoring
+from caretbench.runs.verdict import is_program
+from caretbench.suites.baselines import baseline, writers_of
+from caretbench.validation.gate import verdicts_path
+
+
+class Session:
+    """A run's folder while one command works in it: no other one may. Use it as a context manager.
+
+    Raises:
+        DataError: another process is at work in it.
+        ValueError: it holds a run of something else.
+    """
+
+    def __init__(self, benchmark: Benchmark, executor: AnyExecutor | None, progress: Progress) -> None:
+        self.benchmark = benchmark
+        self.folder = benchmark.folder
+        self._executor = executor
+        self._progress = progress
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.folder.locked())
+            self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
+            self.manifest = check_resumable(self.folder, self.benchmark.manifest())
+            self.scoring, *self._further = (
+                Scoring(
+                    self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
+                    self._executor, dict(self.manifest.variants), report=self._reporting(policy),
+                )
+                for policy in (self.benchmark.policy, *map(find_policy, self.manifest.further_policies))
+            )  # fmt: skip
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._stack.close()
+
+    def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
+        """Progress under the run's own policy, or under a further one, which is named."""
+        if policy == self.benchmark.policy:
+            return self._progress
+        return lambda step, added, total: self._progress(f"{step}, {policy.key}", added, total)
+
+    def begin(self, models: Iterable[ModelInfo]) -> None:
+        """Write the manifest, with these models next to those that are there, and the problems.
+
+        Baselines that the suite does not have are not written.
+        """
+        own = writers_of(self.benchmark.suite)
+        manifest, folder = self.manifest, self.folder
+        known = {(info.model, info.parameters) for info in manifest.models}
+        manifest.models += [
+            info
+            for info in models
+            if (info.source != "baseline" or info.model in own) and (info.model, info.parameters) not in known
+        ]
+        stored = folder.problems() if folder.problems_path.exists() else []
+        together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
+        manifest.data.selected = len(together)
+        if self._earlier is not None:  # this command may be about some of the run's problems only
+            manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
+            manifest.left_out = self._earlier.left_out
+        if self._executor is not None:
+            manifest.isolation = self._executor.isolation().model_dump()
+            found = toolchains(self.benchmark.problems, self._executor, self._progress.note)
+            manifest.toolchains |= found
+        folder.write_manifest(manifest)
+        folder.write_problems(together.values())
+
+    def add_baselines(self, names: Iterable[str]) -> None:
+        """Append the completions of these baselines, as far as the suite has them and they are missing."""
+        writers = writers_of(self.benchmark.suite)
+        for name in names:
+            if name in writers:
+                self.scoring.add_completions(baseline(name, self.benchmark.problems, writers))
+
+    def score(self) -> None:
+        """Score what is missing, under all policies of the folder."""
+        self.manifest.left_out = self.scoring.run()
+        for scoring in self._further:
+            scoring.run()
+        self.folder.write_manifest(self.manifest)
+        stored = verdicts_path(self.manifest.suite, self.manifest.data.hash)
+        if stored.exists():  # so that the report can show the valid problems apart
+            write_atomically(self.folder.validity_path, stored.read_bytes())
+
+
+def toolchains(
+    problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
+) -> dict[str, ToolchainInfo]:
+    """The toolchains of the problems' languages where programs run; each that is not there makes a note."""
+    from caretbench.execution.cluster.spreading import SpreadingExecutor
+
+    found: dict[str, ToolchainInfo] = {}
+    programs = executor.programs if isinstance(executor, Dispatcher) else executor
+    for name in dict.fromkeys(problem.caret.language for problem in problems if is_program(problem)):
+        if name not in RUNTIMES:
+            note(f"{name} is skipped: programs in this language are not run")
+            continue
+        toolchain = (
+            programs.toolchain(name)
+            if isinstance(programs, SpreadingExecutor)
+            else load_runtime(name).toolchain()
+        )
+        if toolchain.available:
+            found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
+        else:
+            note(f"{name} is skipped: {toolchain.remedy}")
+    return found
+
+
+def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
+    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
+
+    Raises:
+        ValueError: the folder holds a run of something else; the message says what differs.
+    """
+    if not folder.manifest_path.exists():
+        return manifest
+    stored = folder.manifest()
+    theirs, ours = stored.identity(), manifest.identity()
+    differing = [
+        f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]
+    ]
+    if differing:
+        raise ValueError(
+            f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
+        )
+    known = {(model.model, model.parameters) for model in stored.models}
+    added = [model for model in manifest.models if (model.model, model.parameters) not in known]
+    policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
+    return manifest.model_copy(
+        update={
+            "models": stored.models + added,
+            "graders": [*stored.graders, *manifest.graders],
+            "further_policies": [*policies],
+        }
+    )
