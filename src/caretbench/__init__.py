@@ -1,1 +1,54 @@
-"""CaretBench: measure a code-completion model at the caret."""
+"""CaretBench: measure a code-completion model at the caret.
+
+Names of the public API are loaded when they are asked for, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caretbench.api import compare, generate, judge, load_suite, report, run, score
+    from caretbench.problem import Completion, Problem, Score
+    from caretbench.runs.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
+    from caretbench.runs.judging.plan import JudgingConfig
+    from caretbench.suites.base import Suite
+
+__all__ = [
+    "Completion",
+    "JudgeConfig",
+    "JudgingConfig",
+    "ModelConfig",
+    "Problem",
+    "RunConfig",
+    "Score",
+    "Suite",
+    "SuiteConfig",
+    "compare",
+    "generate",
+    "judge",
+    "load_suite",
+    "report",
+    "run",
+    "score",
+]
+
+_MODULES = {
+    "api": ("compare", "generate", "judge", "load_suite", "report", "run", "score"),
+    "problem": ("Completion", "Problem", "Score"),
+    "runs.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
+    "runs.judging.plan": ("JudgingConfig",),
+    "suites.base": ("Suite",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

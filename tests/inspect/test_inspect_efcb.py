@@ -9,11 +9,11 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_fakes import answering, numbers, run
 
-from caretbench.cli.report import load, summarised
 from caretbench.cli.score import score
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.efcb_task import efcb
 from caretbench.problem import ChoiceCheck, Completion, Problem
+from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from tests.efcb_tasks import build_tasks

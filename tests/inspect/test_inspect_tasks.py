@@ -7,13 +7,13 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_fakes import answering, numbers, run
 
-from caretbench.cli.report import load, summarised
 from caretbench.cli.score import score
 from caretbench.errors import DataError
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.logs import Log, is_log
 from caretbench.inspect.tasks.suite_tasks import devbench
 from caretbench.problem import Completion
+from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 

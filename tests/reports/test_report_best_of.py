@@ -3,8 +3,8 @@
 from report_fakes import make_problem
 
 from caretbench.problem import Score
-from caretbench.reports.export import to_markdown
 from caretbench.reports.frame import build_frame
+from caretbench.reports.output.export import to_markdown
 from caretbench.reports.summary import summarise
 
 PROBLEMS = [make_problem("java", "c", number) for number in range(4)]

@@ -7,9 +7,9 @@ import pytest
 from report_fakes import make_problem
 
 from caretbench.problem import Completion, Score
-from caretbench.reports.export import to_markdown
 from caretbench.reports.frame import build_frame
-from caretbench.reports.html import render_html
+from caretbench.reports.output.export import to_markdown
+from caretbench.reports.output.html import render_html
 from caretbench.reports.sections.error_charts import error_shares
 from caretbench.reports.sections.error_classes import Evidence, class_of, class_title, error_classes
 from caretbench.reports.sections.error_tables import error_tables, error_titles

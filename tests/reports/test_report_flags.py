@@ -10,13 +10,13 @@ import pytest
 from report_fakes import make_problem
 
 from caretbench.problem import Completion, Score
-from caretbench.reports.export import to_csv, to_json, to_markdown
 from caretbench.reports.frame import Run, build_frame
-from caretbench.reports.html import render_html
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.html import render_html
+from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.sections.flags import Flagged
 from caretbench.reports.sections.samples import pack_samples
 from caretbench.reports.summary import Summary, summarise
-from caretbench.reports.terminal import print_summary
 
 PROBLEMS = [make_problem("python", "api_usage", number) for number in range(1, 5)]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

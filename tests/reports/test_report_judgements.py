@@ -13,16 +13,16 @@ from caretbench.judging.answers import answer_key, inserted
 from caretbench.judging.controls import controls
 from caretbench.problem import Judgement
 from caretbench.reports.charts import PAPER, to_svg
-from caretbench.reports.export import to_csv, to_json, to_markdown
 from caretbench.reports.frame import Run
-from caretbench.reports.html import render_html
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
 from caretbench.reports.judged.numbers import NOT_VALIDATED, Judged
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.html import render_html
+from caretbench.reports.output.terminal import plain_lines, summary_tables
 from caretbench.reports.published import judged_beside_published
 from caretbench.reports.summary import Summary, summarise
-from caretbench.reports.terminal import plain_lines, summary_tables
 from caretbench.runs.judging.ratings import HumanRating
 
 CRITERION = "devbench-quality@1"

@@ -6,15 +6,15 @@ import io
 import pytest
 from report_fakes import make_problem, make_run
 
-from caretbench.cli.report import labels_by, summarised
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.reports import charts, tables
 from caretbench.reports.asked import context_titles
 from caretbench.reports.estimates import Estimate
-from caretbench.reports.export import to_csv, to_markdown
 from caretbench.reports.frame import Run, build_frame
-from caretbench.reports.html import render_html
+from caretbench.reports.output.export import to_csv, to_markdown
+from caretbench.reports.output.html import render_html
+from caretbench.reports.run_summary import labels_by, summarised
 from caretbench.reports.sections.form_tables import form_tables, printed_table
 from caretbench.reports.sections.printed import forms_of, printed_estimates
 from caretbench.reports.sections.step_examples import step_examples

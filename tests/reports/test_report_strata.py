@@ -9,9 +9,9 @@ from report_fakes import make_problem
 from caretbench.problem import Score
 from caretbench.reports import tables
 from caretbench.reports.charts import rates_by
-from caretbench.reports.export import to_csv, to_markdown
 from caretbench.reports.frame import build_frame
-from caretbench.reports.html import render_html
+from caretbench.reports.output.export import to_csv, to_markdown
+from caretbench.reports.output.html import render_html
 from caretbench.reports.strata import decided, strata_of
 from caretbench.reports.summary import Summary, summarise
 from caretbench.suites.base import ORDINARY, Stratification

@@ -7,10 +7,10 @@ import pytest
 from report_fakes import make_problem, make_run
 
 from caretbench.problem import Score
-from caretbench.reports.export import to_csv, to_json, to_markdown
 from caretbench.reports.frame import build_frame
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.terminal import print_summary, summary_tables
 from caretbench.reports.summary import Summary, summarise
-from caretbench.reports.terminal import print_summary, summary_tables
 
 PYTHON = [make_problem("python", "api_usage", number) for number in range(1, 5)]
 JAVA = [make_problem("java", "low_context", number) for number in range(1, 3)]

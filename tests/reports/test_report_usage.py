@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from report_fakes import make_problem
 
-from caretbench.cli.report import load, summarised
 from caretbench.files import write_rows
 from caretbench.problem import Completion, Latency, Missing, Score, Usage
-from caretbench.reports.export import to_csv, to_json, to_markdown
-from caretbench.reports.html import render_html
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.html import render_html
+from caretbench.reports.output.terminal import summary_tables
+from caretbench.reports.run_summary import load, summarised
 from caretbench.reports.sections.usage import model_usage
 from caretbench.reports.summary import Summary
-from caretbench.reports.terminal import summary_tables
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 
 SHARED = Usage(input_tokens=100, output_tokens=30, cached_tokens=40, answers=2)

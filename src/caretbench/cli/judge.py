@@ -143,12 +143,12 @@ def _named(options: Sequence[str]) -> dict[str, str]:
 def _finish(
     plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]], *, html: bool, as_json: bool
 ) -> None:
-    from caretbench.cli.report import load, summarised, write_html
-    from caretbench.reports import terminal
     from caretbench.reports.judged.answer_tables import answers_tables
     from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answers
     from caretbench.reports.judged.caret_tables import judged_tables
     from caretbench.reports.judged.carets import folder_sections
+    from caretbench.reports.output import terminal
+    from caretbench.reports.run_summary import load, summarised, write_html
 
     keys = {part.criterion.key for part in plan.parts}
     sections = [entry for entry in folder_sections(plan.folder) if entry.criterion in keys]

@@ -136,7 +136,8 @@ def _probe(asking: Any) -> None:
 
 def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as_json: bool) -> list[str]:
     """Print the numbers of every folder; gives what is to be complained of. Several are one list in JSON."""
-    from caretbench.cli.report import failures, show
+    from caretbench.cli.report import show
+    from caretbench.reports.run_summary import failures
 
     summaries = []
     for folder in result.folders:

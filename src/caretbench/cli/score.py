@@ -37,8 +37,9 @@ def score(
 
     Example: caretbench score devbench --completions completions.jsonl
     """
-    from caretbench.cli.report import failures, show
+    from caretbench.cli.report import show
     from caretbench.inspect.tasks.logs import read_log
+    from caretbench.reports.run_summary import failures
     from caretbench.runs.config import config_of
     from caretbench.runs.plan import Plan
     from caretbench.runs.recorded import score as score_recorded

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from caretbench.reports.estimates import Estimate
 from caretbench.reports.judged.answer_numbers import AnswersJudged
 from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.output.terminal import summary_tables
 from caretbench.reports.sections.flags import Flagged
 from caretbench.reports.sections.usage import TOKENS, ModelUsage
 from caretbench.reports.summary import Cell, Column, Summary
 from caretbench.reports.tables import Table
-from caretbench.reports.terminal import summary_tables
 
 CSV_FIELDS = (
     "suite",

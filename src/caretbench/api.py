@@ -1,0 +1,148 @@
+"""The public Python API: each function does what the verb of its name does, with the same files.
+
+Import the names from :mod:`caretbench`, which loads them when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from caretbench.runs.config import RunConfig
+from caretbench.runs.folder import RunFolder
+from caretbench.runs.plan import Plan
+from caretbench.runs.progress import Progress
+from caretbench.runs.runner import RunResult
+
+if TYPE_CHECKING:
+    from caretbench.models import Opener
+    from caretbench.reports.compare import ComparisonReport
+    from caretbench.reports.summary import Summary
+    from caretbench.runs.judging.plan import JudgingConfig
+    from caretbench.runs.judging.result import GradingResult
+    from caretbench.suites.base import Suite
+
+
+def load_suite(name: str) -> Suite:
+    """The suite of this name.
+
+    Raises:
+        KeyError: no such suite; the message lists the known ones.
+    """
+    from caretbench.suites import suite
+
+    return suite(name)
+
+
+def run(
+    config: RunConfig | Path, *, opener: Opener | None = None, progress: Progress | None = None
+) -> RunResult:
+    """Ask models, let judges rate, score; the same call goes on after a stop. Nothing is asked twice.
+
+    Args:
+        config: The configuration, or the path of a run file.
+        opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
+        progress: Told of steps and notes.
+
+    Raises:
+        ValueError: the configuration cannot work.
+        DataError: data or a run file are wrong.
+    """
+    from caretbench.runs.runner import run as carry_out
+
+    return carry_out(_plan(config), opener or _opener(), progress)
+
+
+def generate(
+    config: RunConfig | Path, *, opener: Opener | None = None, progress: Progress | None = None
+) -> RunResult:
+    """Ask models and store their answers; nothing is judged or scored.
+
+    Raises:
+        ValueError: the configuration cannot work.
+        DataError: data or a run file are wrong.
+    """
+    found = RunConfig.load(config) if isinstance(config, Path) else config
+    return run(found.model_copy(update={"score": False, "graders": ()}), opener=opener, progress=progress)
+
+
+def score(
+    config: RunConfig,
+    completions: Sequence[Path] = (),
+    *,
+    models: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> RunFolder:
+    """Score recorded completions and baselines; gives the run's folder.
+
+    Args:
+        config: One suite; its models are not asked.
+        completions: JSONL files, folders of a released layout, logs of Inspect.
+        models: Only these of the recorded models; all where empty.
+        progress: Told of steps and notes.
+
+    Raises:
+        ValueError: nothing is chosen, or names clash.
+        DataError: a file is malformed.
+    """
+    from caretbench.inspect.tasks.logs import read_log
+    from caretbench.runs.recorded import score as score_recorded
+
+    return score_recorded(Plan.of(config), completions, models, progress, read_log)
+
+
+def judge(
+    folder: Path, config: JudgingConfig, *, opener: Opener | None = None, progress: Progress | None = None
+) -> Mapping[str, Mapping[str, GradingResult]]:
+    """Let judges rate the completions of a run; gives the results by judge and criterion.
+
+    Raises:
+        ValueError: nobody judges, or there is nothing to judge.
+        DataError: this is no run.
+    """
+    from caretbench.runs.judging.plan import JudgingPlan
+
+    if not config.judges:
+        raise ValueError("say who judges: judges={'NAME': 'openai/o3-mini'}, for example")
+    return JudgingPlan(RunFolder(folder), config).judge(opener or _opener(), progress)
+
+
+def report(folder: Path, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
+    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
+
+    Raises:
+        DataError: this is no run, or a file of it is malformed.
+    """
+    from caretbench.reports.run_summary import load, summarised
+
+    return summarised(load(folder), by)
+
+
+def compare(*folders: Path, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
+    """Paired differences between models or runs, with intervals.
+
+    Args:
+        folders: Folders of runs.
+        models: Only these; the first one is what the others are compared with.
+        options: As :func:`caretbench.reports.compare.compare_runs` takes them.
+
+    Raises:
+        ValueError: the runs cannot be compared.
+    """
+    from caretbench.reports.compare import compare_runs
+    from caretbench.reports.run_summary import load, of_suite
+
+    loaded = [load(folder) for folder in folders]
+    strata = of_suite(str(loaded[0].manifest.get("suite")))
+    return compare_runs(loaded, models=models, stratification=strata, **options)
+
+
+def _plan(config: RunConfig | Path) -> Plan:
+    return Plan.of(RunConfig.load(config), config) if isinstance(config, Path) else Plan.of(config)
+
+
+def _opener() -> Opener:
+    from caretbench.inspect import open_client
+
+    return open_client

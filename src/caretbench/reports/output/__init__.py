@@ -1,0 +1,1 @@
+"""Output of reports: the terminal, exports, the HTML page."""
