@@ -19,9 +19,10 @@ from caretbench.execution.scan.tamper import patterns
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
-from caretbench.runs.folder import Manifest, ModelInfo, Validity
+from caretbench.runs.folder import Manifest, ModelInfo
 from caretbench.runs.judging.missing import MissingJudgement
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.validation.validity import Validity
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -7,10 +7,10 @@ import pytest
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
-from caretbench.runs.folder import Validity
 from caretbench.suites import suite
 from caretbench.suites.base import stratification_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
+from caretbench.validation.validity import Validity
 
 SNAPSHOT = sha256_json(["snapshot 1", []])
 """The name of a project that holds nothing."""

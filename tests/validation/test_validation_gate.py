@@ -8,9 +8,9 @@ import pytest
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
-from caretbench.runs.folder import Validity
 from caretbench.suites import suite
 from caretbench.validation.gate import Gate
+from caretbench.validation.validity import Validity
 from tests.conftest import MakeProblem
 from tests.fakes import FakeExecutor
 

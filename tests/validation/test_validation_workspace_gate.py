@@ -15,8 +15,8 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.runs.folder import Validity
 from caretbench.validation.repeats import repeats
+from caretbench.validation.validity import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 from tests.fakes import ISOLATION
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from caretbench.execution.dispatch import Dispatcher
     from caretbench.problem import Problem
-    from caretbench.runs.folder import Validity
     from caretbench.suites.base import ProblemGate, Suite
+    from caretbench.validation.validity import Validity
 
 _VERDICTS = ("valid", "unverified", "invalid")
 
@@ -62,9 +62,8 @@ def validate(
     """
     from caretbench.execution.dispatch import open_executor
     from caretbench.files import read_rows, write_rows
-    from caretbench.runs.folder import Validity
     from caretbench.suites import suite
-    from caretbench.validation.gate import verdicts_path
+    from caretbench.validation.validity import Validity, verdicts_path
 
     house = suite(suite_name)
     loaded = house.load(data)

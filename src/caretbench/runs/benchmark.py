@@ -10,12 +10,13 @@ from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
 from caretbench.runs.config import SuiteConfig
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder, versions
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import ProblemSet, Suite, policy_of
 from caretbench.suites.baselines import writers_of
 from caretbench.suites.selection import Selection
+from caretbench.versions import versions
 
 
 class Benchmark(NamedTuple):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -15,22 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Score
-
-
-class Validity(BaseModel):
-    """The gate's verdict on one problem, with its reasons."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    problem_id: str
-    verdict: Literal["valid", "unverified", "invalid"]
-    reasons: tuple[str, ...] = ()
-    details: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str]:
-        """What makes the row unique in its file."""
-        return (self.problem_id,)
 
 
 class DataInfo(BaseModel):
@@ -98,11 +80,6 @@ class Manifest(BaseModel):
             "execution": "on" if self.executed else "off",
             "variants": repr(sorted(self.variants.items())),
         }
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computes the numbers."""
-    return {"caretbench": version("caretbench"), "python": platform.python_version()}
 
 
 class RunFolder:

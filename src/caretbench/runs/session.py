@@ -18,7 +18,7 @@ from caretbench.runs.progress import Progress
 from caretbench.runs.score import Scoring
 from caretbench.runs.verdict import is_program
 from caretbench.suites.baselines import baseline, writers_of
-from caretbench.validation.gate import verdicts_path
+from caretbench.validation.validity import verdicts_path
 
 
 class Session:

@@ -11,7 +11,7 @@ from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.extraction.policies import BY_PROFILE, Policy
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Caret, Completion, Problem, Profile
-from caretbench.runs.folder import Validity
+from caretbench.validation.validity import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 if TYPE_CHECKING:

@@ -20,17 +20,11 @@ from typing import NamedTuple
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, cache_folder, read_rows, sha256_text
+from caretbench.files import Appender, read_rows, sha256_text
 from caretbench.problem import Problem
-from caretbench.runs.folder import Validity
 from caretbench.validation.duplicates import near_duplicates
 from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
-
-
-def verdicts_path(suite_name: str, data_hash: str) -> Path:
-    """The file in the cache that stores the gate's verdicts on a set of problems."""
-    return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
-
+from caretbench.validation.validity import Validity
 
 GOLDEN_RUNS = 3
 MUTANTS_A_ROUND = 2

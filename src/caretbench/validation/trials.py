@@ -10,10 +10,10 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.project_check import ProjectCheck
-from caretbench.runs.folder import Validity
 from caretbench.validation.mutants import REACH_ONLY, mutants
 from caretbench.validation.no_answers import NOTHING, THROW, no_answers
 from caretbench.validation.repeats import splice_in_file
+from caretbench.validation.validity import Validity
 
 _AT_START: Final = "throw at start"
 """The name of the answer that throws at once; mutants throw somewhere."""

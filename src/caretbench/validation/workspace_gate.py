@@ -19,10 +19,10 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, read_rows
 from caretbench.problem import Problem
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.runs.folder import Validity
 from caretbench.syntax.testing import is_test_path
 from caretbench.validation.repeats import repeats, splice_in_file
 from caretbench.validation.trials import Answer, Trial, answers, judge, next_answer, undecided
+from caretbench.validation.validity import Validity
 
 Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
 """From a project's command and problems in it to the ids of those that its tests reach, as far as can be told."""

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Problem
-from caretbench.runs.folder import versions
 from caretbench.sources.changes import descriptions, people, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
@@ -25,6 +24,7 @@ from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.written import masking, reverse
+from caretbench.versions import versions
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of a step, how much was done, and how much there is."""

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from caretbench.files import Appender, read_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
-from caretbench.runs.folder import Validity
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
+from caretbench.validation.validity import Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 _FLOOR: Final = 0.9

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from caretbench.problem import Problem
 from caretbench.projects.running import file_splice
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.runs.folder import Validity
 from caretbench.suites.simcopilot.folder import BuildManifest
 from caretbench.suites.simcopilot.mining.tasks import Wanted
+from caretbench.validation.validity import Validity
 
 
 @dataclass(frozen=True)

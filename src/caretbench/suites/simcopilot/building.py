@@ -39,11 +39,11 @@ from caretbench.projects.setup.commands import NamedCheck, checks_of
 from caretbench.projects.setup.needs import advised, reaches_nothing, wanted_setup
 from caretbench.projects.setup.set_up import set_up
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.runs.folder import versions
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
+from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
 _POLICY = "block"

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance
-from caretbench.runs.folder import Validity
+from caretbench.validation.validity import Validity
 
 
 class BuildManifest(BaseModel):

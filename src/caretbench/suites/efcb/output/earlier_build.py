@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
-from caretbench.runs.folder import versions
 from caretbench.suites.efcb.output.folder import EfcbFolder, EfcbManifest
+from caretbench.versions import versions
 
 _NAMES: Final[Mapping[str, str]] = {"tasks": "--task"}
 """The command's names of options that are called otherwise in the manifest."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
 from caretbench.problem import Problem
-from caretbench.runs.folder import versions
 from caretbench.sources.mining import mine_git
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.building import build
@@ -20,6 +19,7 @@ from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.starter_set.history import files
 from caretbench.suites.efcb.starter_set.repository import NAME, write_repository
 from caretbench.temporary import temporary_folder
+from caretbench.versions import versions
 
 _DIGITS: Final = 12
 # What the problems hang on: the history, and the code that mines and builds.

@@ -1,0 +1,11 @@
+"""Versions of what computes the numbers."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes the numbers."""
+    return {"caretbench": version("caretbench"), "python": platform.python_version()}
