@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caretbench.progress import Progress
 from caretbench.runs.config import RunConfig
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.plan import Plan
-from caretbench.runs.progress import Progress
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:

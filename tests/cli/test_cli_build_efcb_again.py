@@ -129,7 +129,7 @@ def test_a_failure_keeps_what_was_mined(
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.building.build", failing)
+    monkeypatch.setattr("caretbench.suites.efcb.construction.build", failing)
     assert Done("--git", history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 

@@ -151,7 +151,7 @@ class Runner:
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """The result of a program that does not come to run."""
         status = compiled.status or Status.COMPILE_ERROR
-        ours = status in (Status.SANDBOX_ERROR, Status.SKIPPED)
+        ours = status.is_machine_fault
         return ExecutionResult(
             id=request.id,
             status=status,

@@ -35,6 +35,45 @@ class Status(StrEnum):
     SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
     SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
 
+    @property
+    def is_machine_fault(self) -> bool:
+        """Return whether the machine, not the program, is the cause: such an outcome says nothing about an answer."""
+        return self in _MACHINE_FAULTS
+
+    @property
+    def is_verdict(self) -> bool:
+        """Return whether the outcome says something about the answer."""
+        return self not in _MACHINE_FAULTS
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Return whether the program failed in its run without that a limit ended it."""
+        return self in _OWN_FAILURES
+
+    @property
+    def kills_mutant(self) -> bool:
+        """Return whether the outcome shows that the checks reach a mutant: it compiled, ran, and did not pass."""
+        return self in _OWN_FAILURES or self in _LIMITS_HIT
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Return whether the same program has this outcome again, so that it may be cached.
+
+        Of the others, the machine's load decides, or packages that may be installed later.
+        """
+        return self in _REPEATABLE
+
+    @property
+    def for_reference(self) -> Status:
+        """Return the outcome of a reference: a module that it lacks is the machine's to provide."""
+        return Status.MISSING_DEPENDENCY if self is Status.UNRESOLVED_IMPORT else self
+
+
+_MACHINE_FAULTS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
+_OWN_FAILURES = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
+_LIMITS_HIT = frozenset({Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIMIT})
+_REPEATABLE = _OWN_FAILURES | {Status.PASSED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.OUTPUT_LIMIT}
+
 
 class Limits(Frozen):
     """Bounds of one program. CPU time decides; wall time is a backstop."""

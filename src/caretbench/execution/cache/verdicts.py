@@ -28,14 +28,6 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen
 from caretbench.files import cache_folder, sha256_json
 from caretbench.temporary import temporary_folder
 
-DETERMINISTIC = frozenset(
-    {
-        Status.PASSED, Status.FAILED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.RUNTIME_ERROR,
-        Status.INCOMPLETE, Status.OUTPUT_LIMIT,
-    }
-)  # fmt: skip
-"""What is always kept; else the machine's load, we, or packages that may be installed later may decide."""
-
 _FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
 _NOTED_S = 3600.0
 _LEAST_BYTES = 4 << 20
@@ -150,8 +142,12 @@ class ResultCache:
 
     def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
         """Store a verdict if it would come out the same again; gives whether it did."""
-        own = {Status.TIMEOUT} if _ran_out_of_its_own_time(result) else frozenset[Status]()
-        if not {result.status, result.ended} <= DETERMINISTIC | own or _ended_from_outside(result):
+        own_time = _ran_out_of_its_own_time(result)
+        repeatable = all(
+            status.is_repeatable or (own_time and status is Status.TIMEOUT)
+            for status in (result.status, result.ended)
+        )
+        if not repeatable or _ended_from_outside(result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)

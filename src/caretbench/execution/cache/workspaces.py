@@ -14,10 +14,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from caretbench.execution.cache.verdicts import DETERMINISTIC, ResultCache
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.sandbox.bubblewrap import PATH
-from caretbench.execution.types import Status
 from caretbench.execution.workspaces.java_projects import tools_mark
 from caretbench.execution.workspaces.system_marks import folder_mark, system_mark
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
@@ -87,7 +86,7 @@ class WorkspaceCache:
         own = ran_out_of_its_own_time(
             result.status, result.reason, result.signal, result.cpu_s, result.wall_s
         )
-        if (result.status not in DETERMINISTIC and not own) or _ended_from_outside(result):
+        if not (result.status.is_repeatable or own) or _ended_from_outside(result):
             return False
         if sum(len(file.data) for file in result.files) > _LARGEST:
             return False
@@ -102,7 +101,7 @@ class WorkspaceCache:
 
 def _ended_from_outside(result: WorkspaceResult) -> bool:
     """Whether the machine may have ended a process of it, as a kernel does that is short of memory."""
-    return result.status in (Status.FAILED, Status.RUNTIME_ERROR) and (
+    return result.status.ended_by_itself and (
         result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
     )
 
