@@ -223,7 +223,7 @@ def test_a_build_that_is_killed_goes_on(
         str(root),
         "-o",
         str(out),
-        "--limit=4",
+        "--max-candidates=4",
     ]
     process = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
     while not _until(out, moment) and process.poll() is None:

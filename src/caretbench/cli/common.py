@@ -77,7 +77,8 @@ def selection(options: Mapping[str, Any]) -> Selection:
     """The selection that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` make."""
     from caretbench.suites.selection import Selection
 
-    return Selection(options["select"], options["limit"], options["per_cell"], options["sample_seed"] or 0)
+    select, limit, per_cell, seed = map(options.get, SELECTION)
+    return Selection(select, limit, per_cell, seed or 0)
 
 
 class Steps(Progress):

@@ -21,12 +21,13 @@ OPTIONS: Final = (
     Option("select", str, "Only problems with these labels: language=python,category=low_context (| between values).",
            "suite", in_inspect=True),
     Option("limit", int, "N problems in total: a seeded sample, spread over the suite's cells, without overlapping "
-           "spans.", "suite", minimum=1, metavar="N"),
+           "spans.", "suite", minimum=1, metavar="N", in_inspect=True),
     Option("per_cell", int, "The first N problems of every cell: language × category, or × mode; of efcb task × tier "
            "× repository.", "suite", minimum=1, metavar="N", in_inspect=True),
-    Option("sample_seed", int, "Seed of the sample that --limit draws (0).", "suite", field="seed"),
+    Option("sample_seed", int, "Seed of the sample that --limit draws (0).", "suite", field="seed",
+           in_inspect=True),
     Option("policy", Words, "Truncation policy, by default the suite's own; may be repeated: the further ones are "
-           "shown next to the first.", "suite", metavar="NAME"),
+           "shown next to the first.", "suite", metavar="NAME", in_inspect=True),
     Option("profile", str, "default: as it should be scored; paper: as the released code scores.", "suite",
            in_inspect=True),
     Option("variant", Words, "A named build of a language: cpp=common_headers; may be repeated.", "suite",

@@ -197,24 +197,40 @@ def nothing_known(names: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(names, math.nan)
 
 
-@lru_cache(maxsize=8)
 def bench(
     suite: str,
     data: str,
-    policy: str | None,
-    profile: str,
-    variants: tuple[tuple[str, str], ...] = (),
+    *,
+    policy: str | None = None,
+    profile: str = "default",
+    variants: Mapping[str, str] | None = None,
     execute: bool = True,
     workers: int | None = None,
     use_cache: bool = True,
 ) -> Bench:
-    """The bench that plain names describe: one for all samples of an evaluation.
+    """Return the bench that plain names describe: one for all samples of an evaluation.
 
     Raises:
         ValueError: an unknown profile.
         KeyError: an unknown suite or policy.
         DataError: the data are wrong.
     """
+    builds = tuple(sorted((variants or {}).items()))
+    return cached_bench(suite, data, policy, profile, builds, execute, workers, use_cache)
+
+
+@lru_cache(maxsize=8)
+def cached_bench(
+    suite: str,
+    data: str,
+    policy: str | None,
+    profile: str,
+    variants: tuple[tuple[str, str], ...],
+    execute: bool,
+    workers: int | None,
+    use_cache: bool,
+) -> Bench:
+    """Return a bench; the parameters of :func:`bench` by place, which a cache can tell apart."""
     if profile not in BY_PROFILE:
         raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
     named: Profile = "paper" if profile == "paper" else "default"
