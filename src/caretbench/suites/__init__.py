@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from caretbench.suites.base import Suite
 
 GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
-"""The group of entry points by which a package declares a suite: ``toy = "my_package.suite:Toy"``."""
+"""The group of entry points by which a package declares a suite: ``name = "package.module:Class"``."""
 
 _OURS: Final = ("devbench", "simcopilot", "efcb")
 """CaretBench's own suites: ``caretbench.suites.NAME.suite`` holds the class. A table, not entry points: a checkout
