@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.extraction import DEFAULT_POLICY, POLICIES, policy
 from caretbench.extraction import cuts as cuts_module
-from caretbench.extraction.policies import BY_PROFILE
 from caretbench.extraction.surroundings import Surroundings
-from caretbench.problem import Caret, Profile
+from caretbench.problem import Caret
+from caretbench.profiles import PROFILES, rules_of
 
 BLOCK = Caret(language="python", prefix="def f(a):\n", suffix="\nprint(f(1))\n")
 CALL = Caret(language="java", prefix="class A { int f(int a) {\n", suffix="\n} }\n")
@@ -163,8 +161,4 @@ def test_policies_give_a_part_of_the_text_and_say_what_they_did(name: str, text:
 
 
 def test_every_profile_has_a_policy() -> None:
-    assert set(BY_PROFILE) == set(get_args(Profile))
-    assert {name: policy(name).key for name in BY_PROFILE.values()} == {
-        "released": "released@1",
-        "syntax": "syntax@1",
-    }
+    assert [policy(rules_of(profile).policy).key for profile in PROFILES] == ["released@1", "syntax@1"]

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError, sha256_text
-from caretbench.judging.criteria import BY_PROFILE, criteria, criterion
+from caretbench.judging.criteria import criteria, criterion
 from caretbench.judging.prompting import mark_for, render
+from caretbench.profiles import PROFILES, rules_of
 from tests.conftest import MakeProblem
 
 OWN = """
@@ -46,7 +47,7 @@ def test_what_is_sent_for_a_caret_is_what_stored_judgements_were_given(
 
 
 def test_every_profile_has_a_criterion_of_ten_points() -> None:
-    for name in BY_PROFILE.values():
+    for name in (rules_of(profile).criterion for profile in PROFILES):
         assert criterion(name).maximum == 10.0
 
 

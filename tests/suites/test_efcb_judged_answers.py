@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import suite
-from caretbench.suites.efcb.written.masking import PAPER_TIER
+from caretbench.suites.efcb.written.masking import WHOLE_PATCH
 from tests.asked_problems import CHANGES, asked
 
 LINES = CHANGES["cache"][2]
@@ -35,7 +35,7 @@ def test_a_patch_that_is_given_back_unfilled_is_the_empty_text() -> None:
 
 def test_where_the_whole_patch_is_asked_for_the_whole_answer_is_judged() -> None:
     problem = asked("mpr-gen", "cache")
-    whole = problem.model_copy(update={"labels": {**problem.labels, "tier": PAPER_TIER}})
+    whole = problem.model_copy(update={"labels": {**problem.labels, "tier": WHOLE_PATCH}})
     assert suite("efcb").judged_text(whole, " a patch", "default") == " a patch"  # type: ignore[attr-defined]
 
 

@@ -13,8 +13,9 @@ from caretbench.cli.options import with_options
 from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
-    from caretbench.problem import Problem, Profile
+    from caretbench.problem import Problem
     from caretbench.suites.base import Suite
+    from caretbench.suites.values import Table
 
 
 @with_options(*SELECTION)
@@ -37,6 +38,9 @@ def listing(
             help="The paper's tables about the data under --data (SimCopilot: released ones; EFCB).",
         ),
     ] = False,
+    profiles: Annotated[
+        bool, typer.Option("--profiles", help="The differences between the profiles paper and default.")
+    ] = False,
     profile: Annotated[
         str, typer.Option(help="How --statistics counts: default, or paper as the released script does.")
     ] = "default",
@@ -45,6 +49,7 @@ def listing(
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
     from caretbench.suites import suite, suite_names
+    from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
         rows = [
@@ -60,8 +65,8 @@ def listing(
                 say(line)
         return
     house = suite(suite_name)
-    if tables:
-        _tables(house, data, as_json=as_json)
+    if profiles or tables:
+        _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
         return
     loaded = house.load(data)
     problems = selection(options).of(house, loaded.problems)
@@ -92,8 +97,7 @@ def listing(
             say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
 
 
-def _tables(house: Suite, data: str, *, as_json: bool) -> None:
-    found = house.data_tables(data)
+def _tables(found: Sequence[Table], *, as_json: bool) -> None:
     if as_json:
         say_json([table._asdict() for table in found])
         return
@@ -105,9 +109,9 @@ def _tables(house: Suite, data: str, *, as_json: bool) -> None:
 
 def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_json: bool) -> None:
     """Means by the suite's first label; the last line is the mean over all problems."""
-    if profile not in ("paper", "default"):
-        raise ValueError(f"--profile {profile!r}: expected paper or default")
-    named: Profile = "paper" if profile == "paper" else "default"
+    from caretbench.profiles import profile_named
+
+    named = profile_named(profile)
     groups: dict[str, list[Mapping[str, float]]] = {}
     for problem in problems:
         sizes = house.statistics(problem, named)

@@ -50,8 +50,9 @@ def reproduce(
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    answer = text if text is not None or manifest.profile == "paper" else ""
-    request = suite(manifest.suite).program(problem, answer, manifest.profile, manifest.variants)
+    house = suite(manifest.suite)
+    answer = "" if text is None and house.rules(manifest.profile).null_is_empty else text
+    request = house.program(problem, answer, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.without_program(problem)
     else:

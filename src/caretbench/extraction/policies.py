@@ -16,11 +16,9 @@ from caretbench.extraction import blocks, cuts, released_steps
 from caretbench.extraction.clean import clean, released_clean
 from caretbench.extraction.surroundings import Surroundings
 from caretbench.plugins import Plugin, Version, installed, load, one_line
-from caretbench.problem import Caret, Profile
+from caretbench.problem import Caret
 
 DEFAULT_POLICY = "syntax"
-BY_PROFILE: Final[Mapping[Profile, str]] = MappingProxyType({"paper": "released", "default": DEFAULT_POLICY})
-"""The policy of a profile where none is named."""
 
 _GROUP: Final = "caretbench.policies"
 

@@ -10,6 +10,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.judging.parsing import without_thoughts
 from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profile, Question
+from caretbench.profiles import rules_of
 
 GOLDEN = "golden"
 """The model's name under which the references stand among the completions; they are never cut."""
@@ -23,7 +24,9 @@ def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
 
     Under ``paper`` as it came, else without the reasoning before it, blank lines around it and blanks at its end.
     """
-    return text if profile == "paper" else _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
+    return (
+        text if rules_of(profile).judged_as_it_came else _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
+    )
 
 
 TextOf = Callable[[Problem, str, Profile], str]
@@ -55,7 +58,7 @@ def inserted(
         problem = problems.get(completion.problem_id)
         if problem is None or not isinstance(problem.shown, Caret):
             continue
-        if completion.error and profile == "default":
+        if completion.error and not rules_of(profile).errors_are_answers:
             continue
         text = completion.text or ""
         if completion.model != GOLDEN:
@@ -79,7 +82,7 @@ def answered(
             continue
         if not any(isinstance(check, CriterionCheck) for check in problem.checks):
             continue
-        if completion.error and profile == "default":
+        if completion.error and not rules_of(profile).errors_are_answers:
             continue
         text = completion.text or ""
         if completion.model != GOLDEN:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from caretbench.judging.criteria import BY_PROFILE, Criterion, criterion
+from caretbench.judging.criteria import Criterion, criterion
 from caretbench.problem import Caret, CriterionCheck, Problem, Profile
+from caretbench.profiles import rules_of
 
 
 class Part(NamedTuple):
@@ -26,10 +27,10 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     """
     named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
     if not named and isinstance(problem.shown, Caret):
-        named = [BY_PROFILE[profile]]
+        named = [rules_of(profile).criterion]
     for name in named:
         found = criterion(name)
-        yield criterion(found.paper) if profile == "paper" and found.paper else found
+        yield criterion(found.paper) if rules_of(profile).released_criterion and found.paper else found
 
 
 def parts(problems: Sequence[Problem], profile: Profile, asked: Criterion | None = None) -> list[Part]:

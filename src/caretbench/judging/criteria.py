@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from caretbench.files import DataError, describe, sha256_json
 from caretbench.models import Sampling
-from caretbench.problem import Profile, Row
+from caretbench.problem import Row
 
 Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
 """How an answer is read.
@@ -202,10 +202,6 @@ _PROPERTIES: Mapping[Form, Callable[[Sequence[Scale]], dict[str, JsonValue]]] = 
     "label": _label_properties,
 }
 _ONE_SCORE: Mapping[Form, str] = {"final-sum": ", the total", "number": "", "flag": "", "claims": ""}
-
-
-BY_PROFILE: Mapping[Profile, str] = {"default": "devbench-quality", "paper": "devbench-paper"}
-"""The criterion that a profile judges by where no other is named."""
 
 
 _added: Final[list[Traversable]] = []

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.extraction.policies import BY_PROFILE, Policy
+from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
+from caretbench.profiles import profile_named
 from caretbench.runs.config import SuiteConfig
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.verdict import needs_execution
@@ -49,15 +50,13 @@ class Benchmark(NamedTuple):
             KeyError: an unknown suite, policy or language.
             DataError: the data are wrong.
         """
-        if config.profile not in BY_PROFILE:
-            raise ValueError(f"--profile {config.profile!r}: expected {' or '.join(BY_PROFILE)}")
-        profile: Profile = "paper" if config.profile == "paper" else "default"
+        profile = profile_named(config.profile)
         suite = find_suite(config.name)
         loaded = suite.load(config.data)
         chosen = Selection(config.select, config.limit, config.per_cell, config.seed)
         problems = chosen.of(suite, loaded.problems)
         wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
-        policy, *further = dict.fromkeys(map(find_policy, wanted or [suite.policies[profile]]))
+        policy, *further = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(

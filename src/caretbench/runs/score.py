@@ -17,6 +17,7 @@ from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
+from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.folder import RunFolder
 from caretbench.suites.base import Suite
@@ -200,7 +201,7 @@ class Scoring:
         return verdicts.inserted(completion.text, problem, self.policy)
 
     def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
-        if completion.error and self.profile == "default":
+        if completion.error and not rules_of(self.profile).errors_are_answers:
             return  # an error is no completion
         for measured in self.suite.measure(problem, text, self.profile):
             yield self._row(
@@ -208,7 +209,7 @@ class Scoring:
             )
 
     def _without_run(self, completion: Completion) -> Score | None:
-        if completion.error and self.profile == "default":
+        if completion.error and not rules_of(self.profile).errors_are_answers:
             return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
         cause = self._left_out.get(completion.problem_id)
         if cause is None:

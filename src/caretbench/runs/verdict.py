@@ -12,6 +12,7 @@ from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, InlineSplice, Problem, Profile
+from caretbench.profiles import rules_of
 
 _SHOWN_CHARACTERS = 2000
 
@@ -112,7 +113,7 @@ def waits(result: ExecutionResult | None) -> bool:
 
 def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
     """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
-    if text is None or profile == "paper" or not isinstance(problem.shown, Caret):
+    if text is None or not rules_of(profile).scans_answers or not isinstance(problem.shown, Caret):
         return ()
     caret, splice = problem.shown, problem.splice
     before, after = caret.prefix, caret.suffix

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from caretbench import plugins
+from caretbench.plugins import Plugin, PluginError, installed, load
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
@@ -31,7 +31,7 @@ def register(suite_class: AnySuite) -> AnySuite:
     """
     known = _registered.setdefault(suite_class.name, suite_class)
     if (known.__module__, known.__qualname__) != (suite_class.__module__, suite_class.__qualname__):
-        raise plugins.PluginError(
+        raise PluginError(
             f"the suite {suite_class.name!r} of {suite_class.__module__}: {known.__module__} has one of this name"
         )
     _registered[suite_class.name] = suite_class
@@ -45,7 +45,7 @@ def suite_names() -> tuple[str, ...]:
     Raises:
         PluginError: an entry point takes a name that is taken.
     """
-    return tuple(dict.fromkeys((*_OURS, *plugins.installed(GROUP, _OURS), *_registered)))
+    return tuple(dict.fromkeys((*_OURS, *installed(GROUP, _OURS), *_registered)))
 
 
 @cache
@@ -58,7 +58,7 @@ def suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := plugins.load(GROUP, name, _OURS)) is not None:
+    elif (plugin := load(GROUP, name, _OURS)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -66,7 +66,7 @@ def suite(name: str) -> Suite:
     return _made(found)
 
 
-def _plugged(plugin: plugins.Plugin) -> Suite:
+def _plugged(plugin: Plugin) -> Suite:
     from caretbench.suites.base import Suite
 
     value = plugin.value

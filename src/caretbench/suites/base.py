@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from caretbench.execution.dispatch import AnyRequest, Dispatcher
 from caretbench.execution.scan.own_exit import answer_lines
 from caretbench.execution.types import ExecutionRequest
-from caretbench.extraction.policies import BY_PROFILE, policy
+from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer
 from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
+from caretbench.profiles import ProfileRules
 from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, Writer
 from caretbench.suites.recorded import completion_rows
@@ -51,8 +52,8 @@ class Suite(ABC):
 
     stratification: ClassVar[Stratification] = ORDINARY
     """The breakdown of results in reports: tables by label, heat maps, a paper's tables in form."""
-    policies: ClassVar[Mapping[Profile, str]] = BY_PROFILE
-    """The truncation policy of each profile where the user names none."""
+    profile_rules: ClassVar[type[ProfileRules]] = ProfileRules
+    """The rules of the suite's profiles: where a paper's released code does something else than should be done."""
     baselines: ClassVar[Mapping[str, Writer]] = BASELINES
     """The baselines by name; by default those at carets."""
     contexts: ClassVar[Mapping[str, int]] = {}
@@ -69,6 +70,10 @@ class Suite(ABC):
     """What ``caretbench build`` makes problems of, for its help text; empty: the suite builds none."""
     build_options: ClassVar[tuple[Option, ...]] = ()
     """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
+
+    def rules(self, profile: Profile) -> ProfileRules:
+        """Return the rules of a profile."""
+        return self.profile_rules(profile)
 
     # --- problems ---------------------------------------------------------------------------------------------------
 
@@ -183,13 +188,14 @@ class Suite(ABC):
             profile: The profile.
             variants: Named builds by language.
         """
-        answer = text if text is not None or profile == "paper" else ""
+        rules = self.rules(profile)
+        answer = "" if text is None and rules.null_is_empty else text
         request = self.request(problem, answer, profile)
         if not isinstance(request, ExecutionRequest):
             return request
         update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
         splice = problem.splice
-        if profile == "default" and isinstance(splice, InlineSplice):
+        if rules.sentinel and isinstance(splice, InlineSplice):
             update["answer_lines"] = answer_lines(splice.before, answer or "", request.language)
         return request.model_copy(update=update)
 
@@ -239,5 +245,5 @@ class Suite(ABC):
             request = self.program(problem, text, "default", {})
             return request if isinstance(request, ExecutionRequest) else None
 
-        found = policy(self.policies["default"])
+        found = policy(self.rules("default").policy)
         return Gate(executor().programs, found, program, self.faults, progress)

@@ -13,10 +13,11 @@ from pydantic import JsonValue
 
 from caretbench.execution.dispatch import AnyRequest, open_executor
 from caretbench.execution.types import ExecutionResult, Status
-from caretbench.extraction.policies import BY_PROFILE, Policy
+from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.tasks.gathering import Gatherer
 from caretbench.problem import Problem, Profile, Question
+from caretbench.profiles import profile_named
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
 from caretbench.suites import suite as find_suite
@@ -231,9 +232,7 @@ def cached_bench(
     use_cache: bool,
 ) -> Bench:
     """Return a bench; the parameters of :func:`bench` by place, which a cache can tell apart."""
-    if profile not in BY_PROFILE:
-        raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
-    named: Profile = "paper" if profile == "paper" else "default"
+    named = profile_named(profile, "profile")
     house = find_suite(suite)
     loaded = house.load(data)
     execute = execute and any(map(needs_execution, loaded.problems))
@@ -241,7 +240,7 @@ def cached_bench(
     return Bench(
         house,
         loaded,
-        find_policy(policy or house.policies[named]),
+        find_policy(policy or house.rules(named).policy),
         named,
         dict(variants),
         gatherer,

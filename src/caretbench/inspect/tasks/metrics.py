@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from caretbench.metrics.passk import pass_at_k
+from caretbench.profiles import PROFILES, rules_of
 
 PASSED = "passed"
 VERDICT = "verdict"
@@ -30,7 +31,8 @@ def numbers() -> Metric:
             value = entry.score.value
             if isinstance(value, Mapping):
                 by_problem[str(entry.sample_id)].append({name: _number(part) for name, part in value.items()})
-                paper = paper or (entry.score.metadata or {}).get("profile") == "paper"
+                profile = (entry.score.metadata or {}).get("profile")
+                paper = paper or (profile in PROFILES and rules_of(profile).any_of_fewer)
         rows = list(by_problem.values())
         return dict(_pass_rates(rows, paper=paper)) | dict(_coverage(rows)) | dict(_means(rows, paper=paper))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from caretbench.metrics.similarity import paper_line0, similarities
 from caretbench.problem import Problem, Profile
+from caretbench.profiles import rules_of
 from caretbench.suites.values import Measurement
 
 SCORER = "similarity@1"
@@ -11,6 +12,6 @@ SCORER = "similarity@1"
 
 def similarity(problem: Problem, text: str | None, profile: Profile) -> Measurement:
     """Under ``paper`` the first lines are compared, as released; under ``default`` the full texts."""
-    if profile == "paper":
+    if rules_of(profile).first_lines:
         return Measurement(SCORER, paper_line0(text, problem.reference)._asdict())
     return Measurement(SCORER, similarities([(text, problem.reference)])[0]._asdict())

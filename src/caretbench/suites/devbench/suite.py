@@ -10,6 +10,7 @@ from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
+from caretbench.profiles import ProfileRules, Rule
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
@@ -19,8 +20,23 @@ from caretbench.suites.devbench.statistics import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
 # The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
-_LIMITS = Limits()
-_PAPER_LIMITS = Limits(wall_s=60.0, cpu_s=30.0)
+
+
+class DevBenchProfile(ProfileRules):
+    """The rules of DevBench's profiles."""
+
+    limits = Rule(
+        "Limits of a program",
+        paper=Limits(wall_s=60.0, cpu_s=30.0),
+        default=Limits(),
+        said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
+    )
+    released_texts = Rule(
+        "Which texts make the program and the statistics of a released problem?",
+        paper=True,
+        default=False,
+        said=("the released ones, joined and counted as the released scripts do", "the problem's own"),
+    )
 
 
 @register
@@ -30,6 +46,7 @@ class DevBench(Suite):
     name = "devbench"
     title = "DevBench"
     about = "six developer-derived categories in six languages, checked by execution and similarity"
+    profile_rules = DevBenchProfile
     strata = ("language", "category", "mode", "boundary", "direction")
     pull_about = "problems of the release, and recorded completions"
 
@@ -72,7 +89,8 @@ class DevBench(Suite):
         )
         bundle = _bundle(language) if problem.released else None
         variant = None
-        if profile == "paper" and problem.released:
+        rules = DevBenchProfile(profile)
+        if rules.released_texts and problem.released:
             source = paper.join(language, problem.released, text)
             if source is not None and language == "csharp":
                 variant = paper.csharp_variant(source)
@@ -90,7 +108,7 @@ class DevBench(Suite):
             variant=variant,
             bundle=bundle,
             needs=needs,
-            limits=_PAPER_LIMITS if profile == "paper" else _LIMITS,
+            limits=rules.limits,
         )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
@@ -116,7 +134,7 @@ class DevBench(Suite):
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Lines, tokens and cyclomatic complexity (Table 4)."""
-        return statistics(problem, profile)._asdict()
+        return statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
         """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""

@@ -8,10 +8,10 @@ answer as long as they name the same letter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from caretbench.problem import Profile
+from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.positions import LETTERS
 
 Invalid = Literal["empty", "unfinished_reasoning", "no_letter", "several_letters"]
@@ -106,5 +106,6 @@ def released(text: str | None) -> Answer:
     return Answer(place) if place >= 0 else Answer(None, "no_letter")
 
 
-PARSERS: Final[Mapping[Profile, Callable[[str | None], Answer]]] = {"paper": released, "default": strict}
-"""How an answer is read under each profile."""
+def parsed(text: str | None, profile: Profile) -> Answer:
+    """Return the letter of an answer, read as the profile does."""
+    return strict(text) if efcb_rules(profile).strict_letters else released(text)

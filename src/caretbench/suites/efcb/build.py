@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.options import Option, Words
-from caretbench.problem import Profile
+from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.sources.git.history import bounds
 from caretbench.sources.github import mine_github
@@ -193,7 +193,7 @@ def build(
     period = Period(options["since"], options["until"], options["max_changes"])
     bounds(period.since, period.until)  # before an earlier build's problems are taken away
     wanted = BuildOptions(
-        seed=options["seed"], profile=_profile(options["profile"]), rotations=options["rotations"]
+        seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
     )
     chosen: dict[str, JsonValue] = {
         "tasks": list(tasks), "rotations": wanted.rotations,
@@ -217,14 +217,6 @@ def build(
         folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
     notes = [*undescribed(built, pulls, mining.repositories)]
     return build_result(manifest, built, output, time.monotonic() - started, notes)
-
-
-def _profile(name: str) -> Profile:
-    names: tuple[Literal["paper", "default"], ...] = ("paper", "default")
-    found = next((known for known in names if known == name), None)
-    if found is None:
-        raise ValueError(f"--profile {name!r}: expected paper or default")
-    return found
 
 
 def _tasks(wanted: Sequence[str] | None) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Built(NamedTuple):
     @property
     def fit(self) -> bool:
         """Whether the problems may be run."""
-        return bool(self.problems) and (self.options.profile == "paper" or not self.exceeded)
+        return bool(self.problems) and (not self.options.rules.leaks_refuse or not self.exceeded)
 
     def manifest(
         self,

@@ -17,6 +17,7 @@ from caretbench.sources.changes.descriptions import NO_FORM, prose_characters
 from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.near_duplicates import line_shingles, near_duplicates
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
@@ -63,10 +64,7 @@ _OWN: Final[_Filters] = {
         and prose_characters(facts.pull.description, facts.form, facts.pull.title) < MINIMUM_PROSE
     ),
 }
-FILTERS: Final[Mapping[Profile, _Filters]] = {
-    "paper": {**_LENGTH, **_DESCRIBED},
-    "default": {**_LENGTH, **_DESCRIBED, **_OWN},
-}
+FILTERS: Final[_Filters] = {**_LENGTH, **_DESCRIBED, **_OWN}
 """By name whether a change fails, in the order in which yields are counted."""
 
 NEAR_DUPLICATE: Final = "near_duplicate"
@@ -101,8 +99,13 @@ def reject_reasons(pull: PullRequest, profile: Profile, form: Collection[str] = 
         profile: Which filters; ``paper`` counts generated files as shown, as the released questions do.
         form: The lines of its repository's form, which say nothing.
     """
-    facts = _Facts(pull, render(pull, generated=profile == "paper"), form)
-    return tuple(name for name, fails in FILTERS[profile].items() if fails(facts))
+    facts = _Facts(pull, render(pull, generated=efcb_rules(profile).generated_shown), form)
+    return tuple(name for name in filter_names(profile) if FILTERS[name](facts))
+
+
+def filter_names(profile: Profile) -> tuple[str, ...]:
+    """Return the names of a profile's filters, in the order in which yields are counted."""
+    return (*FILTERS,) if efcb_rules(profile).own_filters else (*_LENGTH, *_DESCRIBED)
 
 
 def accepted(pulls: Iterable[PullRequest], profile: Profile) -> Filtered:
@@ -114,10 +117,11 @@ def accepted(pulls: Iterable[PullRequest], profile: Profile) -> Filtered:
     known = _once(pulls)
     form = forms(known)
     reasons = {pull.key: reject_reasons(pull, profile, form[pull.repo]) for pull in known}
-    if profile == "default":
+    names = filter_names(profile)
+    if efcb_rules(profile).own_filters:
+        names = (*names, NEAR_DUPLICATE)
         passing = [pull for pull in known if not reasons[pull.key]]
         reasons.update(dict.fromkeys(_repeated(passing), (NEAR_DUPLICATE,)))
-    names = (*FILTERS[profile], *((NEAR_DUPLICATE,) if profile == "default" else ()))
     return Filtered(
         pulls=tuple(pull for pull in known if not reasons[pull.key]),
         rejected=tuple(Rejected.of(pull, TASK, reason) for pull in known for reason in reasons[pull.key]),

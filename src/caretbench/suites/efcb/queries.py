@@ -16,7 +16,7 @@ from caretbench.languages import languages
 from caretbench.problem import Profile
 from caretbench.sources.changes.descriptions import NO_FORM, cleaned, cleaned_title, form_lines
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant, efcb_rules
 
 # `ipn/store, util/{a,b}: fix`, `fix(core): …`, `[docs] …`: what stands before the subject names where the change is.
 _WHERE = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*)*(?:[^\s:,]+(?:,\s*[^\s:,]+){0,7}\s*:(?=\s))?\s*")
@@ -44,10 +44,11 @@ def query(
             that only refer or are about the review, and of what repeats the title; the title loses marks of its review.
         form: The lines of its repository's form, from :func:`forms`.
     """
+    rules = efcb_rules(profile)
     description = (
-        pull.description.strip() if profile == "paper" else cleaned(pull.description, form, pull.title)
+        cleaned(pull.description, form, pull.title) if rules.cleaned_texts else pull.description.strip()
     )
-    title = pull.title.strip() if profile == "paper" else cleaned_title(pull.title)
+    title = cleaned_title(pull.title) if rules.cleaned_texts else pull.title.strip()
     return Query(variant, _VARIANTS[variant](pull, title, description))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from caretbench.execution.dispatch import Dispatcher
@@ -18,6 +17,7 @@ from caretbench.suites.efcb import answers, baselines, build
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.gating import QuestionGate
+from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.starter_set import problems as starter
 from caretbench.suites.efcb.tables import data_tables
@@ -47,7 +47,7 @@ class Efcb(Suite):
         cells=("task", "tier", "repository", "query", "rotation"),
         heat_maps=(("task", "repository"),),
     )
-    policies = MappingProxyType({"paper": "raw", "default": "raw"})
+    profile_rules = EfcbProfile
     baselines = baselines.BASELINES
     build_about = (
         "questions of merged changes: clones, OWNER/NAME at GitHub, or files of changes mined before"
@@ -91,7 +91,7 @@ class Efcb(Suite):
         """Whether the letter is right; or how like the reference an answer is, beside what copying reaches."""
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
-            answer = answers.PARSERS[profile](text)
+            answer = answers.parsed(text, profile)
             values = {
                 "passed": float(answer.choice == check.correct),
                 "invalid": float(answer.choice is None),

@@ -16,6 +16,7 @@ from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
+from caretbench.profiles import ProfileRules, Rule
 from caretbench.progress import Progress
 from caretbench.projects.analyses import analysis_of
 from caretbench.projects.running import file_splice, take_projects, workspace_request
@@ -34,6 +35,12 @@ from caretbench.suites.values import BuildResult, Measurement, PaperTable, Probl
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}
+
+
+class SimCopilotProfile(ProfileRules):
+    """The rules of SimCopilot's profiles."""
+
+    policy = Rule("Truncation policy where none is named", paper="simcopilot/repair", default="block")
 
 
 @register
@@ -89,7 +96,7 @@ class SimCopilot(Suite):
     build_about = "tasks of a project with tests; SOURCE is its folder, which is only read"
     build_options = build.OPTIONS
 
-    policies = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
+    profile_rules = SimCopilotProfile
 
     contexts = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
 
@@ -151,7 +158,7 @@ class SimCopilot(Suite):
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """The gate for tests in projects."""
-        return workspace_gate(executor().projects, policy(self.policies["default"]), progress=progress)
+        return workspace_gate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""

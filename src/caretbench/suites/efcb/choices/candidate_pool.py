@@ -16,11 +16,12 @@ from scipy.sparse import csr_array
 from caretbench.problem import Profile
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.lexical import Corpus, Scorer, Scores
-from caretbench.suites.efcb.choices.easy_options import EasyOptions, Tier
+from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.choices.linking import Links
 from caretbench.suites.efcb.choices.pair_fairness import Fairness, Indices, Mask
 from caretbench.suites.efcb.choices.sets_of_four import Costs, Four, Relations, sets_of_four
 from caretbench.suites.efcb.describing import main_language
+from caretbench.suites.efcb.options import Tier, efcb_rules
 from caretbench.suites.efcb.positions import CHOICES, WRONG
 from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import rng
@@ -42,7 +43,7 @@ class CandidatePool:
     def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
         self.pulls = tuple(sorted(pulls, key=lambda pull: pull.newest_first))
         self.repo = self.pulls[0].repo
-        self._shown = [render(pull, generated=profile == "paper") for pull in self.pulls]
+        self._shown = [render(pull, generated=efcb_rules(profile).generated_shown) for pull in self.pulls]
         self.texts = tuple(patch.text for patch in self._shown)
 
     @cached_property

@@ -16,10 +16,10 @@ from caretbench.problem import Label, Problem
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choices.candidate_pool import CandidatePool
-from caretbench.suites.efcb.choices.easy_options import EasyOptions, Tier
+from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.choices.problem import CHOICE_SET, choice_problems
 from caretbench.suites.efcb.choices.resistant_sets import evened_sets, lexical_ranks
-from caretbench.suites.efcb.options import Query
+from caretbench.suites.efcb.options import Query, Tier
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
@@ -92,7 +92,7 @@ def easy_items(
     drawn: dict[Tier, list[_Drawn]] = {}
     rejected: list[Rejected] = []
     for tier in options.all_tiers:
-        draw = _drawn_as_released if options.profile == "paper" else _drawn_in_sets
+        draw = _drawn_in_sets if options.rules.balanced_choices else _drawn_as_released
         drawn[tier], refused = draw(pools, asked, tier, options)
         rejected += refused
     places = balanced(

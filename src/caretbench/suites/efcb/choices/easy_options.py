@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal
-
 from pydantic import Field
 
-from caretbench.problem import Profile
-from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, QueryVariant
-
-Tier = Literal["random", "matched", "adversarial", "resistant"]
-
-TIERS: Final[Mapping[Profile, tuple[Tier, ...]]] = {
-    "paper": ("random",),
-    "default": ("random", "matched", "adversarial", "resistant"),
-}
-
-# The paper's release shows the description alone; the paper says that the title is shown, too.
-_QUERIES: Final[Mapping[Profile, tuple[QueryVariant, ...]]] = {
-    "paper": ("description_only", "title_and_description"),
-    "default": (DEFAULT_VARIANT,),
-}
+from caretbench.suites.efcb.options import BuildOptions, QueryVariant, Tier
 
 
 class EasyOptions(BuildOptions):
@@ -42,9 +25,9 @@ class EasyOptions(BuildOptions):
     @property
     def all_tiers(self) -> tuple[Tier, ...]:
         """The tiers to build."""
-        return self.tiers or TIERS[self.profile]
+        return self.tiers or self.rules.easy_tiers
 
     @property
     def variants(self) -> tuple[QueryVariant, ...]:
         """The texts to ask by; the first is what words are compared with."""
-        return self.queries or _QUERIES[self.profile]
+        return self.queries or self.rules.choice_queries

@@ -25,7 +25,7 @@ from caretbench.suites.efcb.choices.problem import choice_problems
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query, QueryVariant
+from caretbench.suites.efcb.options import BuildOptions, Query, QueryVariant
 from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
@@ -36,11 +36,6 @@ TASK: Final = "gmcq-hard"
 CONSENSUS_LEAKY: Final = "consensus_leaky"
 """The label that says so of a question whose right choice is the most like the others."""
 
-_QUERIES: Final[Mapping[str, tuple[QueryVariant, ...]]] = {
-    "paper": ("description_only", "title_and_description"),
-    "default": (DEFAULT_VARIANT,),
-}
-
 
 class HardOptions(BuildOptions):
     """Options of GMCQ-Hard. ``queries``, left empty, are those of the profile."""
@@ -50,7 +45,7 @@ class HardOptions(BuildOptions):
     @property
     def variants(self) -> tuple[QueryVariant, ...]:
         """The texts to ask by."""
-        return self.queries or _QUERIES[self.profile]
+        return self.queries or self.rules.choice_queries
 
 
 class HardItem(NamedTuple):
@@ -114,12 +109,12 @@ def hard_items(
             by_repository[pull.repo].append(pull)
         else:
             rejected.append(Rejected.of(pull, TASK, "no_query"))
-    if options.profile == "paper":
-        made, refused = _as_the_paper_says(by_repository, options)
-    else:
+    if options.rules.balanced_choices:
         made, refused = _in_balance(
             by_repository, options, backgrounds or Backgrounds(pulls), sources, attackers or shipped()
         )
+    else:
+        made, refused = _as_the_paper_says(by_repository, options)
     places = balanced({_name(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions")
     items = [_item(one, places[_name(one.pull)], asked[one.pull.key], options) for one in made]
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))

@@ -67,7 +67,7 @@ def choice_problem(
             f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right"
         )
     variant = "" if query.variant == DEFAULT_VARIANT else query.variant
-    shared = common_labels(pull, render(pull, generated=options.profile == "paper"), task, tier)
+    shared = common_labels(pull, render(pull, generated=options.rules.generated_shown), task, tier)
     return Problem(
         id=item_id(
             task, tier, pull.repo, pull.merge_sha, options.configuration, variant=variant, rotation=rotation

@@ -63,7 +63,7 @@ def _exceeded(built: Built) -> Iterator[str]:
     if built.exceeded:
         names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
         yield f"beyond chance and 3 standard errors: {names}"
-        if built.options.profile == "paper":
+        if not built.options.rules.leaks_refuse:
             yield "the paper profile keeps such questions, to be compared with what was published"
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from caretbench.problem import Problem, Profile
+from caretbench.problem import Problem
 from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.efcb_score import EASY, HALLUCINATION, HARD, MASKED, REVERSE
 
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 TITLES: Final[Mapping[str, str]] = {
     EASY: "GMCQ-Easy", HARD: "GMCQ-Hard", MASKED: "MPR-Gen", REVERSE: "Reverse-QA", HALLUCINATION: "Reverse-QA-Hallu",
 }  # fmt: skip
-COUNTED: Final[Mapping[Profile, Mapping[str, Mapping[str, str]]]] = {
-    "paper": {EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
-    "default": {EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},
-}
-"""Which problems of a task the score counts, by label. What ``paper`` counts is what was released."""
-
 NOTHING: Final = "-"
 """What stands where there is no number."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from caretbench.problem import Problem, Profile
+from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import (
     EASY,
     HALLUCINATION,
@@ -21,10 +22,10 @@ from caretbench.suites.efcb.efcb_score import (
     Outcome,
     efcb_score,
 )
+from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.efcb.tables.model_lines import (
-    COUNTED,
     NOTHING,
     TITLES,
     Line,
@@ -62,8 +63,7 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
     """The tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
     found: list[Table] = [*data_tables(problems.values())]
-    profiles: tuple[Profile, ...] = ("paper", "default")
-    for profile in profiles:
+    for profile in PROFILES:
         models = list(models_of(results, problems, profile))
         if models:
             found += _tables(models, profile, problems, seed)
@@ -106,7 +106,7 @@ def _tables(
 def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[Outcome]:
     """The values that the score counts; what is not judged is left out."""
     for task in TASKS:
-        for line in model.of(task, **COUNTED[profile].get(task, {})):
+        for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))
             if task in (EASY, HARD):
                 if line["passed"] is not None:
@@ -120,7 +120,7 @@ def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Proble
     """Of each task's problems that the score counts, the share that has a value: the lowest of the tasks."""
     shares = []
     for task in TASKS:
-        counted = COUNTED[profile].get(task, {})
+        counted = efcb_rules(profile).counted.get(task, {})
         wanted = sum(
             problem.labels.get("task") == task
             and all(problem.labels.get(name) == value for name, value in counted.items())
@@ -140,7 +140,7 @@ def _refused(model: ModelLines, profile: Profile) -> dict[str, str]:
         if (
             reasons := dict.fromkeys(
                 line["withheld"]
-                for line in model.of(task, **COUNTED[profile].get(task, {}))
+                for line in model.of(task, **efcb_rules(profile).counted.get(task, {}))
                 if line.get("judged") is not None and line.get("withheld")
             )
         )
@@ -173,7 +173,7 @@ def _score_table(
     ]
     counted = "; ".join(
         f"{TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
-        for task, labels in COUNTED[profile].items()
+        for task, labels in efcb_rules(profile).counted.items()
     )
     return Table(
         "efcb-score",

@@ -7,9 +7,10 @@ the raw answer is judged, as it was when the scores were published.
 from __future__ import annotations
 
 from caretbench.problem import Problem, Profile, Question
+from caretbench.profiles import rules_of
 from caretbench.suites.efcb.efcb_score import MASKED
 from caretbench.suites.efcb.written.masked_answers import fill
-from caretbench.suites.efcb.written.masking import PAPER_TIER
+from caretbench.suites.efcb.written.masking import WHOLE_PATCH
 from caretbench.suites.efcb.written.reverse import described
 
 
@@ -18,7 +19,7 @@ def judged_text(problem: Problem, text: str, profile: Profile) -> str:
 
     Where the whole patch is asked for, as the paper does, the whole answer is judged.
     """
-    if profile == "paper" or problem.labels.get("tier") == PAPER_TIER:
+    if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH:
         return text
     if problem.label("task") == MASKED and isinstance(problem.shown, Question) and problem.shown.context:
         return fill(text, problem.shown.context[0].text).text

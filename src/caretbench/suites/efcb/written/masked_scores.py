@@ -17,7 +17,7 @@ from caretbench.metrics.text_overlap import bag_overlap, chrf
 from caretbench.problem import Problem, Question
 from caretbench.suites.efcb.written.mask_windows import MASK
 from caretbench.suites.efcb.written.masked_answers import MaskedHunk, fill, masked_hunk, unwrapped
-from caretbench.suites.efcb.written.masking import PAPER_TIER
+from caretbench.suites.efcb.written.masking import WHOLE_PATCH
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
 
@@ -46,7 +46,7 @@ def masked(problem: Problem) -> Masked:
     if not isinstance(shown, Question) or len(shown.context) != 1 or MASK not in shown.context[0].text:
         raise ValueError(f"{problem.id} shows no patch with masks")
     patch = shown.context[0].text
-    if problem.labels.get("tier") == PAPER_TIER:
+    if problem.labels.get("tier") == WHOLE_PATCH:
         return Masked(patch, None, None)
     return Masked(patch, masked_hunk(patch), grammar_of(problem.label("mask_path")))
 

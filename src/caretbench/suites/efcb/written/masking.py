@@ -7,12 +7,14 @@ patch, as the released questions do: most of such an answer is copied. It is the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, Literal, Self
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final, Self, TypeAlias
 
 from pydantic import Field
 
-from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Question, Row
+from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Profile, Question, Row
+from caretbench.profiles import PROFILES
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, language_of, provenance
@@ -27,11 +29,12 @@ from caretbench.suites.efcb.written.mask_windows import MASK, MaskTier, Window, 
 PATCH: Final = "patch.diff"
 """The name under which a problem shows its patch."""
 CRITERION: Final = "efcb-masked"
-PAPER_TIER: Final = "paper"
+WHOLE_PATCH: Final = PROFILES[0]
+"""The tier in which the whole patch is asked for, as released."""
 
 NO_FORMS: Final[Mapping[str, Collection[str]]] = {}
 
-Tier = Literal["added", "changed", "paper"]
+MaskedTier: TypeAlias = MaskTier | Profile
 
 _ASKED: Final = (
     "A patch makes the change that the following text describes. {hidden} consecutive lines that it adds are hidden; a"
@@ -61,7 +64,7 @@ class MaskedItem(Row):
     """One patch with so many hidden lines: ``text`` and ``patch`` are shown, ``answer`` is asked for."""
 
     pull: PullRequest
-    tier: Tier
+    tier: MaskedTier
     rendered: Rendered
     text: str
     hidden: int
@@ -85,17 +88,17 @@ def masked_items(
     """
     items: list[MaskedItem] = []
     rejected: list[Rejected] = []
-    tiers: tuple[Tier, ...] = (PAPER_TIER,) if options.profile == "paper" else options.tiers
+    makers: dict[MaskedTier, Callable[[PullRequest, Rendered, str], MaskedItem | str]]
+    if options.rules.whole_patch:
+        makers = {WHOLE_PATCH: partial(_released_item, options=options)}
+    else:
+        makers = {tier: partial(_item, tier=tier, options=options) for tier in options.tiers}
     newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
-        rendered = render(pull, generated=options.profile == "paper")
+        rendered = render(pull, generated=options.rules.generated_shown)
         text = query(pull, profile=options.profile, form=forms.get(pull.repo, NO_FORM)).text
-        for tier in tiers:
-            made = (
-                _released_item(pull, rendered, text, options)
-                if tier == "paper"
-                else _item(pull, rendered, text, tier, options)
-            )
+        for tier, make in makers.items():
+            made = make(pull, rendered, text)
             if isinstance(made, MaskedItem):
                 items.append(made)
             else:
@@ -158,7 +161,7 @@ def _released_item(
     shown = [*lines[:start], *[MASK] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
     return MaskedItem(
         pull=pull,
-        tier=PAPER_TIER,
+        tier=WHOLE_PATCH,
         rendered=rendered,
         text=text,
         hidden=_PAPER_LINES,
@@ -195,7 +198,7 @@ def _kinds(rendered: Rendered, start: int, stop: int) -> Iterator[str]:
 def problem(item: MaskedItem) -> Problem:
     """The item as a problem: text and patch are shown; the hidden lines (``paper``: the whole patch) are the answer."""
     pull = item.pull
-    ask = (_ASKED_WHOLE if item.tier == PAPER_TIER else _ASKED).format(hidden=item.hidden, mark=MASK)
+    ask = (_ASKED_WHOLE if item.tier == WHOLE_PATCH else _ASKED).format(hidden=item.hidden, mark=MASK)
     return Problem(
         id=item_id(MASKED, item.tier, pull.repo, pull.merge_sha, item.options.configuration),
         suite=SUITE,

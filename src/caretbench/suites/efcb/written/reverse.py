@@ -66,7 +66,7 @@ def reverse_items(
     rejected: list[Rejected] = []
     newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
-        rendered = render(pull, generated=options.profile == "paper")
+        rendered = render(pull, generated=options.rules.generated_shown)
         body = query(pull, "description_only", options.profile, forms.get(pull.repo, NO_FORM)).text
         title = " ".join(pull.title.split())
         missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}

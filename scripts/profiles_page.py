@@ -1,0 +1,14 @@
+"""Write docs/profiles.md out of the rules in the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from caretbench.suites import suite
+from caretbench.suites.profile_tables import profiles_page
+
+OURS = ("devbench", "simcopilot", "efcb")
+
+if __name__ == "__main__":
+    page = Path(__file__).parents[1] / "docs" / "profiles.md"
+    page.write_text(profiles_page(map(suite, OURS)), encoding="utf-8")

@@ -1,0 +1,145 @@
+"""Profiles: the rules in which scoring as published (``paper``) and scoring as it should be (``default``) differ.
+
+Each difference is one :class:`Rule`. Those of all suites are here; a suite adds its own, or other values, in a class
+derived from :class:`ProfileRules`. Nothing else compares the names of profiles; docs/profiles.md is made of the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, Generic, TypeVar, get_args, overload
+
+from caretbench.problem import Profile
+
+T = TypeVar("T")
+
+PROFILES: Final[tuple[Profile, ...]] = get_args(Profile)
+"""The names of all profiles."""
+
+
+def _words(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_words, value))
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+class Rule(Generic[T]):
+    """One difference between the profiles; read from a profile, it is the value that holds there.
+
+    Args:
+        about: The question that the rule answers.
+        paper: The value under ``paper``.
+        default: The value under ``default``.
+        said: Both values in words, for the page; by default as they are.
+    """
+
+    def __init__(self, about: str, *, paper: T, default: T, said: tuple[str, str] | None = None) -> None:
+        self.about = about
+        self.values: Mapping[Profile, T] = {"paper": paper, "default": default}
+        self.said = said or (_words(paper), _words(default))
+
+    @overload
+    def __get__(self, profile: None, owner: type[ProfileRules]) -> Rule[T]: ...
+    @overload
+    def __get__(self, profile: ProfileRules, owner: type[ProfileRules]) -> T: ...
+    def __get__(self, profile: ProfileRules | None, owner: type[ProfileRules]) -> Rule[T] | T:
+        """Return the value for a profile; the rule itself for the class."""
+        return self if profile is None else self.values[profile.name]
+
+
+class ProfileRules:
+    """The rules of one profile that hold for all suites."""
+
+    def __init__(self, name: Profile) -> None:
+        self.name: Profile = name
+
+    sentinel = Rule(
+        "When does a program pass?",
+        paper=False,
+        default=True,
+        said=("it exits with 0", "it exits with 0, and a signal arrived that its end was reached"),
+    )
+    released_build = Rule(
+        "How are programs built?",
+        paper=True,
+        default=False,
+        said=("with the flags and names of the released runner", "so that every check is kept and reported"),
+    )
+    null_is_empty = Rule(
+        "What is a null answer?",
+        paper=False,
+        default=True,
+        said=("a failure without a run, where the language was compiled", "the empty text"),
+    )
+    errors_are_answers = Rule(
+        "Is an error message that was stored in place of an answer scored and judged?",
+        paper=True,
+        default=False,
+        said=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
+    )
+    scans_answers = Rule(
+        "Are answers searched for what has no honest use?",
+        paper=False,
+        default=True,
+        said=("no", "yes: `tamper` flags, reported with and without"),
+    )
+    any_of_fewer = Rule(
+        "What is pass@k of a problem with fewer than k samples?",
+        paper=True,
+        default=False,
+        said=("1 if any passed", "it is excluded"),
+    )
+    first_lines = Rule(
+        "Which texts does similarity compare?",
+        paper=True,
+        default=False,
+        said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
+    )
+    paper_bounds = Rule(
+        "Where are numbers cut into parts?",
+        paper=True,
+        default=False,
+        said=("at the paper's bounds", "at terciles of the data, within each language"),
+    )
+    policy = Rule("Truncation policy where none is named", paper="released", default="syntax")
+    criterion = Rule(
+        "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
+    )
+    judged_as_it_came = Rule(
+        "What of an answer to a question does a judge see?",
+        paper=True,
+        default=False,
+        said=("the answer as it came", "the answer without the reasoning before it"),
+    )
+    released_criterion = Rule(
+        "By which criterion is an answer to a question judged?",
+        paper=True,
+        default=False,
+        said=("the one that stands for the published one", "the one that the problem names"),
+    )
+
+    @classmethod
+    def rules(cls) -> dict[str, Rule[object]]:
+        """Return all rules by name, those of all suites first."""
+        found: dict[str, Rule[object]] = {}
+        for base in reversed(cls.__mro__):
+            found |= {name: value for name, value in vars(base).items() if isinstance(value, Rule)}
+        return found
+
+
+@cache
+def rules_of(name: Profile) -> ProfileRules:
+    """Return the rules of a profile that hold for all suites."""
+    return ProfileRules(name)
+
+
+def profile_named(name: str, option: str = "--profile") -> Profile:
+    """Return the profile of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in PROFILES:
+        raise ValueError(f"{option} {name!r}: expected {' or '.join(PROFILES)}")
+    return name

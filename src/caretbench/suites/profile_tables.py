@@ -1,0 +1,49 @@
+"""Table of the differences between a suite's profiles, and the page of all suites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from caretbench.profiles import PROFILES, ProfileRules, Rule
+from caretbench.suites.base import Suite
+from caretbench.suites.values import Table
+
+_HEAD = ("", *PROFILES)
+
+_ABOUT = """\
+# Profiles
+
+Each suite scores in two ways. `paper` does what the paper's released code does, so that numbers can be compared with
+published ones. `default` does what should be done; it is the one to believe. The two are never mixed in one column.
+
+This page is made of the rules in the code (`python scripts/profiles_page.py`); `caretbench list SUITE --profiles`
+prints the same.
+"""
+
+
+def profile_table(suite: Suite) -> Table:
+    """Return the differences between a suite's profiles: a line for each rule."""
+    title = f"{suite.title}: the profiles"
+    return Table("profiles", title, _HEAD, tuple(_lines(suite.profile_rules.rules())))
+
+
+def profiles_page(suites: Iterable[Suite]) -> str:
+    """Return the page of all suites in Markdown: what holds for all, then what each does otherwise."""
+    common = ProfileRules.rules()
+    parts = [_ABOUT, "## All suites\n", *_markdown(common)]
+    for suite in suites:
+        rules = suite.profile_rules.rules()
+        own = {name: rule for name, rule in rules.items() if common.get(name) is not rule}
+        parts += [f"\n## {suite.title}\n", *(_markdown(own) if own else ["As all suites.\n"])]
+    return "\n".join(part.rstrip("\n") if part.startswith("|") else part for part in parts).rstrip() + "\n"
+
+
+def _lines(rules: dict[str, Rule[object]]) -> Iterator[tuple[str, ...]]:
+    for rule in rules.values():
+        yield (rule.about, *rule.said)
+
+
+def _markdown(rules: dict[str, Rule[object]]) -> list[str]:
+    heads = [f"`{name}`" for name in PROFILES]
+    rows = ["| | " + " | ".join(heads) + " |", "| --- " * (len(heads) + 1) + "|"]
+    return [*rows, *("| " + " | ".join(line) + " |" for line in _lines(rules))]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from caretbench.profiles import PROFILES, ProfileRules, Rule, profile_named, rules_of
+from caretbench.suites import suite
+from caretbench.suites.profile_tables import profile_table, profiles_page
+
+ROOT = Path(__file__).parents[2]
+OURS = ("devbench", "simcopilot", "efcb")
+
+
+class Own(ProfileRules):
+    policy = Rule("Policy", paper="a", default="b")
+    more = Rule("More?", paper=True, default=False)
+
+
+def test_a_rule_has_the_value_of_the_profile_it_is_read_from() -> None:
+    assert (Own("paper").policy, Own("default").policy) == ("a", "b")
+    assert rules_of("default").sentinel is True
+    assert Own("paper").sentinel is False
+
+
+def test_rules_of_a_suite_replace_those_of_all_and_come_last() -> None:
+    rules = Own.rules()
+    assert rules["policy"].said == ("a", "b")
+    assert list(rules)[-1] == "more"
+    assert set(ProfileRules.rules()) <= set(rules)
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    assert [profile_named(name) for name in PROFILES] == list(PROFILES)
+    with pytest.raises(ValueError, match="'papre': expected paper or default"):
+        profile_named("papre")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_line_for_each_rule(name: str) -> None:
+    house = suite(name)
+    table = profile_table(house)
+    assert table.columns == ("", *PROFILES)
+    assert len(table.rows) == len(house.profile_rules.rules())
+    assert all(paper and default for _, paper, default in table.rows)
+
+
+def test_the_page_is_made_of_the_rules() -> None:
+    page = (ROOT / "docs" / "profiles.md").read_text("utf-8")
+    assert page == profiles_page(map(suite, OURS)), "run: python scripts/profiles_page.py"
+
+
+def test_profiles_are_told_apart_in_one_place() -> None:
+    source = ROOT / "src" / "caretbench"
+    literal = re.compile(r"""["']paper["']""")
+    found = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if literal.search(path.read_text("utf-8"))
+    }
+    assert found <= {"problem.py", "profiles.py"}
