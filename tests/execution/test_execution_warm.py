@@ -16,7 +16,7 @@ from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm
 from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.sandbox.warm import Worker, WorkerKey, Workers
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 
@@ -38,7 +38,7 @@ def box() -> Iterator[Sandbox]:
 
 
 def run(box: Sandbox, program: str, **options: bool) -> SandboxResult:
-    return box.run([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options)  # type: ignore[arg-type]
+    return box.run(Invocation([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options))  # type: ignore[arg-type]
 
 
 def python(source: str, identity: str = "a") -> ExecutionRequest:

@@ -17,7 +17,7 @@ from caretbench.execution.cache.verdicts import ResultCache, program_key
 from caretbench.execution.classification import classify, missing_module
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.levels import Level
-from caretbench.execution.sandbox.program import Sandbox, display_server
+from caretbench.execution.sandbox.program import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import RUNTIMES, load_runtime
 from caretbench.execution.toolchains.base import BundleLookup
@@ -229,15 +229,17 @@ class Runner:
         if default and plan.answer_lines:
             environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
         ran = self.sandbox.run(
-            plan.argv,
-            files=plan.files,
-            read_only=plan.read_only,
-            environment=environment,
-            address_space_limit=plan.address_space_limit,
-            limits=request.limits,
-            sentinel=default,
-            display="display" in request.needs,
-            warm=plan.warm,
+            Invocation(
+                plan.argv,
+                files=plan.files,
+                read_only=plan.read_only,
+                environment=environment,
+                address_space_limit=plan.address_space_limit,
+                limits=request.limits,
+                sentinel=default,
+                display="display" in request.needs,
+                warm=plan.warm,
+            )
         )
         text = language.without_harness(ran.stderr.text)
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})

@@ -27,7 +27,14 @@ from caretbench.execution.running import unmet_need
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.index.policy import IndexPolicy
 from caretbench.execution.sandbox.index.proxy import IndexProxy
-from caretbench.execution.sandbox.program import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.sandbox.program import (
+    NO_OVERLAY,
+    WORK,
+    Invocation,
+    Sandbox,
+    SandboxResult,
+    SandboxUnavailable,
+)
 from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import (
     Frozen,
@@ -262,27 +269,29 @@ class Workspaces:
         ) -> SandboxResult:
             try:
                 return self.sandbox.run(
-                    request.command,
-                    limits=limits,
-                    files=files,
-                    read_only={
-                        **(bundle.read_only if bundle is not None else {}),
-                        **(tools.read_only if tools is not None else {}),
-                        **request.read_only,
-                    },
-                    environment=environment,
-                    address_space_limit=request.address_space_limit,
-                    stdin=request.stdin,
-                    directory=directory,
-                    warm=Warm(),
-                    tree=tree._replace(
-                        results=(*request.junit, *request.results),
-                        file_bytes=request.result_bytes,
-                        total_bytes=4 * request.result_bytes,
-                        loopback=request.network != "none",
-                    ),
-                    index=proxy,
-                    display="display" in request.needs,
+                    Invocation(
+                        request.command,
+                        limits=limits,
+                        files=files,
+                        read_only={
+                            **(bundle.read_only if bundle is not None else {}),
+                            **(tools.read_only if tools is not None else {}),
+                            **request.read_only,
+                        },
+                        environment=environment,
+                        address_space_limit=request.address_space_limit,
+                        stdin=request.stdin,
+                        directory=directory,
+                        warm=Warm(),
+                        tree=tree._replace(
+                            results=(*request.junit, *request.results),
+                            file_bytes=request.result_bytes,
+                            total_bytes=4 * request.result_bytes,
+                            loopback=request.network != "none",
+                        ),
+                        index=proxy,
+                        display="display" in request.needs,
+                    )
                 )
             except NoUsers as error:  # others have them all now: tried again, and no other row's end
                 return SandboxResult(error=str(error))
