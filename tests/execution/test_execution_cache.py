@@ -15,7 +15,8 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.execution.cache.building import folder_digest
-from caretbench.execution.cache.verdicts import DETERMINISTIC, ResultCache, program_key, verdict_key
+from caretbench.execution.cache.keys import program_key, verdict_key
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 REQUEST = ExecutionRequest(id="a", language="python", source="print(1)")
@@ -56,7 +57,7 @@ def test_a_verdict_comes_back_marked(cache: ResultCache) -> None:
 
 def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache) -> None:
     for status in Status:
-        assert cache.put(status.value, REQUEST, result(status)) is (status in DETERMINISTIC)
+        assert cache.put(status.value, REQUEST, result(status)) is status.may_be_cached
     for status in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.SANDBOX_ERROR, Status.SKIPPED):
         assert cache.get(status.value) is None
 

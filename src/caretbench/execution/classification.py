@@ -109,7 +109,7 @@ def classify(
         ):  # by its exit status, which the program itself could have chosen as well
             waited = profile == "default" and result.waits
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
-        return (Status.RUNTIME_ERROR if status in _NOT_THE_PROGRAMS else status), ""
+        return (status if status.is_failure else Status.RUNTIME_ERROR), ""
     if profile == "default" and result.waits:
         return Status.INCOMPLETE, WAITS
     if profile == "default" and not result.sentinel:
@@ -128,7 +128,7 @@ def short_of_what_all_share(status: Status, stderr: str) -> bool:
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
     """
-    return status in _MAY_BE_SHORT and _SHORT.search(stderr) is not None
+    return status.may_be_short and _SHORT.search(stderr) is not None
 
 
 def ran_out_of_its_own_time(
@@ -141,7 +141,6 @@ def ran_out_of_its_own_time(
     return reason.startswith(_SPENT) or (waited and not held_up(status, reason, signal_number, cpu_s))
 
 
-_MAY_BE_SHORT = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE, Status.TIMEOUT})
 _SHORT = re.compile(
     r"too many references|ETOOMANYREFS|too many open files|EMFILE|inotify|out of pty devices"
     r"|(?:openpty|forkpty|openpt|ptmx).{0,200}No space left|No space left on device: '/dev/ptmx'"
@@ -150,7 +149,3 @@ _SHORT = re.compile(
 )
 """Descriptors on their way through sockets, watches of files, and terminals: what no program has for itself alone
 where an ordinary user starts it."""
-_NOT_THE_PROGRAMS = frozenset(
-    {Status.SANDBOX_ERROR, Status.SKIPPED, Status.PASSED, Status.MISSING_DEPENDENCY}
-)
-"""What a language's judgement of a failure can never be."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.folders import unusable
-from caretbench.execution.cache.verdicts import ResultCache, program_key
+from caretbench.execution.cache.keys import program_key
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import classify, missing_module
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.levels import Level
@@ -151,7 +152,6 @@ class Runner:
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """The result of a program that does not come to run."""
         status = compiled.status or Status.COMPILE_ERROR
-        ours = status in (Status.SANDBOX_ERROR, Status.SKIPPED)
         return ExecutionResult(
             id=request.id,
             status=status,
@@ -161,7 +161,7 @@ class Runner:
             type_check="failed" if status is Status.TYPE_ERROR else None,
             compile_s=compiled.compile_s,
             toolchain=self.toolchain(request.language).version,
-            reason=compiled.diagnostics if ours else self._missing_bundle(request, status),
+            reason=compiled.diagnostics if status.is_machine_fault else self._missing_bundle(request, status),
         )
 
     # --- running ----------------------------------------------------------------------------------------------

@@ -35,6 +35,35 @@ class Status(StrEnum):
     SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
     SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
 
+    @property
+    def is_machine_fault(self) -> bool:
+        """Whether this machine, not the program, is the reason."""
+        return self in (Status.SANDBOX_ERROR, Status.SKIPPED)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the program itself failed."""
+        return not self.is_machine_fault and self not in (Status.PASSED, Status.MISSING_DEPENDENCY)
+
+    @property
+    def may_be_cached(self) -> bool:
+        """Whether it is always kept; else the machine's load, we, or packages that come later may decide."""
+        return (self.is_failure or self is Status.PASSED) and self not in (
+            Status.TIMEOUT,
+            Status.OUT_OF_MEMORY,
+            Status.UNRESOLVED_IMPORT,
+        )
+
+    @property
+    def may_be_killed(self) -> bool:
+        """Whether a kernel that is short of memory may have made it so, by ending a process."""
+        return self in (Status.FAILED, Status.RUNTIME_ERROR)
+
+    @property
+    def may_be_short(self) -> bool:
+        """Whether a limit that programs share may have made it so."""
+        return self.may_be_killed or self in (Status.INCOMPLETE, Status.TIMEOUT)
+
 
 class Limits(Frozen):
     """Bounds of one program. CPU time decides; wall time is a backstop."""
@@ -136,6 +165,11 @@ class ExecutionResult(Frozen):
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
     """What the reports of a project's tests say, where there are reports."""
+
+    @property
+    def ran(self) -> bool:
+        """Whether the program was run, whatever the type checker said."""
+        return self.stage == "run" or self.run_status is not None
 
     @property
     def ended(self) -> Status:
