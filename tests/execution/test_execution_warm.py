@@ -81,7 +81,7 @@ def test_each_program_has_terminals_of_its_own(box: Sandbox, way: str) -> None:
             runs = [pool.submit(lasting.run, argv) for _ in range(2)]
         else:
             kind = Warm() if way == "warm" else None
-            runs = [pool.submit(box.run, argv, limits=LIMITS, warm=kind) for _ in range(2)]
+            runs = [pool.submit(box.run, Invocation(argv, limits=LIMITS, warm=kind)) for _ in range(2)]
         results = [run.result() for run in runs]
     for result in results:
         assert result.ok, (result.error, result.stderr.text)
