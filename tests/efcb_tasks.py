@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.building import Built, build
+from caretbench.suites.efcb.construction import Built, build
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.seeding import rng

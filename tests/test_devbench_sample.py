@@ -43,7 +43,7 @@ def test_recorded_samples_are_scored(devbench_data: Path, tmp_path: Path) -> Non
     folder = RunFolder(tmp_path / "run")
     command = [
         sys.executable, "-m", "caretbench", "score", "devbench", "--data", str(devbench_data), "--completions",
-        str(devbench_data), "--model", "gpt-4o", "--limit", "5", "--select", f"language={'|'.join(names)}",
+        str(devbench_data), "--model", "gpt-4o", "--per-cell", "5", "--select", f"language={'|'.join(names)}",
         "-o", str(folder.path), "--json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)

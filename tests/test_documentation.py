@@ -10,8 +10,10 @@ from pathlib import Path
 
 import click
 import pytest
+import typer
 import typer.main
 from pydantic import BaseModel
+from typer.core import TyperGroup
 
 from caretbench.cli import app
 from caretbench.execution.sandbox.kernel.seccomp import MACHINES
@@ -74,8 +76,10 @@ def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
     while waiting:
         words, command = waiting.pop()
         yield words, command
-        for name, inner in getattr(command, "commands", {}).items():
-            waiting.append(((*words, name), inner))
+        if isinstance(command, TyperGroup):
+            context = typer.Context(command)
+            names = command.list_commands(context)
+            waiting += [((*words, name), command.get_command(context, name)) for name in names]
 
 
 COMMANDS = dict(commands())

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caretbench.progress import Progress
 from caretbench.runs.config import RunConfig
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.plan import Plan
-from caretbench.runs.progress import Progress
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def generate(
 
 def score(
     config: RunConfig,
-    completions: Sequence[Path] = (),
+    completions: Sequence[Path | str] = (),
     *,
     models: Sequence[str] = (),
     progress: Progress | None = None,
@@ -89,11 +89,15 @@ def score(
     from caretbench.inspect.tasks.logs import read_log
     from caretbench.runs.recorded import score as score_recorded
 
-    return score_recorded(Plan.of(config), completions, models, progress, read_log)
+    return score_recorded(Plan.of(config), [*map(Path, completions)], models, progress, read_log)
 
 
 def judge(
-    folder: Path, config: JudgingConfig, *, opener: Opener | None = None, progress: Progress | None = None
+    folder: Path | str,
+    config: JudgingConfig,
+    *,
+    opener: Opener | None = None,
+    progress: Progress | None = None,
 ) -> Mapping[str, Mapping[str, GradingResult]]:
     """Let judges rate the completions of a run; gives the results by judge and criterion.
 
@@ -105,10 +109,10 @@ def judge(
 
     if not config.judges:
         raise ValueError("say who judges: judges={'NAME': 'openai/o3-mini'}, for example")
-    return JudgingPlan(RunFolder(folder), config).judge(opener or _opener(), progress)
+    return JudgingPlan(RunFolder(Path(folder)), config).judge(opener or _opener(), progress)
 
 
-def report(folder: Path, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
+def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
 
     Raises:
@@ -116,10 +120,10 @@ def report(folder: Path, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """
     from caretbench.reports.run_summary import load, summarised
 
-    return summarised(load(folder), by)
+    return summarised(load(Path(folder)), by)
 
 
-def compare(*folders: Path, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
+def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
     """Paired differences between models or runs, with intervals.
 
     Args:
@@ -133,7 +137,7 @@ def compare(*folders: Path, models: Sequence[str] = (), **options: Any) -> Compa
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.run_summary import load, of_suite
 
-    loaded = [load(folder) for folder in folders]
+    loaded = [load(Path(folder)) for folder in folders]
     strata = of_suite(str(loaded[0].manifest.get("suite")))
     return compare_runs(loaded, models=models, stratification=strata, **options)
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-Group = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies"]
-"""The groups of entry points: prompt strategies, changes of a caret before it is rendered, truncation policies."""
+Group = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"]
+"""The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, suites."""
 
 Version = int | str
 

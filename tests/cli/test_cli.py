@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from caretbench import cli
-from caretbench.cli.common import aligned, harmless
+from caretbench.cli.common import harmless
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.selection import Selection, parse_select
+from caretbench.text_tables import aligned
 
 
 def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.files import DataError, write_rows
 from caretbench.sources.pull_request import read_pull_requests
-from caretbench.suites.efcb import building
+from caretbench.suites.efcb import construction
 from caretbench.suites.efcb.attacks.leaks import leak_report
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.efcb_tasks import changes, write_history
@@ -58,7 +58,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, EfcbFolder]:
     folder = tmp_path_factory.mktemp("tasks") / "tasks"
-    return Done("--git", clone, "-o", folder), EfcbFolder(folder)
+    return Done(clone, "-o", folder), EfcbFolder(folder)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_same_command_gives_the_same_bytes(built: tuple[Done, EfcbFolder], c
     _, folder = built
     paths = (folder.pull_requests_path, folder.problems_path, folder.rejected_path, folder.leaks_path)
     before = [path.read_bytes() for path in paths]
-    again = Done("--git", clone, "-o", folder.path, "--json")
+    again = Done(clone, "-o", folder.path, "--json")
     assert again.code == 0, again.err
     assert [path.read_bytes() for path in paths] == before
     numbers: dict[str, Any] = json.loads(again.out)
@@ -129,18 +129,17 @@ def test_the_papers_tables_about_the_data(built: tuple[Done, EfcbFolder]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing to read: give --git PATH"),
+        ((), "nothing to read: give a clone"),
         (("--task", "gmcq"), "--task 'gmcq': expected gmcq-easy, gmcq-hard"),
         (("--profile", "papre"), "--profile 'papre': expected paper or default"),
         (("--since", "yesterday"), "'yesterday' is no date (2026-01-31)"),
         (("--since", "2026-02-01", "--until", "2026-01-01"), "the end is not after the beginning"),
         (("--since", "2030-01-01"), "no merged change was found"),
-        (("--records", "absent.jsonl"), "absent.jsonl: no such file"),
+        (("absent.jsonl",), "absent.jsonl: no such file"),
     ],
 )
 def test_mistakes_are_told(arguments: tuple[str, ...], message: str, records: Path, tmp_path: Path) -> None:
-    source = ("--records", records) if arguments else ()
-    done = Done(*source, *arguments, "-o", tmp_path / "tasks")
+    done = Done(*([records] if arguments else []), *arguments, "-o", tmp_path / "tasks")
     assert done.told
     assert message in done.err
     assert not (tmp_path / "tasks" / "problems.jsonl").exists()
@@ -148,9 +147,9 @@ def test_mistakes_are_told(arguments: tuple[str, ...], message: str, records: Pa
 
 def test_a_wrong_date_leaves_an_earlier_build_alone(records: Path, tmp_path: Path) -> None:
     folder = EfcbFolder(tmp_path / "tasks")
-    assert Done("--records", records, *REVERSE, "-o", folder.path).code == 0
+    assert Done(records, *REVERSE, "-o", folder.path).code == 0
     before = folder.problems_path.read_bytes()
-    assert Done("--records", records, *REVERSE, "--until", "soon", "-o", folder.path).code != 0
+    assert Done(records, *REVERSE, "--until", "soon", "-o", folder.path).code != 0
     assert folder.problems_path.read_bytes() == before
 
 
@@ -158,7 +157,7 @@ def test_no_repository_and_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     History(tmp_path / "empty")
     for name in ("nothing", "empty", "absent"):
-        done = Done("--git", tmp_path / name, "-o", tmp_path / "tasks")
+        done = Done(tmp_path / name, "-o", tmp_path / "tasks")
         assert done.told
         assert str(tmp_path / name) in done.err
 
@@ -166,9 +165,9 @@ def test_no_repository_and_an_empty_one(tmp_path: Path) -> None:
 def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--bare", "--depth", "4", f"file://{clone}", str(shallow))
-    done = Done("--git", shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
+    done = Done(shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
     assert "the clone is shallow: what is older is not there" in done.err
-    whole = Done("--git", shallow, *REVERSE, "-o", tmp_path / "whole")
+    whole = Done(shallow, *REVERSE, "-o", tmp_path / "whole")
     assert "shallow boundary" in whole.err
     assert whole.code == 0, whole.err
 
@@ -176,7 +175,7 @@ def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
 def test_a_damaged_record_is_named_by_its_line(records: Path, tmp_path: Path) -> None:
     lines = records.read_text().splitlines()
     records.write_text("\n".join([*lines[:3], lines[3][:100], *lines[4:]]) + "\n")
-    done = Done("--records", records, "-o", tmp_path / "tasks")
+    done = Done(records, "-o", tmp_path / "tasks")
     assert done.told
     assert f"{records}:4" in done.err
 
@@ -190,8 +189,8 @@ def test_a_limit_that_is_passed_fails_the_build(
             for leak in leak_report(*arguments)
         ]
 
-    monkeypatch.setattr(building, "leak_report", leaking)
-    easy = ("--records", records, "--task", "gmcq-easy", "-o", tmp_path / "tasks")
+    monkeypatch.setattr(construction, "leak_report", leaking)
+    easy = (records, "--task", "gmcq-easy", "-o", tmp_path / "tasks")
     done = Done(*easy)
     folder = EfcbFolder(tmp_path / "tasks")
     assert done.code == 1
@@ -211,7 +210,7 @@ def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> 
     history = write_history(tmp_path / "widgets", 300)
     history.write()
     command = (
-        sys.executable, "-m", "caretbench", "build", "efcb", "--git", str(history.folder), *REVERSE,
+        sys.executable, "-m", "caretbench", "build", "efcb", str(history.folder), *REVERSE,
         "-o", str(tmp_path / "tasks"),
     )  # fmt: skip
     folder = EfcbFolder(tmp_path / "tasks")
@@ -224,10 +223,10 @@ def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> 
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert Done("--git", history.folder, *REVERSE, "-o", folder.path).code == 0
+    assert Done(history.folder, *REVERSE, "-o", folder.path).code == 0
     lines = folder.pull_requests_path.read_text().splitlines()
     keys = [json.loads(line)["merge_sha"] for line in lines]
     assert len(keys) == len(set(keys)) == 300
     fresh = EfcbFolder(tmp_path / "fresh")
-    assert Done("--git", history.folder, *REVERSE, "-o", fresh.path).code == 0
+    assert Done(history.folder, *REVERSE, "-o", fresh.path).code == 0
     assert fresh.problems_path.read_bytes() == folder.problems_path.read_bytes()

@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        ((*REVERSE, "--limit", "2"), "--limit none there, 2 here"),
+        ((*REVERSE, "--max-changes", "2"), "--max-changes none there, 2 here"),
         ((*REVERSE, "--seed", "7", "--since", "2026-01-02"), "--seed 0 there, 7 here; --since none there, 2026"),
         (("--task", "reverse-qa-hallu"), "--task reverse-qa there, reverse-qa-hallu here"),
         ((*REVERSE, "--profile", "paper"), "--profile default there, paper here"),
@@ -39,9 +39,9 @@ def test_other_options_do_not_replace_a_build(
     other: tuple[str, ...], difference: str, records: Path, tmp_path: Path
 ) -> None:
     tasks = tmp_path / "tasks"
-    assert Done("--records", records, *REVERSE, "-o", tasks).code == 0
+    assert Done(records, *REVERSE, "-o", tasks).code == 0
     before = contents(tasks)
-    done = Done("--records", records, *other, "-o", tasks)
+    done = Done(records, *other, "-o", tasks)
     assert done.told
     assert f"{tasks}: holds 8 problems of another build ({difference}" in done.err
     assert "give another folder with -o, or remove this one" in done.err
@@ -52,7 +52,7 @@ def test_other_options_do_not_replace_a_build(
 def test_the_same_command_is_silent_about_what_it_made(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 6)
     history.write()
-    command = ("--git", history.folder, *REVERSE, "-o", tmp_path / "tasks")
+    command = (history.folder, *REVERSE, "-o", tmp_path / "tasks")
     assert Done(*command).code == 0
     before = contents(tmp_path / "tasks")
     again = Done(*command)
@@ -65,9 +65,9 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
     records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = tmp_path / "tasks"
-    assert Done("--records", records, *REVERSE, "-o", tasks).code == 0
+    assert Done(records, *REVERSE, "-o", tasks).code == 0
     write_rows(records, [*changes(9), *changes(2, "other/one", seed=1)])
-    done = Done("--records", records, *REVERSE, "-o", tasks)
+    done = Done(records, *REVERSE, "-o", tasks)
     assert done.code == 0
     assert (
         f"{tasks}: 8 problems are replaced: changes of other/one: none there, 2 here; "
@@ -76,15 +76,15 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
     monkeypatch.setattr(
         "caretbench.suites.efcb.output.earlier_build.versions", lambda: {"caretbench": "99", "python": "3"}
     )
-    newer = Done("--records", records, *REVERSE, "-o", tasks)
+    newer = Done(records, *REVERSE, "-o", tasks)
     assert f"{tasks}: 11 problems are replaced: caretbench: " in newer.err
 
 
 def test_a_build_without_problems_is_replaced_by_any(records: Path, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks"
-    assert Done("--records", records, *REVERSE, "-o", tasks).code == 0
+    assert Done(records, *REVERSE, "-o", tasks).code == 0
     EfcbFolder(tasks).problems_path.unlink()  # as a kill or a leak leaves it
-    done = Done("--records", records, *REVERSE, "--limit", "2", "-o", tasks)
+    done = Done(records, *REVERSE, "--max-changes", "2", "-o", tasks)
     assert done.code == 0
     assert "replaced" not in done.err
 
@@ -96,7 +96,7 @@ def test_problems_of_another_suite_stay(records: Path, tmp_path: Path) -> None:
     for manifest in ("", '{"suite": "simcopilot", "profile": "default", "seed": 0}', '{"command": ["make"]}'):
         if manifest:
             (tasks / "manifest.json").write_text(manifest)
-        done = Done("--records", records, *REVERSE, "-o", tasks)
+        done = Done(records, *REVERSE, "-o", tasks)
         assert done.told
         assert f"{tasks}: holds problems" in done.err
         assert "give another folder with -o" in done.err
@@ -106,7 +106,7 @@ def test_problems_of_another_suite_stay(records: Path, tmp_path: Path) -> None:
 def test_a_failed_build_leaves_nothing_new(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 3)
     history.write()
-    none = ("--git", history.folder, "--since", "2030-01-01")
+    none = (history.folder, "--since", "2030-01-01")
     for output in (tmp_path / "new", tmp_path / "deep" / "new"):
         done = Done(*none, "-o", output)
         assert "no merged change was found" in done.err
@@ -116,7 +116,7 @@ def test_a_failed_build_leaves_nothing_new(tmp_path: Path) -> None:
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     assert Done(*none, "-o", tmp_path / "mine").told
     assert [*contents(tmp_path / "mine")] == ["notes.txt"]
-    assert Done("--git", tmp_path / "absent", "-o", tmp_path / "new").told
+    assert Done(tmp_path / "absent", "-o", tmp_path / "new").told
     assert not (tmp_path / "new").exists()
 
 
@@ -129,8 +129,8 @@ def test_a_failure_keeps_what_was_mined(
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.building.build", failing)
-    assert Done("--git", history.folder, "-o", tmp_path / "tasks").told
+    monkeypatch.setattr("caretbench.suites.efcb.build.build_tasks", failing)
+    assert Done(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 
 
@@ -144,7 +144,7 @@ def test_the_name_of_the_repository_is_part_of_what_is_drawn(tmp_path: Path) -> 
             with (history.folder / "config").open("a") as stream:
                 stream.write(f'[remote "origin"]\n\turl = {address}\n')
         tasks = tmp_path / f"tasks-{number}"
-        assert Done("--git", history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
+        assert Done(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
         found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).problems()])
     assert found[1] == found[2]
     assert [json.loads(one)["reference"] for one in found[0]] != [
@@ -165,7 +165,7 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
     ]  # fmt: skip
     write_rows(tmp_path / "records.jsonl", [*pulls, *changes(6)])
     tasks = ("--task", "mpr-gen", "--task", "reverse-qa")
-    done = Done("--records", tmp_path / "records.jsonl", *tasks, "-o", tmp_path / "tasks")
+    done = Done(tmp_path / "records.jsonl", *tasks, "-o", tmp_path / "tasks")
     assert done.code == 0, done.err
     lines = {tuple(line.split()[:3]): line for line in done.out.splitlines()}
     assert lines["owner/kotlin", "mpr-gen", "added"].endswith("0 of 6               no_grammar 6")
@@ -193,7 +193,7 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
     if remote:
         with (history.folder / "config").open("a") as stream:
             stream.write(f'[remote "origin"]\n\turl = {remote}\n')
-    done = Done("--git", history.folder, *REVERSE, "-o", tmp_path / "tasks")
+    done = Done(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     name = "owner/name" if remote else "widgets"
     [line] = [line for line in done.err.splitlines() if "missing description" in line]
     assert line.startswith(f"{name}: 2 of 10 changes are refused for a missing description alone")
@@ -205,7 +205,7 @@ def test_few_missing_descriptions_are_not_worth_a_line(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 9)
     silent(history, 1, numbered=True)
     history.write()
-    done = Done("--git", history.folder, *REVERSE, "-o", tmp_path / "tasks")
+    done = Done(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     assert "missing description" not in done.err
 
 

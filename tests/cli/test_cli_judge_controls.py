@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.suites.efcb.building import build
+from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.asked_graders import constant, drawn, noisy, noisy_verdict, rating

@@ -57,7 +57,7 @@ def test_a_verdict_comes_back_marked(cache: ResultCache) -> None:
 
 def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache) -> None:
     for status in Status:
-        assert cache.put(status.value, REQUEST, result(status)) is status.may_be_cached
+        assert cache.put(status.value, REQUEST, result(status)) is status.is_repeatable
     for status in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.SANDBOX_ERROR, Status.SKIPPED):
         assert cache.get(status.value) is None
 

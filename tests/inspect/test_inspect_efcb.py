@@ -11,12 +11,14 @@ from inspect_fakes import answering, numbers, run
 
 from caretbench.cli.score import score
 from caretbench.files import write_rows
-from caretbench.inspect.tasks.efcb_task import efcb
+from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import ChoiceCheck, Completion, Problem
 from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from tests.efcb_tasks import build_tasks
+
+efcb = inspect_task("efcb")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def folders(
     found = []
     for name, source in (("log", Path(log.location)), ("hand", folder / "m.jsonl")):
         score("efcb", data=str(tasks), completions=[source], baseline="none", output=folder / name,
-              chosen="id=" + "|".join(problems), html=False, as_json=True)  # fmt: skip
+              select="id=" + "|".join(problems), html=False, as_json=True)  # fmt: skip
         found.append(RunFolder(folder / name))
     return found
 

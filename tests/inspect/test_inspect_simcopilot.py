@@ -8,8 +8,10 @@ from inspect_fakes import answering, numbers, run
 
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.inspect.tasks.logs import Log
-from caretbench.inspect.tasks.suite_tasks import simcopilot
+from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite
+
+simcopilot = inspect_task("simcopilot")
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,13 @@ from caretbench.cli.score import score
 from caretbench.errors import DataError
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.logs import Log, is_log
-from caretbench.inspect.tasks.suite_tasks import devbench
+from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
 from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
+
+devbench = inspect_task("devbench")
 
 IDS = (
     "python/api_usage/latency-percentiles",
@@ -48,7 +50,7 @@ def from_log(log: EvalLog, tmp_path_factory: pytest.TempPathFactory) -> RunFolde
     """The run that our own score stage makes of the log."""
     folder = tmp_path_factory.mktemp("run")
     score("devbench", completions=[Path(log.location)], baseline="none", policy="raw", output=folder,
-          chosen=SELECT, html=False, as_json=True)  # fmt: skip
+          select=SELECT, html=False, as_json=True)  # fmt: skip
     return RunFolder(folder)
 
 
@@ -65,7 +67,7 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     ]
     write_rows(folder / "m.jsonl", rows)
     score("devbench", completions=[folder / "m.jsonl"], baseline="none", policy="raw", output=folder / "run",
-          chosen=SELECT, html=False, as_json=True)  # fmt: skip
+          select=SELECT, html=False, as_json=True)  # fmt: skip
     return RunFolder(folder / "run")
 
 

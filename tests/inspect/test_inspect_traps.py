@@ -25,8 +25,11 @@ from caretbench.execution.types import Limits, Status
 from caretbench.inspect.tasks import bench as benches
 from caretbench.inspect.tasks.evaluate import evaluate
 from caretbench.inspect.tasks.metrics import numbers as metric
-from caretbench.inspect.tasks.suite_tasks import devbench
+from caretbench.inspect.tasks.suite_tasks import inspect_task
+from caretbench.suites import suite_names
 from caretbench.suites.devbench import suite as devbench_suite
+
+devbench = inspect_task("devbench")
 
 ONE = "id=python/api_usage/latency-percentiles"
 TWO = f"{ONE}|python/low_context/refresh-stale-token"
@@ -36,9 +39,9 @@ SIMILARITIES = {"cosine", "line0_match", "exact_match", "indel_similarity", "lev
 @pytest.fixture(autouse=True)
 def own_bench() -> Iterator[None]:
     """Benches are kept for the process; a test's own executor must not stay in one."""
-    benches.bench.cache_clear()
+    benches.cached_bench.cache_clear()
     yield
-    benches.bench.cache_clear()
+    benches.cached_bench.cache_clear()
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: FakeExecutor) -> FakeExecutor:
@@ -205,7 +208,7 @@ def test_no_realtime_log_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch,
 def test_the_entry_point_resolves() -> None:
     (entry,) = entry_points(group="inspect_ai", name="caretbench")
     registry = entry.load()
-    assert registry.devbench is devbench
+    assert set(registry.TASKS) == set(suite_names())
     assert {"ask", "caret", "numbers", "fim", "gguf", "command"} <= set(registry.__all__)
 
 

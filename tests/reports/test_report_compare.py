@@ -8,7 +8,7 @@ from caretbench.files import DataError
 from caretbench.problem import Score
 from caretbench.reports.compare import NOT_DISTINGUISHABLE, IncomparableError, compare_runs, comparison_tables
 from caretbench.reports.frame import Run, build_frame
-from caretbench.suites.base import Stratification
+from caretbench.suites.values import Stratification
 
 PROBLEMS = [
     make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(1, 21)

@@ -19,8 +19,8 @@ from caretbench.reports.sections.form_tables import form_tables, printed_table
 from caretbench.reports.sections.printed import forms_of, printed_estimates
 from caretbench.reports.sections.step_examples import step_examples
 from caretbench.reports.strata import strata_of
-from caretbench.suites.base import PaperTable, stratification_of
-from caretbench.suites.simcopilot import SUITE
+from caretbench.suites.simcopilot.suite import SimCopilot
+from caretbench.suites.values import PaperTable
 
 PASSES = {
     "block@1": "yyyn", "raw@1": "nnnn", "simcopilot/clean@1": "ynnn", "simcopilot/trim@1": "nynn",
@@ -154,12 +154,12 @@ def test_the_steps_are_shown_on_an_answer_that_they_made_right() -> None:
 
 
 def test_distances_are_cut_at_terciles_and_at_the_papers_bounds() -> None:
-    found = {stratum.name: stratum for stratum in strata_of(PROBLEMS, "default", stratification_of(SUITE))}
+    found = {stratum.name: stratum for stratum in strata_of(PROBLEMS, "default", SimCopilot.stratification)}
     by_paper = found["reference_distance (paper's bounds)"]
     assert [len(part.problems) for part in by_paper.parts] == [1, 1, 2]
     assert "terciles" in found["reference_distance"].note
     assert "the paper's bounds" in by_paper.note
-    only = [stratum.name for stratum in strata_of(PROBLEMS, "paper", stratification_of(SUITE))]
+    only = [stratum.name for stratum in strata_of(PROBLEMS, "paper", SimCopilot.stratification)]
     assert not any("paper's bounds" in name for name in only)
 
 

@@ -14,7 +14,7 @@ from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.html import render_html
 from caretbench.reports.strata import decided, strata_of
 from caretbench.reports.summary import Summary, summarise
-from caretbench.suites.base import ORDINARY, Stratification
+from caretbench.suites.values import ORDINARY, Stratification
 from tests.asked_problems import all_asked
 
 PLAN = Stratification(

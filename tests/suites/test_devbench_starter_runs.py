@@ -10,7 +10,6 @@ from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
-from caretbench.runs import verdict as verdicts
 from caretbench.suites import suite
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -26,7 +25,7 @@ def _results(language: str) -> dict[str, ExecutionResult]:
         pytest.skip(f"no toolchain for {language}: {toolchain.remedy}")
     requests = []
     for problem in PROBLEMS.values():
-        request = verdicts.program_of(DEVBENCH, problem, problem.reference, "default", {})
+        request = DEVBENCH.program(problem, problem.reference, "default", {})
         if isinstance(request, ExecutionRequest) and request.language == language:
             requests.append(request)
     return {result.id: result for result in LocalExecutor(workers=4, use_cache=False).submit(requests)}

@@ -14,13 +14,15 @@ from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.sources.selecting import newest
-from caretbench.suites.efcb.building import Built, build, kind_of
+from caretbench.suites.efcb.construction import Built, build, kind_of
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.seeding import rng
-from caretbench.suites.efcb.suite import SUITE
+from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from tests.efcb_tasks import build_tasks, changes, records
+
+SUITE = Efcb()
 
 
 def written(built: Built) -> list[str]:

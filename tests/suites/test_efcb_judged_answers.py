@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import suite
-from caretbench.suites.base import judged_text_of
 from caretbench.suites.efcb.written.masking import PAPER_TIER
 from tests.asked_problems import CHANGES, asked
 
@@ -11,9 +10,7 @@ LINES = CHANGES["cache"][2]
 
 
 def seen(task: str, text: str, profile: str = "default") -> str:
-    text_of = judged_text_of(suite("efcb"), profile)  # type: ignore[arg-type]
-    assert text_of is not None
-    return text_of(asked(task, "cache"), text)
+    return suite("efcb").judged_text(asked(task, "cache"), text, profile)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

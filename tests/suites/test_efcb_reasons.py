@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from caretbench.suites.efcb import building
+from caretbench.suites.efcb import construction
 from caretbench.suites.efcb.filtering import FILTERS, NEAR_DUPLICATE
 from caretbench.suites.efcb.written.mask_windows import Reason
 from tests.efcb_tasks import build_tasks, records
 
-SUITE = Path(building.__file__).parent
+SUITE = Path(construction.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "efcb.md"
 WORD = re.compile(r"[a-z]+(?:_[a-z]+)+")
 

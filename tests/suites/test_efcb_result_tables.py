@@ -9,12 +9,14 @@ import pytest
 
 from caretbench.problem import Problem
 from caretbench.reports.judged.rated import SILENT, hallucination
-from caretbench.suites.base import Table
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.suite import SUITE
+from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.selection import select
+from caretbench.suites.selection import Selection
+from caretbench.suites.values import Table
 from tests.efcb_tasks import build_tasks
+
+SUITE = Efcb()
 
 CHOICES = ("gmcq-easy", "gmcq-hard")
 
@@ -85,8 +87,8 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
     assert {"efcb-repositories", "efcb-questions"} <= set(found)
 
 
-def test_a_limit_counts_within_each_repository(problems: dict[str, Problem]) -> None:
-    chosen = select(SUITE, list(problems.values()), "task=reverse-qa", 2)
+def test_per_cell_counts_within_each_repository(problems: dict[str, Problem]) -> None:
+    chosen = Selection("task=reverse-qa", per_cell=2).of(SUITE, list(problems.values()))
     assert Counter(problem.label("repository") for problem in chosen) == {"owner/name": 2, "other/one": 2}
 
 

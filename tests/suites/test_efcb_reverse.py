@@ -15,9 +15,11 @@ from caretbench.problem import Problem, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.suite import SUITE
+from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.written.reverse import TASKS, Described, described, problem, reverse_items
 from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
+
+SUITE = Efcb()
 
 PATCH = """\
 @@ -1,2 +1,3 @@ func Serve() {

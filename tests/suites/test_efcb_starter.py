@@ -13,7 +13,7 @@ from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites import suite
 from caretbench.suites.efcb.attacks import leaks
-from caretbench.suites.efcb.building import build, kind_of
+from caretbench.suites.efcb.construction import build, kind_of
 from caretbench.suites.efcb.filtering import accepted
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.starter_set import history as starter_history

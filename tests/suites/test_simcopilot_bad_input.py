@@ -13,7 +13,7 @@ from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
-from caretbench.suites.simcopilot.building import Builder
+from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import Wanted
 

@@ -22,7 +22,7 @@ from caretbench.projects.running import check_request
 from caretbench.projects.setup.commands import checks_of
 from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuildOptions, Built
-from caretbench.suites.simcopilot.building import Builder
+from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import Wanted
 
@@ -223,7 +223,7 @@ def test_a_build_that_is_killed_goes_on(
         str(root),
         "-o",
         str(out),
-        "--limit=4",
+        "--max-candidates=4",
     ]
     process = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
     while not _until(out, moment) and process.poll() is None:

@@ -8,8 +8,8 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import suite
-from caretbench.suites.base import stratification_of
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
+from caretbench.suites.values import ORDINARY
 from caretbench.validation.validity import Validity
 
 SNAPSHOT = sha256_json(["snapshot 1", []])
@@ -81,9 +81,9 @@ def test_the_suite_says_how_reports_break_its_results_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house = suite("simcopilot")
-    found = stratification_of(house)
+    found = house.stratification
     assert found.bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
-    assert stratification_of(object()).labels == ("language", "category", "mode")
+    assert ORDINARY.labels == ("language", "category", "mode")
     assert house.canonical_label("mode", "completion") == "suffix_hidden"
     assert house.canonical_label("language", "py") == "python"
     assert house.statistics(task(0), "default")["prefix_lines"] == 2

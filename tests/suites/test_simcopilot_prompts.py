@@ -24,7 +24,6 @@ from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
-from caretbench.suites.base import OffersContexts
 from caretbench.suites.showing import showing
 from caretbench.suites.simcopilot.contexts import CONTEXTS, Context, context_of
 from caretbench.suites.simcopilot.mining.candidates import shown
@@ -279,7 +278,6 @@ def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch
     real = analyses.read
     monkeypatch.setattr(analyses, "read", lambda *given, **named: analysed.append(1) or real(*given, **named))
     house = suite("simcopilot")
-    assert isinstance(house, OffersContexts)
     for problem in house.load(str(tasks)).problems:
         for name in house.contexts:
             house.in_context(problem, name)

@@ -7,10 +7,10 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.suites import suite
-from caretbench.suites.base import DescribesData, Table
 from caretbench.suites.simcopilot.released.labels import comment_distance, labels_of
 from caretbench.suites.simcopilot.released.spans import Program, Reason, Reference, Span, load
 from caretbench.suites.simcopilot.released.tables import tables
+from caretbench.suites.values import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
 
@@ -93,7 +93,6 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     (root / "Python").mkdir()
     (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
     house = suite("simcopilot")
-    assert isinstance(house, DescribesData)
     assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
     (root / "Python" / "one.py").write_text("x")
     with pytest.raises(DataError, match="ends after its program"):

@@ -20,7 +20,7 @@ from caretbench.projects.running import check_request
 from caretbench.projects.setup.commands import checks_of
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuildOptions
-from caretbench.suites.simcopilot.building import Builder
+from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import Wanted
 

@@ -9,6 +9,7 @@ import sys
 import typer
 
 from caretbench.cli import (
+    build,
     cache,
     compare,
     deps,
@@ -24,8 +25,6 @@ from caretbench.cli import (
     show,
     validate,
 )
-from caretbench.cli.builds import efcb as build_efcb
-from caretbench.cli.builds import simcopilot as build
 from caretbench.errors import DataError, MachineError
 
 _INTERRUPTED = 130
@@ -49,10 +48,7 @@ app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("validate")(validate.validate)
 app.command("reproduce")(reproduce.reproduce)
-builds = typer.Typer(help="A benchmark out of a project, or out of its history.", no_args_is_help=True)
-builds.command("simcopilot")(build.simcopilot)
-builds.command("efcb")(build_efcb.efcb)
-app.add_typer(builds, name="build")
+app.add_typer(build.app, name="build")
 app.add_typer(models.app, name="models")
 app.add_typer(deps.app, name="deps")
 app.add_typer(cache.app, name="cache")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
 import typer
 
-from caretbench.runs.progress import Progress
+from caretbench.progress import Progress
 
 if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
@@ -77,23 +77,14 @@ def selection(options: Mapping[str, Any]) -> Selection:
     """The selection that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` make."""
     from caretbench.suites.selection import Selection
 
-    return Selection(options["select"], options["limit"], options["per_cell"], options["sample_seed"] or 0)
-
-
-def aligned(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
-    """Plain lines with aligned columns."""
-    table = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
+    select, limit, per_cell, seed = map(options.get, SELECTION)
+    return Selection(select, limit, per_cell, seed or 0)
 
 
 class Steps(Progress):
     """Progress of several steps: bars on a terminal, now and then a plain line elsewhere.
 
-    It is the :class:`caretbench.runs.progress.Progress` of commands.
+    It is the :class:`caretbench.progress.Progress` of commands.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:

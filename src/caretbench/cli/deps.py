@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, aligned, note, say, say_json
+from caretbench.cli.common import AsJson, note, say, say_json
+from caretbench.text_tables import aligned
 
 app = typer.Typer(
     help="Dependency bundles: show them, build them.", invoke_without_command=True, no_args_is_help=False

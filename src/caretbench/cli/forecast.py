@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from caretbench.cli.common import aligned, note, say, say_json
+from caretbench.cli.common import note, say, say_json
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.runs.forecast import AskingForecast, JudgeForecast, RunForecast

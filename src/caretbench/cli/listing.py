@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, aligned, say, say_json, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, say, say_json, selection
 from caretbench.cli.options import with_options
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.problem import Problem, Profile
@@ -92,10 +93,6 @@ def listing(
 
 
 def _tables(house: Suite, data: str, *, as_json: bool) -> None:
-    from caretbench.suites.base import DescribesData
-
-    if not isinstance(house, DescribesData):
-        raise ValueError(f"--tables: {house.title} has no tables about its data; see --statistics")  # noqa: TRY004  the user's mistake
     found = house.data_tables(data)
     if as_json:
         say_json([table._asdict() for table in found])

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Steps, aligned, harmless, say, say_json
+from caretbench.cli.common import AsJson, Steps, harmless, say, say_json
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.local.gguf import GgufHeader

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from caretbench.runs.options import BY_NAME, Option
+from caretbench.options import Option
+from caretbench.runs.options import BY_NAME
 
 
 def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -20,7 +21,7 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        made = [_parameter(BY_NAME[name]) for name in names]
+        made = [parameter(BY_NAME[name]) for name in names]
         parameters = [
             entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
             for number, entry in enumerate((*own, *made))
@@ -32,8 +33,10 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     return decorate
 
 
-def _parameter(option: Option) -> inspect.Parameter:
-    given: dict[str, Any] = {"help": option.help}
+def parameter(option: Option) -> inspect.Parameter:
+    """Return an option as a parameter that typer reads."""
+    replaced = f"Replaced by {option.instead}; works for one release more." if option.instead else ""
+    given: dict[str, Any] = {"help": option.help or replaced, "hidden": bool(replaced)}
     given |= {
         name: value
         for name, value in (("min", option.minimum), ("max", option.maximum), ("metavar", option.metavar))

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from caretbench.cli.common import Steps, say
+from caretbench.cli.common import Steps, SuiteName, say
 
 
 def pull(
-    suite_name: Annotated[str, typer.Argument(metavar="SUITE", help="The suite, devbench for example.")],
+    suite_name: SuiteName,
     source: Annotated[
         Path | None, typer.Option("--from", help="Take the files from this local copy of the release.")
     ] = None,
@@ -23,13 +23,16 @@ def pull(
         ),
     ] = None,
 ) -> None:
-    """Fetch a suite's released data at a pinned revision. A pull that broke off goes on."""
-    if suite_name != "devbench":
-        raise ValueError(f"nothing to pull for {suite_name!r}; devbench has released data")
-    from caretbench.suites.devbench.pull import pull as fetch_all
+    """Fetch a suite's released data at a pinned revision. A pull that broke off goes on.
 
+    Example: caretbench pull devbench --model gpt-4o
+    """
+    from caretbench.suites import suite, suite_names
+
+    house = suite(suite_name)
+    if not house.pull_about:
+        released = ", ".join(name for name in suite_names() if suite(name).pull_about)
+        raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     with Steps() as steps:
-        folder = fetch_all(
-            source=source, models=model or (), progress=lambda added, total: steps("files", added, total)
-        )
+        folder = house.pull(source, model or (), lambda added, total: steps("files", added, total))
     say(f"{folder}: complete; use it with --data released")

@@ -29,7 +29,7 @@ def reproduce(
     Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
     from caretbench.execution.dispatch import open_executor
-    from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+    from caretbench.execution.types import ExecutionRequest
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret, Question
     from caretbench.runs import verdict as verdicts
@@ -51,14 +51,13 @@ def reproduce(
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     answer = text if text is not None or manifest.profile == "paper" else ""
-    request = verdicts.program_of(suite(manifest.suite), problem, answer, manifest.profile, manifest.variants)
+    request = suite(manifest.suite).program(problem, answer, manifest.profile, manifest.variants)
     if request is None:
-        reason = "a null completion fails without a run"
-        result = ExecutionResult(id=problem_id, status=Status.RUNTIME_ERROR, reason=reason)
+        result = verdicts.without_program(problem)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
-    if completion.model == GOLDEN and result.status is Status.UNRESOLVED_IMPORT:
-        result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})  # as scoring has it
+    if completion.model == GOLDEN:
+        result = result.model_copy(update={"status": result.status.for_reference})
     stored = _stored(folder, completion, EXECUTION)
     found = () if completion.model == GOLDEN else verdicts.flags(text, problem, manifest.profile)
     if as_json:

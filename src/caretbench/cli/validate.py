@@ -15,20 +15,18 @@ from caretbench.cli.common import (
     Data,
     Steps,
     SuiteName,
-    aligned,
     counted,
     say,
     say_json,
     selection,
 )
 from caretbench.cli.options import with_options
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from caretbench.execution.dispatch import Dispatcher
     from caretbench.problem import Problem
-    from caretbench.suites.base import ProblemGate, Suite
     from caretbench.validation.validity import Validity
 
 _VERDICTS = ("valid", "unverified", "invalid")
@@ -75,11 +73,10 @@ def validate(
         write_rows(path, kept)
     with Steps(quiet=as_json) as steps:
         steps("problems", 0, len(problems))
-        gate = _gate(
-            house,
-            partial(open_executor, options["workers"], use_cache=True, engine=options["engine"] or "local"),
-            steps,
+        opened = partial(
+            open_executor, options["workers"], use_cache=True, engine=options["engine"] or "local"
         )
+        gate = house.gate(opened, lambda count: steps("problems", count, None))
         verdicts = gate.run(problems, path)
     if output is not None:
         write_rows(output, verdicts)
@@ -91,28 +88,6 @@ def validate(
     share = sum(verdict.verdict == "valid" for verdict in verdicts) / len(verdicts)
     if fail_under is not None and share < fail_under:
         raise typer.Exit(1)
-
-
-def _gate(house: Suite, executor: Callable[[], Dispatcher], steps: Steps) -> ProblemGate:
-    from caretbench.execution.types import ExecutionRequest
-    from caretbench.extraction.policies import policy
-    from caretbench.runs.verdict import program_of
-    from caretbench.suites.base import HasQuestionGate, HasWorkspaceGate, policy_of
-    from caretbench.validation.gate import Gate
-
-    def program(problem: Problem, text: str) -> ExecutionRequest | None:
-        request = program_of(house, problem, text, "default", {})
-        return request if isinstance(request, ExecutionRequest) else None
-
-    def progress(count: int) -> None:
-        steps("problems", count, None)
-
-    if isinstance(house, HasQuestionGate):
-        return house.question_gate(progress)
-    found = policy(policy_of(house, "default"))
-    if isinstance(house, HasWorkspaceGate):
-        return house.gate(executor().projects, found, progress)
-    return Gate(executor().programs, found, program, house.faults, progress)
 
 
 def _print(

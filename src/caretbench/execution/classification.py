@@ -109,12 +109,17 @@ def classify(
             status is Status.INCOMPLETE
         ):  # by its exit status, which the program itself could have chosen as well
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
-        return (status if status.is_failure else Status.RUNTIME_ERROR), ""
+        return _failure(status), ""
     if waited:
         return Status.INCOMPLETE, WAITS
     if profile == "default" and not result.sentinel:
         return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
     return Status.PASSED, ""
+
+
+def _failure(status: Status) -> Status:
+    """Return the status of a failure: nothing else can be a language's judgement of one."""
+    return Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status
 
 
 def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
@@ -128,7 +133,8 @@ def short_of_what_all_share(status: Status, stderr: str) -> bool:
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
     """
-    return status.may_be_short and _SHORT.search(stderr) is not None
+    failed = status.ended_by_itself or status is Status.TIMEOUT
+    return failed and _SHORT.search(stderr) is not None
 
 
 def ran_out_of_its_own_time(

@@ -37,32 +37,42 @@ class Status(StrEnum):
 
     @property
     def is_machine_fault(self) -> bool:
-        """Whether this machine, not the program, is the reason."""
-        return self in (Status.SANDBOX_ERROR, Status.SKIPPED)
+        """Return whether the machine, not the program, is the cause: such an outcome says nothing about an answer."""
+        return self in _MACHINE_FAULTS
 
     @property
-    def is_failure(self) -> bool:
-        """Whether the program itself failed."""
-        return not self.is_machine_fault and self not in (Status.PASSED, Status.MISSING_DEPENDENCY)
+    def is_verdict(self) -> bool:
+        """Return whether the outcome says something about the answer."""
+        return self not in _MACHINE_FAULTS
 
     @property
-    def may_be_cached(self) -> bool:
-        """Whether it is always kept; else the machine's load, we, or packages that come later may decide."""
-        return (self.is_failure or self is Status.PASSED) and self not in (
-            Status.TIMEOUT,
-            Status.OUT_OF_MEMORY,
-            Status.UNRESOLVED_IMPORT,
-        )
+    def ended_by_itself(self) -> bool:
+        """Return whether the program failed in its run without that a limit ended it."""
+        return self in _OWN_FAILURES
 
     @property
-    def may_be_killed(self) -> bool:
-        """Whether a kernel that is short of memory may have made it so, by ending a process."""
-        return self in (Status.FAILED, Status.RUNTIME_ERROR)
+    def kills_mutant(self) -> bool:
+        """Return whether the outcome shows that the checks reach a mutant: it compiled, ran, and did not pass."""
+        return self in _OWN_FAILURES or self in _LIMITS_HIT
 
     @property
-    def may_be_short(self) -> bool:
-        """Whether a limit that programs share may have made it so."""
-        return self.may_be_killed or self in (Status.INCOMPLETE, Status.TIMEOUT)
+    def is_repeatable(self) -> bool:
+        """Return whether the same program has this outcome again, so that it may be cached.
+
+        Of the others, the machine's load decides, or packages that may be installed later.
+        """
+        return self in _REPEATABLE
+
+    @property
+    def for_reference(self) -> Status:
+        """Return the outcome of a reference: a module that it lacks is the machine's to provide."""
+        return Status.MISSING_DEPENDENCY if self is Status.UNRESOLVED_IMPORT else self
+
+
+_MACHINE_FAULTS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
+_OWN_FAILURES = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
+_LIMITS_HIT = frozenset({Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIMIT})
+_REPEATABLE = _OWN_FAILURES | {Status.PASSED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.OUTPUT_LIMIT}
 
 
 class Limits(Frozen):
@@ -168,7 +178,7 @@ class ExecutionResult(Frozen):
 
     @property
     def ran(self) -> bool:
-        """Whether the program was run, whatever the type checker said."""
+        """Return whether the program was run, whatever the type checker said."""
         return self.stage == "run" or self.run_status is not None
 
     @property

@@ -5,24 +5,26 @@ from __future__ import annotations
 from inspect_ai.model import ModelAPI, modelapi
 from inspect_ai.util import SandboxEnvironment, sandboxenv
 
-from caretbench.inspect.tasks.efcb_task import efcb
 from caretbench.inspect.tasks.metrics import numbers
 from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
-from caretbench.inspect.tasks.suite_tasks import devbench, simcopilot
+from caretbench.inspect.tasks.suite_tasks import inspect_task
+from caretbench.suites import suite_names
 
 __all__ = [
+    "TASKS",
     "ask",
     "caret",
     "caretbench",
     "command",
-    "devbench",
-    "efcb",
     "fim",
     "gguf",
     "numbers",
-    "simcopilot",
 ]
+
+
+TASKS = {name: inspect_task(name) for name in suite_names()}
+"""A task for each suite, those of installed packages included: ``caretbench/NAME``."""
 
 
 @modelapi(name="fim")

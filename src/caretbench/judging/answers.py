@@ -17,8 +17,17 @@ GOLDEN = "golden"
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
-TextOf = Callable[[Problem, str], str]
-"""From a problem and the raw answer to what a judge sees of it."""
+
+def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
+    """Return an answer as a judge sees it where a suite has no rule of its own.
+
+    Under ``paper`` as it came, else without the reasoning before it, blank lines around it and blanks at its end.
+    """
+    return text if profile == "paper" else _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
+
+
+TextOf = Callable[[Problem, str, Profile], str]
+"""From a problem, its raw answer and the profile to what a judge sees of it."""
 
 
 class Inserted(NamedTuple):
@@ -58,12 +67,11 @@ def answered(
     completions: Iterable[Completion],
     problems: Mapping[str, Problem],
     profile: Profile,
-    text_of: TextOf | None = None,
+    text_of: TextOf = plain_answer,
 ) -> Iterator[Inserted]:
     """What every completion answers to a question that a judge is asked about; all others are passed over.
 
-    Where ``text_of`` is not given, that is the whole answer: under the paper profile as it came, else without the
-    reasoning before it, blank lines around it and blanks at its end. References are never cut.
+    ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never cut.
     """
     for completion in completions:
         problem = problems.get(completion.problem_id)
@@ -75,8 +83,5 @@ def answered(
             continue
         text = completion.text or ""
         if completion.model != GOLDEN:
-            if text_of is not None:
-                text = text_of(problem, text)
-            elif profile == "default":
-                text = _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
+            text = text_of(problem, text, profile)
         yield Inserted(completion, text, answer_key(text))

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
 from typing import Final, Literal, Self
@@ -207,16 +208,31 @@ BY_PROFILE: Mapping[Profile, str] = {"default": "devbench-quality", "paper": "de
 """The criterion that a profile judges by where no other is named."""
 
 
+_added: Final[list[Traversable]] = []
+
+
 @cache
 def criteria() -> Mapping[str, Criterion]:
-    """The criteria of the house by name."""
-    folder = resources.files("caretbench.judging").joinpath("templates")
-    found = [
-        _parse(entry.read_text("utf-8"), entry.name)
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml")
-    ]
-    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.name)}
+    """Return all criteria by name: CaretBench's, and those of suites with criteria of their own."""
+    folders = [resources.files("caretbench.judging").joinpath("templates"), *_added]
+    found: dict[str, Criterion] = {}
+    for folder in folders:
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".toml"):
+                entry = _parse(file.read_text("utf-8"), str(file))
+                if entry.name in found:
+                    raise DataError(
+                        f"{file}: there is a criterion {entry.name!r} already; choose another name"
+                    )
+                found[entry.name] = entry
+    return {name: found[name] for name in sorted(found)}
+
+
+def add_criteria(folder: Traversable) -> None:
+    """Make the criteria of a folder known: one TOML file each, in the form of those in ``templates/``."""
+    if folder not in _added:
+        _added.append(folder)
+        criteria.cache_clear()
 
 
 def criterion(name: str) -> Criterion:

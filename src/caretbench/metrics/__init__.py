@@ -22,7 +22,7 @@ from caretbench.metrics.paired import (
     sign_flip_p_value,
     with_holm,
 )
-from caretbench.metrics.passk import mean_pass_at_k, paper_pass_at_k, pass_at_k, per_problem_pass_at_k
+from caretbench.metrics.passk import pass_at_k
 from caretbench.metrics.similarity import (
     PaperSimilarity,
     Similarity,
@@ -56,15 +56,12 @@ __all__ = [
     "levenshtein_similarity",
     "mcnemar_exact",
     "mean_interval",
-    "mean_pass_at_k",
     "net_of_floor",
     "paper_line0",
-    "paper_pass_at_k",
     "paper_similarities",
     "parametric_bootstrap",
     "pass_at_k",
     "pearson",
-    "per_problem_pass_at_k",
     "plus_minus",
     "quadratic_kappa",
     "quantile_bounds",

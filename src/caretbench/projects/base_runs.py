@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.projects.project_check import ProjectCheck, check_project, failing_tests
@@ -14,7 +13,6 @@ from caretbench.projects.running import check_request, project_key
 from caretbench.projects.selecting import rounded
 from caretbench.projects.setup.commands import NamedCheck
 
-_FAILED = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
 _NAMED = 5
 
 
@@ -77,7 +75,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
         return ""
     for repeat in range(2):
         [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
-        if result.status not in _FAILED:
+        if not result.status.ended_by_itself:
             return ""
     names = ", ".join(failing_tests(result)[:_NAMED])
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"

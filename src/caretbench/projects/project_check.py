@@ -20,7 +20,6 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many
-_OURS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
 _ALL_ANEW = 0.3
 """Bounds are five times a time: one and a half times what everything takes, then."""
 _NAMED = 5
@@ -135,7 +134,7 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
             return ProjectCheck(request, _runs_nothing(results[0]))
         found = bounded(request, *results)
         return found._replace(held_up=held_up)
-    ours = all(result.status in _OURS for result in failed)
+    ours = all(result.status.is_machine_fault for result in failed)
     if ours or len(failed) == len(results):
         return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
     names = _names(failed)
@@ -196,7 +195,7 @@ def _why(result: WorkspaceResult) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
-    if result.status in _OURS:
+    if result.status.is_machine_fault:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
         return f"tests_hang: {result.reason}; the whole test command has to end by then"

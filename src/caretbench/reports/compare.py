@@ -18,7 +18,7 @@ from caretbench.reports.frame import BASELINES, Run
 from caretbench.reports.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.reports.tables import Field, Table, number_field, percent, shown_stratum, text_field
-from caretbench.suites.base import ORDINARY, Stratification
+from caretbench.suites.values import ORDINARY, Stratification
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")

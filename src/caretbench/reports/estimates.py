@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean, mean_interval
-from caretbench.metrics.passk import paper_pass_at_k
+from caretbench.metrics.passk import pass_at_k
 from caretbench.problem import Profile
 from caretbench.reports.frame import LABELS
 
@@ -129,7 +129,7 @@ def pass_estimates(
 
 @lru_cache(maxsize=4096)
 def _pass_rate(samples: int, passes: int, k: int) -> float:
-    return paper_pass_at_k(samples, passes, k)
+    return pass_at_k(samples, passes, k, any_of_fewer=True)
 
 
 def similarity_estimates(

@@ -17,10 +17,11 @@ import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
-from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, ProgramCheck, Score, TestsCheck
+from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, ratings
+from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
 from caretbench.suites.baselines import NAMES
 
 BASELINES = NAMES
@@ -165,7 +166,7 @@ def build_frame(
     executed: set[str] = set()
     for problem in problems:
         lines[problem.id] = _problem_columns(problem, verdicts or {})
-        if any(isinstance(check, ProgramCheck | TestsCheck) for check in problem.checks):
+        if needs_execution(problem):
             executed.add(problem.id)
     grouped: dict[tuple[object, ...], list[Score]] = defaultdict(list)
     for score in scores:
@@ -230,15 +231,16 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
             "message": None,
             "flags": None,
         }
-    decisive = min(checks, key=lambda score: (score.counted, score.values.get("passed", 0.0)))
-    counted = decisive.counted
+    decision = decide(
+        [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
+    )
+    decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
     stage = decisive.details.get("stage")
-    passed = all(score.values.get("passed", 0.0) >= 1.0 for score in checks)
     return {
-        "status": decisive.outcome or ("passed" if passed else "failed"),
-        "counted": counted,
-        "passed": passed if counted else None,
+        "status": decision.outcome,
+        "counted": decisive.counted,
+        "passed": decision.passed,
         "stage": None if stage is None else str(stage),
         "message": next((str(message) for message in messages if message), None),
         "flags": _flags(checks),

@@ -8,7 +8,7 @@ import polars as pl
 
 from caretbench.problem import Problem
 from caretbench.reports.estimates import Reported
-from caretbench.suites.base import GivesResultTables
+from caretbench.suites.base import Suite
 
 
 class OwnTable(Reported):
@@ -26,9 +26,9 @@ class OwnTable(Reported):
 
 
 def own_tables(
-    suite: object, results: pl.DataFrame, problems: Sequence[Problem], seed: int
+    suite: Suite, results: pl.DataFrame, problems: Sequence[Problem], seed: int
 ) -> tuple[OwnTable, ...]:
-    """The tables of a suite that has some; none of another.
+    """Return the tables of a suite; none of one that has none.
 
     Args:
         suite: The suite.
@@ -36,7 +36,5 @@ def own_tables(
         problems: The run's problems.
         seed: Of intervals that are drawn.
     """
-    if not isinstance(suite, GivesResultTables):
-        return ()
     found = suite.result_tables(results, {problem.id: problem for problem in problems}, seed)
     return tuple(OwnTable(**table._asdict()) for table in found)

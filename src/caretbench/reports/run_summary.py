@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from caretbench.files import write_atomically
+from caretbench.judging.answers import plain_answer
 from caretbench.problem import Problem, Question
 from caretbench.reports.frame import Run, load_run
 from caretbench.reports.judged.answers import answers_judged, control_failures, coverage_warnings, run_answers
@@ -17,7 +18,7 @@ from caretbench.reports.sections.usage import model_usage
 from caretbench.reports.summary import COVERAGE_WANTED, Summary, summarise
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite, suite_names
-from caretbench.suites.base import ORDINARY, Stratification, judged_text_of, stratification_of
+from caretbench.suites.values import ORDINARY, Stratification
 
 
 def load(folder: Path) -> Run:
@@ -33,7 +34,7 @@ def load(folder: Path) -> Run:
 
 def of_suite(name: str) -> Stratification:
     """The stratification of the suite of this name; the ordinary one where it is not here."""
-    return stratification_of(suite(name)) if name in suite_names() else ORDINARY
+    return suite(name).stratification if name in suite_names() else ORDINARY
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -54,7 +55,7 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     name = str(run.manifest.get("suite"))
     house = suite(name) if name in suite_names() else None
-    answers = run_answers(run, judged_text_of(house, run.manifest.get("profile") or "default"))
+    answers = run_answers(run, house.judged_text if house else plain_answer)
     stratification = _extended(of_suite(name), by)
     # Programs fail in many ways; an answer to a question is right or not, and the suite's own tables say more.
     programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
@@ -74,7 +75,9 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
             run.frame.join(judged_values(answers), on=list(KEY), how="left"),
             run.problems,
             int(run.manifest.get("seed") or 0),
-        ),
+        )
+        if house
+        else (),
     )
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
 from caretbench.problem import Caret, CriterionCheck, Problem
-from caretbench.suites.base import Stratification
+from caretbench.suites.values import Stratification
 
 EVERY_LANGUAGE = "*"
 PRESET = "@paper"

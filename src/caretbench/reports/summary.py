@@ -36,7 +36,7 @@ from caretbench.reports.sections.flags import Flagged, flagged_passes
 from caretbench.reports.sections.printed import Form, forms_of, printed_estimates
 from caretbench.reports.sections.usage import ModelUsage
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
-from caretbench.suites.base import ORDINARY, Stratification
+from caretbench.suites.values import ORDINARY, Stratification
 
 STRATUM_RESAMPLES = 2000
 """Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""

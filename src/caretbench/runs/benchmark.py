@@ -13,9 +13,9 @@ from caretbench.runs.config import SuiteConfig
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import suite as find_suite
-from caretbench.suites.base import ProblemSet, Suite, policy_of
-from caretbench.suites.baselines import writers_of
+from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
+from caretbench.suites.values import ProblemSet
 from caretbench.versions import versions
 
 
@@ -57,7 +57,7 @@ class Benchmark(NamedTuple):
         chosen = Selection(config.select, config.limit, config.per_cell, config.seed)
         problems = chosen.of(suite, loaded.problems)
         wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
-        policy, *further = dict.fromkeys(map(find_policy, wanted or [policy_of(suite, profile)]))
+        policy, *further = dict.fromkeys(map(find_policy, wanted or [suite.policies[profile]]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(
@@ -113,7 +113,7 @@ def baseline_names(wanted: Sequence[str] | None, suites: Iterable[Suite]) -> lis
     Raises:
         KeyError: a suite has no such baseline.
     """
-    own = {suite.name: writers_of(suite) for suite in suites}
+    own = {suite.name: suite.baselines for suite in suites}
     if wanted is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
     for name in wanted:

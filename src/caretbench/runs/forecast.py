@@ -19,7 +19,6 @@ from caretbench.runs.judging.steps import wanted_of
 from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plan import Plan
 from caretbench.runs.runner import budget_of
-from caretbench.suites.base import judged_text_of
 
 
 @dataclass
@@ -153,7 +152,7 @@ def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -
                 for part in plan.judged_parts(benchmark):
                     texts, _ = texts_of(
                         benchmark.folder, part, benchmark.policy, benchmark.profile,
-                        text_of=judged_text_of(benchmark.suite, benchmark.profile),
+                        text_of=benchmark.suite.judged_text,
                     )  # fmt: skip
                     ours = {problem.id for problem in part.problems}
                     texts += [

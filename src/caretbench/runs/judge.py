@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from caretbench.errors import DataError
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
-from caretbench.judging.answers import TextOf
+from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.choosing import Part
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import Criterion
@@ -53,7 +53,7 @@ def grade(
     sampling: Sampling | None = None,
     prices: Mapping[str, Price | None] | None = None,
     budget: CostBudget | None = None,
-    text_of: TextOf | None = None,
+    text_of: TextOf = plain_answer,
     report: Report = lambda _step, _added, _total: None,
 ) -> GradingResult:
     """Judge every distinct text of a run by every grader, as far as that is not done yet.
@@ -166,7 +166,7 @@ def texts_of(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
-    text_of: TextOf | None = None,
+    text_of: TextOf = plain_answer,
 ) -> tuple[list[Subject], int]:
     """The distinct texts that a part has to judge, at carets or in answers, and how many completions hold them."""
     if part.criterion.subject == "caret":

@@ -8,38 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
+
+from caretbench.options import Option, Words
 
 Group = Literal["suite", "ask", "sampling", "client", "run"]
 """The part of a configuration that an option belongs to."""
-
-
-class Option(NamedTuple):
-    """One option. ``name`` is the parameter's; ``field`` the configuration's, where it has another name.
-
-    ``flags`` are those of the command line where they are not made from the name. ``minimum`` and ``maximum`` bound
-    numbers. ``default`` None: not said. ``in_inspect`` options are parameters of Inspect's tasks too.
-    """
-
-    name: str
-    kind: Any
-    help: str
-    group: Group
-    field: str = ""
-    flags: tuple[str, ...] = ()
-    default: Any = None
-    minimum: float | None = None
-    maximum: float | None = None
-    metavar: str | None = None
-    in_inspect: bool = False
-
-    @property
-    def place(self) -> str:
-        """The name of the field that it fills."""
-        return self.field or self.name
-
-
-Words = list[str]
 
 OPTIONS: Final = (
     Option("data", str, "The problems: starter (ships with the package), released (what `pull` fetched), or a folder "
@@ -47,12 +21,13 @@ OPTIONS: Final = (
     Option("select", str, "Only problems with these labels: language=python,category=low_context (| between values).",
            "suite", in_inspect=True),
     Option("limit", int, "N problems in total: a seeded sample, spread over the suite's cells, without overlapping "
-           "spans.", "suite", minimum=1, metavar="N"),
+           "spans.", "suite", minimum=1, metavar="N", in_inspect=True),
     Option("per_cell", int, "The first N problems of every cell: language × category, or × mode; of efcb task × tier "
            "× repository.", "suite", minimum=1, metavar="N", in_inspect=True),
-    Option("sample_seed", int, "Seed of the sample that --limit draws (0).", "suite", field="seed"),
+    Option("sample_seed", int, "Seed of the sample that --limit draws (0).", "suite", field="seed",
+           in_inspect=True),
     Option("policy", Words, "Truncation policy, by default the suite's own; may be repeated: the further ones are "
-           "shown next to the first.", "suite", metavar="NAME"),
+           "shown next to the first.", "suite", metavar="NAME", in_inspect=True),
     Option("profile", str, "default: as it should be scored; paper: as the released code scores.", "suite",
            in_inspect=True),
     Option("variant", Words, "A named build of a language: cpp=common_headers; may be repeated.", "suite",
@@ -116,13 +91,13 @@ OVER_A_FILE: Final = frozenset(option.name for option in OPTIONS if option.group
 """Options that win over a run file; the others belong into it."""
 
 
-def tables_of(values: Mapping[str, Any]) -> dict[Group, dict[str, Any]]:
+def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The given options as the tables of a configuration; what is None, or an empty list, is not given.
 
     Raises:
         ValueError: ``temperature`` or ``top_p`` is neither a number nor ``none``.
     """
-    tables: dict[Group, dict[str, Any]] = {"suite": {}, "ask": {}, "sampling": {}, "client": {}, "run": {}}
+    tables: dict[str, dict[str, Any]] = {"suite": {}, "ask": {}, "sampling": {}, "client": {}, "run": {}}
     for name, value in values.items():
         option = BY_NAME.get(name)
         if option is None or value is None or value == []:

@@ -9,12 +9,12 @@ from typing import Protocol
 
 from caretbench.execution.dispatch import open_executor
 from caretbench.problem import Completion, Problem
+from caretbench.progress import Progress
 from caretbench.runs.benchmark import Benchmark
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.plan import Plan
-from caretbench.runs.progress import Progress
 from caretbench.runs.session import Session
-from caretbench.suites.baselines import NAMES, baseline, writers_of
+from caretbench.suites.baselines import NAMES, baseline
 
 PassedOver = Callable[[str], None]
 
@@ -94,7 +94,7 @@ class _Recorded:
     def rows(self) -> Iterator[Completion]:
         """All completions that are asked for."""
         problems = {problem.id: problem for problem in self.benchmark.problems}
-        writers = writers_of(self.benchmark.suite)
+        writers = self.benchmark.suite.baselines
         for name in self.baselines:
             for completion in baseline(name, self.benchmark.problems, writers):
                 self.seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from caretbench.execution.dispatch import open_executor
 from caretbench.models import Opener
+from caretbench.progress import Progress
 from caretbench.runs.asking import Asking
 from caretbench.runs.clients import Clients
 from caretbench.runs.folder import ModelInfo, RunFolder
@@ -16,10 +17,8 @@ from caretbench.runs.judge import NothingToJudgeError, grade_parts
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.plan import ModelPlan, Plan
 from caretbench.runs.prices import CostBudget
-from caretbench.runs.progress import Progress
 from caretbench.runs.session import Session
 from caretbench.runs.stage import Tally
-from caretbench.suites.base import judged_text_of
 
 Probe = Callable[[Asking], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""
@@ -177,7 +176,7 @@ def _judge(
                 try:
                     results = grade_parts(
                         session.folder, plan.judged_parts(benchmark), benchmark.policy, [(judge.name, client)],
-                        profile=benchmark.profile, text_of=judged_text_of(benchmark.suite, benchmark.profile),
+                        profile=benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
                     )  # fmt: skip
                 except NothingToJudgeError as error:

@@ -132,7 +132,11 @@ class Scoring:
             for problem in self.problems
         ]
         self.add_completions(goldens)
-        missing = [golden for golden in goldens if self._key(golden, EXECUTION) not in self._done]
+        missing = [
+            golden
+            for golden in goldens
+            if self._is_run(golden) and self._key(golden, EXECUTION) not in self._done
+        ]
         known = self._goldens_of_other_policies()
         appender.append(*(known[golden.problem_id] for golden in missing if golden.problem_id in known))
         for row in self.folder.scores():
@@ -173,8 +177,8 @@ class Scoring:
             rows = [row for row in self._measured(completion, problem, text) if row.key not in self._done]
             self._write(appender, *rows)
             if (
-                self.executor is None
-                or completion.model == GOLDEN
+                completion.model == GOLDEN
+                or not self._is_run(completion)
                 or self._key(completion, EXECUTION) in self._done
             ):
                 self.report("completions", 1, None)
@@ -185,6 +189,9 @@ class Scoring:
                 # `done` only grows by rows that stand in the file; a request under way is not asked for twice,
                 # since completions are unique by key.
                 yield completion, text
+
+    def _is_run(self, completion: Completion) -> bool:
+        return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
         """The text to insert; the golden answer is never cut."""
@@ -219,7 +226,7 @@ class Scoring:
         def requests() -> Iterator[AnyRequest]:
             for completion, text in answers:
                 problem = self._problems[completion.problem_id]
-                request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
+                request = self.suite.program(problem, text, self.profile, self.variants)
                 if request is None:
                     finished.append((completion, text, verdicts.without_program(problem)))
                     continue

@@ -12,12 +12,12 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
+from caretbench.progress import Progress
 from caretbench.runs.benchmark import Benchmark
 from caretbench.runs.folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
-from caretbench.runs.progress import Progress
 from caretbench.runs.score import Scoring
 from caretbench.runs.verdict import is_program
-from caretbench.suites.baselines import baseline, writers_of
+from caretbench.suites.baselines import baseline
 from caretbench.validation.validity import verdicts_path
 
 
@@ -64,7 +64,7 @@ class Session:
 
         Baselines that the suite does not have are not written.
         """
-        own = writers_of(self.benchmark.suite)
+        own = self.benchmark.suite.baselines
         manifest, folder = self.manifest, self.folder
         known = {(info.model, info.parameters) for info in manifest.models}
         manifest.models += [
@@ -87,7 +87,7 @@ class Session:
 
     def add_baselines(self, names: Iterable[str]) -> None:
         """Append the completions of these baselines, as far as the suite has them and they are missing."""
-        writers = writers_of(self.benchmark.suite)
+        writers = self.benchmark.suite.baselines
         for name in names:
             if name in writers:
                 self.scoring.add_completions(baseline(name, self.benchmark.problems, writers))

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.dispatch import AnyRequest
-from caretbench.execution.scan.own_exit import answer_lines
 from caretbench.execution.scan.swallowing import flags_in_place
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, InlineSplice, Problem, Profile
-from caretbench.suites.base import Suite
-
-NO_VERDICT = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSING_DEPENDENCY})
-"""Outcomes that say nothing about the answer."""
 
 _SHOWN_CHARACTERS = 2000
+
+
+class CheckOutcome(NamedTuple):
+    """The outcome of one check of an answer: whether it is a verdict, 1 where it holds, and its name."""
+
+    counted: bool
+    value: float
+    outcome: str | None = None
+
+
+class Decision(NamedTuple):
+    """The outcome of all checks: the place of the decisive one, its outcome, and whether the answer passed.
+
+    ``passed`` is None where a check has no verdict.
+    """
+
+    decisive: int
+    outcome: str
+    passed: bool | None
+
+
+def decide(checks: Sequence[CheckOutcome]) -> Decision:
+    """Return the outcome of all checks of an answer, at least one.
+
+    A check without a verdict outweighs a failure; of several failures, one that ran says more than one that was read.
+    """
+    place, decisive = min(
+        enumerate(checks), key=lambda entry: (entry[1].counted, entry[1].value, entry[1].outcome is None)
+    )
+    passed = all(check.value >= 1.0 for check in checks)
+    outcome = decisive.outcome or ("passed" if passed else "failed")
+    return Decision(place, outcome, passed if decisive.counted else None)
 
 
 class Judged(NamedTuple):
@@ -30,8 +56,8 @@ class Judged(NamedTuple):
 
 
 def needs_execution(problem: Problem) -> bool:
-    """Return whether something runs that decides; a predicate alone counts: it is asked of the spliced program."""
-    return any(check.kind in ("program", "tests", "predicate") for check in problem.checks)
+    """Return whether something runs that decides; a predicate is read off the spliced program, which is not run."""
+    return any(check.kind in ("program", "tests") for check in problem.checks)
 
 
 def is_program(problem: Problem) -> bool:
@@ -46,22 +72,6 @@ def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
     return policy.apply(text, problem.shown).text
 
 
-def program_of(
-    suite: Suite, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
-) -> AnyRequest | None:
-    """The program, or the tests, that decide; None where the answer fails without a run."""
-    # A null answer is the empty text where the suite has no other rule for it.
-    answer = text if text is not None or profile == "paper" else ""
-    request = suite.request(problem, answer, profile)
-    if not isinstance(request, ExecutionRequest):
-        return request
-    update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
-    splice = problem.splice
-    if profile == "default" and isinstance(splice, InlineSplice):
-        update["answer_lines"] = answer_lines(splice.before, answer or "", request.language)
-    return request.model_copy(update=update)
-
-
 def without_program(problem: Problem) -> ExecutionResult:
     """The result of an answer that fails without a run."""
     return ExecutionResult(
@@ -71,12 +81,10 @@ def without_program(problem: Problem) -> ExecutionResult:
 
 def of_golden(result: ExecutionResult) -> Judged:
     """What a golden answer's run says."""
-    if result.status is Status.UNRESOLVED_IMPORT:
-        # The golden program itself needs the module: it is ours to provide.
-        result = result.model_copy(update={"status": Status.MISSING_DEPENDENCY})
+    result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
     # A golden answer that took too long may have met a busy machine: the next run tries it again.
-    return Judged(result, result.status not in NO_VERDICT and result.status is not Status.TIMEOUT)
+    return Judged(result, result.status.is_verdict and result.status is not Status.TIMEOUT)
 
 
 def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
@@ -88,7 +96,7 @@ def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
     """
     if reference_waits:
         result = _where_waiting_is_honest(result)
-    return Judged(result, result.status not in NO_VERDICT)
+    return Judged(result, result.status.is_verdict)
 
 
 def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:

@@ -1,34 +1,89 @@
-"""The suites by name. Each stands in its own package, and none knows another."""
+"""Registry of the suites: CaretBench's own, and those of installed packages."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from caretbench.suites.base import Suite
+from caretbench import plugins
 
-_PACKAGES = {
-    "devbench": "caretbench.suites.devbench",
-    "simcopilot": "caretbench.suites.simcopilot",
-    "efcb": "caretbench.suites.efcb",
-}
+if TYPE_CHECKING:
+    from caretbench.suites.base import Suite
+
+GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
+"""The group of entry points by which a package declares a suite: ``name = "package.module:Class"``."""
+
+_OURS: Final = ("devbench", "simcopilot", "efcb")
+"""CaretBench's own suites: ``caretbench.suites.NAME.suite`` holds the class. A table, not entry points: a checkout
+knows them without being installed again."""
+
+_registered: Final[dict[str, type[Suite]]] = {}
+
+AnySuite = TypeVar("AnySuite", bound="type[Suite]")
+
+
+def register(suite_class: AnySuite) -> AnySuite:
+    """Make a suite's class known by its name. To be used as a decorator.
+
+    Raises:
+        PluginError: another class has the name already.
+    """
+    known = _registered.setdefault(suite_class.name, suite_class)
+    if (known.__module__, known.__qualname__) != (suite_class.__module__, suite_class.__qualname__):
+        raise plugins.PluginError(
+            f"the suite {suite_class.name!r} of {suite_class.__module__}: {known.__module__} has one of this name"
+        )
+    _registered[suite_class.name] = suite_class
+    suite.cache_clear()
+    return suite_class
 
 
 def suite_names() -> tuple[str, ...]:
-    """All suites."""
-    return tuple(_PACKAGES)
+    """Return the names of all suites: CaretBench's own first.
+
+    Raises:
+        PluginError: an entry point takes a name that is taken.
+    """
+    return tuple(dict.fromkeys((*_OURS, *plugins.installed(GROUP, _OURS), *_registered)))
 
 
 @cache
 def suite(name: str) -> Suite:
-    """The suite with this name.
+    """Return the suite with this name.
 
     Raises:
         KeyError: no such suite; the message lists the known ones.
+        PluginError: a package's suite cannot be loaded, or is none.
     """
-    try:
-        package = _PACKAGES[name]
-    except KeyError:
-        raise KeyError(f"unknown suite {name!r}; known: {', '.join(_PACKAGES)}") from None
-    made: Suite = import_module(package).SUITE
-    return made
+    if name in _OURS:
+        import_module(f"caretbench.suites.{name}.suite")
+    elif (plugin := plugins.load(GROUP, name, _OURS)) is not None:
+        return _plugged(plugin)
+    found = _registered.get(name)
+    if found is None:
+        raise KeyError(f"unknown suite {name!r}; known: {', '.join(suite_names())}")
+    return _made(found)
+
+
+def _plugged(plugin: plugins.Plugin) -> Suite:
+    from caretbench.suites.base import Suite
+
+    value = plugin.value
+    if not (isinstance(value, type) and issubclass(value, Suite)):
+        raise plugin.refuse("it is no class derived from caretbench.Suite")
+    lacking = [name for name in ("name", "title", "about", "strata") if not getattr(value, name, None)]
+    lacking += sorted(value.__abstractmethods__)
+    if lacking:
+        raise plugin.refuse(f"its class lacks {', '.join(lacking)}")
+    if value.name != plugin.name:
+        raise plugin.refuse(f"its name is {value.name!r}; the entry point must have the same")
+    return _made(value)
+
+
+def _made(suite_class: type[Suite]) -> Suite:
+    from caretbench.judging.criteria import add_criteria
+
+    if suite_class.criteria_folder is not None:
+        add_criteria(suite_class.criteria_folder)
+    return suite_class()

@@ -1,271 +1,243 @@
-"""What a suite is: a small Protocol, and the values that pass between a suite and the stages."""
+"""Base class of all suites: every hook, with its default."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from caretbench.execution.dispatch import AnyRequest
-from caretbench.execution.workspaces.engine import WorkspaceEngine
-from caretbench.extraction.policies import BY_PROFILE, Policy
-from caretbench.files import DataError, sha256_text
-from caretbench.problem import Caret, Completion, Problem, Profile
-from caretbench.validation.validity import Validity
-from caretbench.validation.workspace_gate import WorkspaceGate
+from caretbench.execution.dispatch import AnyRequest, Dispatcher
+from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.types import ExecutionRequest
+from caretbench.extraction.policies import BY_PROFILE, policy
+from caretbench.judging.answers import plain_answer
+from caretbench.options import Option
+from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
+from caretbench.progress import Progress
+from caretbench.suites.baselines import BASELINES, Writer
+from caretbench.suites.recorded import completion_rows
+from caretbench.suites.values import (
+    ORDINARY,
+    BuildResult,
+    Measurement,
+    ProblemGate,
+    ProblemSet,
+    Stratification,
+    Table,
+)
+from caretbench.validation.gate import Gate
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-class ProblemSet(NamedTuple):
-    """Problems that were loaded together: ``hash`` covers every field of every problem, whatever their order."""
+class Suite(ABC):
+    """One kind of benchmark. Instances are stateless; everything that they return can be pickled.
 
-    name: str
-    problems: tuple[Problem, ...]
-    hash: str
-
-    @classmethod
-    def of(cls, name: str, problems: Sequence[Problem]) -> ProblemSet:
-        """A set with its hash.
-
-        Raises:
-            DataError: two problems share an id.
-        """
-        rows = {problem.id: problem.model_dump_json() for problem in problems}
-        if len(rows) != len(problems):
-            seen: set[str] = set()
-            twice = next(p.id for p in problems if p.id in seen or seen.add(p.id))  # type: ignore[func-returns-value]
-            raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
-        return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
-
-    def chosen(self, selected: Sequence[Problem]) -> ProblemSet:
-        """The same set cut down to ``selected``; the hash stays that of the whole."""
-        return ProblemSet(self.name, tuple(selected), self.hash)
-
-
-class Measurement(NamedTuple):
-    """What a scorer that needs no program run says: a name with version, values, and what to show beside them."""
-
-    scorer: str
-    values: Mapping[str, float]
-    details: Mapping[str, str] = {}
-
-
-REFUSED_MARK: Final = "(!)"
-"""Next to a number that depends on a grader that did not pass its controls."""
-
-
-class Table(NamedTuple):
-    """One table, of a paper in form or a suite's own: lines of texts under their heads.
-
-    A second line of a text is a note to the first (an interval); ``notes`` say how the table is to be read.
-    ``withheld``: the reasons why numbers that were asked for are not in it; the run has failed then.
+    A suite must have ``name``, ``title``, ``about``, ``strata``, and the methods :meth:`load` and :meth:`request`.
+    Every other hook has a default. ``@register`` makes it known; a package of its own declares it as an entry point of
+    the group ``caretbench.suites``.
     """
 
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
+    name: ClassVar[str]
+    """Its name on the command line, in run folders and in every problem."""
+    title: ClassVar[str]
+    """Its name as it is printed."""
+    about: ClassVar[str]
+    """What it measures, in one line."""
+    strata: ClassVar[tuple[str, ...]]
+    """Labels by which results are summarised and ``--select`` chooses; the first is the main one."""
 
+    stratification: ClassVar[Stratification] = ORDINARY
+    """The breakdown of results in reports: tables by label, heat maps, a paper's tables in form."""
+    policies: ClassVar[Mapping[Profile, str]] = BY_PROFILE
+    """The truncation policy of each profile where the user names none."""
+    baselines: ClassVar[Mapping[str, Writer]] = BASELINES
+    """The baselines by name; by default those at carets."""
+    contexts: ClassVar[Mapping[str, int]] = {}
+    """Ways of showing more of a problem's project than its caret does: names with versions.
 
-class PaperTable(NamedTuple):
-    """A table of a paper whose form a report follows: pass@1 with the paper's ±.
-
-    Args:
-        title: What it shows, and which table of the paper that is.
-        labels: The stratum; one that was not cut for the run's profile is replaced by the one that was (``@paper``).
-        models_across: Models side by side and parts below each other, or the other way round.
+    A change of what is shown is a new version. The first is what problems show themselves. Empty: there is one way.
     """
+    criteria_folder: ClassVar[Path | None] = None
+    """A folder of further criteria for judges, one TOML file each; their controls follow from their form."""
 
-    title: str
-    labels: tuple[str, ...]
-    models_across: bool = False
+    pull_about: ClassVar[str] = ""
+    """The released data that :meth:`pull` fetches, in a few words; empty: there are none."""
+    build_about: ClassVar[str] = ""
+    """What ``caretbench build`` makes problems of, for its help text; empty: the suite builds none."""
+    build_options: ClassVar[tuple[Option, ...]] = ()
+    """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
 
+    # --- problems ---------------------------------------------------------------------------------------------------
 
-class Stratification(NamedTuple):
-    """By which labels reports break a suite's results down.
-
-    Args:
-        labels: Single labels. One with several values puts a problem into several parts; a number is cut into parts.
-        crossed: Labels to be crossed, ``("constructs", "reference_distance")``.
-        bounds: Where the paper cuts a number, by label and language (``*``: all): the ``paper`` profile uses them, the
-            ``default`` profile the terciles of the data within each language. A label that ends with ``@paper`` is cut
-            so under ``default`` too, beside the one without.
-        main: The labels that say what a number is about: policies are set side by side by them.
-        cells: The labels within which ``--limit`` counts; where a suite names none, those of ``main``.
-        heat_maps: What the page draws as fields of colour: the last label across, the others down.
-        printed_intervals: Whether rates by ``main`` get the paper's ±, Wilson's interval and the plain bootstrap's
-            beside the reported one.
-        paper_tables: The paper's tables of results, in form.
-    """
-
-    labels: tuple[str, ...] = ("language", "category", "mode")
-    crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
-    main: tuple[str, ...] = ("language", "category")
-    cells: tuple[str, ...] = ()
-    heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    printed_intervals: bool = False
-    paper_tables: tuple[PaperTable, ...] = ()
-
-
-ORDINARY: Final = Stratification()
-"""What a suite gets that says nothing."""
-
-
-def stratification_of(suite: object) -> Stratification:
-    """A suite's own stratification (its attribute ``stratification``), or the ordinary one."""
-    found = getattr(suite, "stratification", ORDINARY)
-    return found if isinstance(found, Stratification) else ORDINARY
-
-
-def policy_of(suite: object, profile: Profile) -> str:
-    """The truncation policy where none is named: a suite's own (its attribute ``policies``), or the house's."""
-    own: Mapping[Profile, str] = getattr(suite, "policies", {})
-    return own.get(profile, BY_PROFILE[profile])
-
-
-def judged_text_of(suite: object, profile: Profile) -> Callable[[Problem, str], str] | None:
-    """What of an answer to a question a judge sees: a suite's own word, or None.
-
-    A suite says it by a method ``judged_text(problem, text, profile)``; an answer that says nothing is the empty text.
-    """
-    own: Callable[[Problem, str, Profile], str] | None = getattr(suite, "judged_text", None)
-    return None if own is None else lambda problem, text: own(problem, text, profile)
-
-
-@runtime_checkable
-class DescribesData(Protocol):
-    """A suite that can print tables of a paper about its data, without running anything."""
-
-    def data_tables(self, source: str) -> tuple[Table, ...]:
-        """The tables that the data under ``source`` allow.
-
-        Raises:
-            DataError: the data are not there or malformed.
-        """
-        ...
-
-
-@runtime_checkable
-class GivesResultTables(Protocol):
-    """A suite whose results make tables of its own, beside rates by labels."""
-
-    def result_tables(
-        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[Table, ...]:
-        """The tables of a run, profiles and policies apart.
-
-        Args:
-            results: One line per completion, policy and profile: the columns of the report's table, every measured
-                value, and what graders said (:func:`caretbench.reports.judged.values.judged_values`), null where they
-                said nothing.
-            problems: The run's problems by id.
-            seed: Of intervals that are drawn.
-        """
-        ...
-
-
-class ProblemGate(Protocol):
-    """What decides whether problems can measure anything."""
-
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
-        ...
-
-
-@runtime_checkable
-class HasQuestionGate(Protocol):
-    """A suite whose answers are read, not run: it decides by itself which of its problems are fit."""
-
-    def question_gate(self, progress: Callable[[int], None] = ...) -> ProblemGate:
-        """The gate for this suite's problems."""
-        ...
-
-
-@runtime_checkable
-class HasWorkspaceGate(Protocol):
-    """A suite whose answers are checked by tests in projects: its problems go through a gate of their own."""
-
-    def gate(
-        self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = ...
-    ) -> WorkspaceGate:
-        """The gate for this suite's problems."""
-        ...
-
-
-@runtime_checkable
-class OffersContexts(Protocol):
-    """A suite that can show more of a problem's project than its caret does, in several ways."""
-
-    contexts: Mapping[str, int]
-    """Their names with versions: a change of what is shown is a new one. The first is what problems show themselves."""
-
-    def in_context(self, problem: Problem, context: str) -> Caret:
-        """What is shown of a problem in the context of this name. No hidden text is in it.
-
-        Raises:
-            DataError: the problem's project is not here.
-        """
-        ...
-
-
-class Suite(Protocol):
-    """One kind of benchmark. Instances are stateless; everything they give can be pickled."""
-
-    name: str
-    title: str
-    about: str
-    strata: tuple[str, ...]
-    """Labels by which results are summarised, and by which ``--select`` chooses."""
-
+    @abstractmethod
     def load(self, source: str) -> ProblemSet:
-        """Problems from ``starter``, ``released`` (the cache that ``pull`` fills), or a path.
+        """Return the problems of ``starter``, of ``released`` (what :meth:`pull` fetched), or of a path.
 
         Raises:
             DataError: with file and line; nothing is half-loaded.
         """
-        ...
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch the released data at a pinned revision into the cache and return their folder.
+
+        Args:
+            source: A local copy to take the files from; None: the network.
+            models: Names of models whose recorded completions are fetched, too.
+            progress: Called with the number of files added, and of all files.
+
+        Raises:
+            ValueError: the suite has no released data.
+            DataError: a file is not what it was when it was pinned.
+        """
+        del source, models, progress
+        raise ValueError(f"nothing to pull for {self.name!r}: it has no released data")
+
+    def build(
+        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+    ) -> BuildResult:
+        """Make problems of the user's own sources and write them to a folder that :meth:`load` reads.
+
+        A build that was stopped goes on by the same call.
+
+        Args:
+            sources: What the problems are made of: projects, clones, files.
+            output: The folder.
+            options: Values of :attr:`build_options` by name; None where an option is not given.
+            progress: Told of steps and notes.
+
+        Raises:
+            ValueError: the suite builds none, or an option is wrong.
+            DataError: a source cannot be used, or the folder holds something else.
+        """
+        del sources, output, options, progress
+        raise ValueError(f"{self.title} builds no problems of its own")
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """Return a label's value as the suite spells it, from any spelling that users know."""
+        del name
+        return value
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return sizes of one problem by name, to be averaged: lines, tokens, complexity."""
+        del problem, profile
+        return {}
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Return tables about the data themselves, without running anything.
+
+        Raises:
+            ValueError: the suite has none.
+            DataError: the data are not there or malformed.
+        """
+        del source
+        raise ValueError(f"--tables: {self.title} has no tables about its data; see --statistics")
+
+    def in_context(self, problem: Problem, context: str) -> Caret:
+        """Return what is shown of a problem in the context of this name. No hidden text is in it.
+
+        Raises:
+            DataError: the problem's project is not here.
+        """
+        del problem
+        raise ValueError(f"context {context!r}: {self.name} shows its problems in one way only")
+
+    # --- answers ----------------------------------------------------------------------------------------------------
 
     def recorded(
         self,
         path: Path,
         problems: Mapping[str, Problem],
         models: Sequence[str],
-        passed_over: Callable[[str], None] = ...,
+        passed_over: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
-        """Recorded completions under ``path`` of the chosen models (all when empty) and problems.
+        """Yield the recorded completions under ``path`` by the chosen models (all when empty) to the problems.
 
         ``passed_over`` is called with the problem's id of every row that is about none of ``problems``.
 
         Raises:
             DataError: with file and line.
         """
-        ...
+        return completion_rows(path, problems, models, passed_over)
 
+    @abstractmethod
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
-        """What decides whether ``text`` is right: a program, or tests in a project; None where it fails without a run.
+        """Return what decides whether ``text`` is right: a program, or tests in a project.
+
+        None where it fails without a run, and where nothing is run at all.
 
         Raises:
             DataError: the problem's project is not here.
         """
-        ...
+
+    def program(
+        self, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
+    ) -> AnyRequest | None:
+        """Return :meth:`request` as it is submitted: with the named builds, and with the answer's lines.
+
+        Args:
+            problem: The problem.
+            text: The inserted text; a null answer is the empty text where the suite has no other rule for it.
+            profile: The profile.
+            variants: Named builds by language.
+        """
+        answer = text if text is not None or profile == "paper" else ""
+        request = self.request(problem, answer, profile)
+        if not isinstance(request, ExecutionRequest):
+            return request
+        update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}
+        splice = problem.splice
+        if profile == "default" and isinstance(splice, InlineSplice):
+            update["answer_lines"] = answer_lines(splice.before, answer or "", request.language)
+        return request.model_copy(update=update)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Scores that need no program run."""
-        ...
+        """Return the scores that need no program run; a value ``passed`` decides like a program does."""
+        del problem, text, profile
+        return []
 
-    def faults(self, problem: Problem, text: str) -> list[str]:
-        """The predicates that do not hold for ``text`` in its place; empty when there are none."""
-        ...
+    def faults(self, problem: Problem, text: str) -> Sequence[str]:
+        """Return the predicates that do not hold for ``text`` in its place; empty where there are none."""
+        del problem, text
+        return ()
 
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Sizes of one problem (lines, tokens, complexity) by name, to be averaged."""
-        ...
+    def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
+        """Return what of an answer to a question a judge sees; an answer that says nothing is the empty text.
 
-    def canonical_label(self, name: str, value: str) -> str:
-        """A label's value as the suite spells it, from any spelling that users know."""
-        ...
+        By default that is the answer: under ``paper`` as it came, else without the reasoning before it.
+        """
+        return plain_answer(problem, text, profile)
+
+    def result_tables(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[Table, ...]:
+        """Return tables of a run in addition to rates by labels; profiles and policies apart.
+
+        Args:
+            results: One line per completion, policy and profile: the columns of the report's table, every measured
+                value, and what judges said (:func:`caretbench.reports.judged.values.judged_values`), null where they
+                said nothing.
+            problems: The run's problems by id.
+            seed: Seed of intervals that are drawn.
+        """
+        del results, problems, seed
+        return ()
+
+    # --- validity ---------------------------------------------------------------------------------------------------
+
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
+        """Return the gate that decides which problems are fit; by default the one for programs.
+
+        Args:
+            executor: Opens what runs programs and projects.
+            progress: Called with the number of problems decided.
+        """
+
+        def program(problem: Problem, text: str) -> ExecutionRequest | None:
+            request = self.program(problem, text, "default", {})
+            return request if isinstance(request, ExecutionRequest) else None
+
+        found = policy(self.policies["default"])
+        return Gate(executor().programs, found, program, self.faults, progress)

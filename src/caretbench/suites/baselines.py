@@ -2,7 +2,7 @@
 
 ``golden`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
 ``copy-context`` the lines that followed the line most like the caret's in the text that is shown. A suite of questions
-has its own (its attribute ``baselines``).
+has its own (:attr:`caretbench.suites.base.Suite.baselines`).
 """
 
 from __future__ import annotations
@@ -66,12 +66,6 @@ OF_QUESTIONS = ("random", "always-a", "longest", "shortest", "consensus", "lexic
 
 NAMES = (*BASELINES, *OF_QUESTIONS)
 """All names that are no model's, in the order in which they are shown."""
-
-
-def writers_of(suite: object) -> Mapping[str, Writer]:
-    """The baselines of a suite: its own, or those at carets."""
-    own: Mapping[str, Writer] | None = getattr(suite, "baselines", None)
-    return BASELINES if own is None else own
 
 
 def baseline(

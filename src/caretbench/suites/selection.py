@@ -9,7 +9,7 @@ from itertools import chain
 
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
-from caretbench.suites.base import Suite, stratification_of
+from caretbench.suites.base import Suite
 
 
 def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
@@ -108,8 +108,7 @@ class Selection:
 
 
 def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
-    stratification = stratification_of(suite)
-    names = stratification.cells or stratification.main
+    names = suite.stratification.cells or suite.stratification.main
     cells: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
         cells.setdefault(tuple(str(problem.labels.get(name, "")) for name in names), []).append(problem)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from caretbench.problem import Caret, Problem
-from caretbench.suites.base import OffersContexts, Suite
+from caretbench.suites.base import Suite
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Showing:
     """One context, of every suite of a run. See :class:`caretbench.runs.asking.Context`."""
 
     name: str
-    suites: Mapping[str, OffersContexts]
+    suites: Mapping[str, Suite]
 
     @property
     def key(self) -> str:
@@ -36,10 +36,10 @@ def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
     """
     if name is None:
         return None
-    offering: dict[str, OffersContexts] = {}
+    offering: dict[str, Suite] = {}
     for suite in suites:
-        if not isinstance(suite, OffersContexts):
-            raise ValueError(f"context {name!r}: {suite.name} shows its problems in one way only")  # noqa: TRY004
+        if not suite.contexts:
+            raise ValueError(f"context {name!r}: {suite.name} shows its problems in one way only")
         if name not in suite.contexts:
             known = ", ".join(suite.contexts)
             raise ValueError(f"context {name!r}: {suite.name} does not know it; known: {known}")

@@ -33,15 +33,6 @@ MUTANTS_A_ROUND = 2
 _CHUNK = 300
 # A mutant may take so many times as long as the golden answer did, and at least so many seconds; then it hangs.
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
-# What stops a golden answer for reasons of this machine, not of the problem.
-_MACHINE = frozenset(
-    {Status.SKIPPED, Status.MISSING_DEPENDENCY, Status.UNRESOLVED_IMPORT, Status.SANDBOX_ERROR}
-)
-# A mutant that does not compile proves nothing: the check need not reach the code to reject it.
-_KILLED = frozenset(
-    {Status.FAILED, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INCOMPLETE, Status.OUT_OF_MEMORY}
-)
-
 
 _FIRST = frozenset({"golden", "empty", "stub"})
 
@@ -70,7 +61,7 @@ class Outcome(NamedTuple):
     @property
     def killed(self) -> bool:
         """Whether the answer compiled and then failed."""
-        return self.status in _KILLED or (self.status is Status.PASSED and bool(self.faults))
+        return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.faults))
 
 
 Outcomes = Mapping[Answer, Outcome]
@@ -192,7 +183,7 @@ def _machine(outcomes: Outcomes) -> list[str]:
         {
             f"golden_not_run: {outcome.status}" + (f" {outcome.module}" if outcome.module else "")
             for outcome in _goldens(outcomes)
-            if outcome.status in _MACHINE
+            if outcome.status.for_reference.is_machine_fault
         }
     )
 

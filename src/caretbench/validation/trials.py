@@ -17,11 +17,6 @@ from caretbench.validation.validity import Validity
 
 _AT_START: Final = "throw at start"
 """The name of the answer that throws at once; mutants throw somewhere."""
-_KILLED: Final = frozenset(
-    {Status.FAILED, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.INCOMPLETE, Status.OUT_OF_MEMORY,
-     Status.OUTPUT_LIMIT}
-)  # fmt: skip
-_OURS: Final = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR})
 
 
 class Answer(NamedTuple):
@@ -85,7 +80,7 @@ def next_answer(trial: Trial) -> Answer | None:
 def judge(trial: Trial, answer: Answer, result: WorkspaceResult) -> Validity | None:
     """The verdict that a result decides; None: the next answer is tried."""
     trial.cpu_s += result.cpu_s
-    if result.status in _OURS:
+    if result.status.is_machine_fault:
         return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
     passes = result.status is Status.PASSED
     if answer.name in NOTHING:
@@ -94,12 +89,12 @@ def judge(trial: Trial, answer: Answer, result: WorkspaceResult) -> Validity | N
     if answer.name == _AT_START:
         if passes:
             return _row(trial, "invalid", f"answerable_without_answer: {THROW}")
-        trial.stopped_by = answer.kind if result.status in _KILLED else ""
+        trial.stopped_by = answer.kind if result.status.kills_mutant else ""
         return None
     if passes:
         trial.throw_passes |= answer.name == THROW
         return None
-    if result.status not in _KILLED:
+    if not result.status.kills_mutant:
         return None
     if answer.name in REACH_ONLY:
         trial.reach_only = answer.name

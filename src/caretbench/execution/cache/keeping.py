@@ -37,7 +37,7 @@ def may_be_kept(
         outside = _command_ended_from_outside(result)
         if sum(len(file.data) for file in result.files) > LARGEST:
             return False
-    return not outside and all(one.may_be_cached or (own and one is Status.TIMEOUT) for one in outcomes)
+    return not outside and all(one.is_repeatable or (own and one is Status.TIMEOUT) for one in outcomes)
 
 
 def _program_ended_from_outside(result: ExecutionResult) -> bool:
@@ -48,6 +48,6 @@ def _program_ended_from_outside(result: ExecutionResult) -> bool:
 
 def _command_ended_from_outside(result: WorkspaceResult) -> bool:
     """Return whether the machine may have ended a process of the command."""
-    return result.status.may_be_killed and (
+    return result.status.ended_by_itself and (
         result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
     )

@@ -18,8 +18,10 @@ from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.tasks.gathering import Gatherer
 from caretbench.problem import Problem, Profile, Question
 from caretbench.runs import verdict as verdicts
+from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
 from caretbench.suites import suite as find_suite
-from caretbench.suites.base import ProblemSet, Suite, policy_of
+from caretbench.suites.base import Suite
+from caretbench.suites.values import ProblemSet
 
 LEFT_OUT = "left_out"
 NO_ANSWER = "no_answer"
@@ -108,14 +110,12 @@ class Bench:
 
         None where nothing is run.
         """
-        if self._gatherer is None:
+        if self._gatherer is None or not needs_execution(problem):
             return None
         with self._lock:
             future = self._goldens.get(problem.id)
             if future is None:
-                request = verdicts.program_of(
-                    self.suite, problem, problem.reference, self.profile, self.variants
-                )
+                request = self.suite.program(problem, problem.reference, self.profile, self.variants)
                 if request is None:
                     future = Future()
                     future.set_result(verdicts.without_program(problem))
@@ -137,7 +137,11 @@ class Bench:
                 checks.append(numbers.pop("passed"))
             numbers.pop("parses", None)  # reports count errors by it; it is no similarity
             similarity |= numbers
-        request = verdicts.program_of(self.suite, problem, text, self.profile, self.variants)
+        request = (
+            self.suite.program(problem, text, self.profile, self.variants)
+            if needs_execution(problem)
+            else None
+        )
         found = verdicts.flags(text, problem, self.profile)
         return Prepared(text, request, similarity, tuple(checks), found)
 
@@ -166,17 +170,18 @@ class Bench:
         values = prepared.similarity
         if left_out is not None:
             return Verdict(LEFT_OUT, None, True, values, {"cause": left_out})
-        if not self.executes:
-            passed = all(prepared.checks) if prepared.checks and not _is_run(problem) else None
-            return Verdict("not_executed", passed, passed is None, values, {})
-        result = result or verdicts.without_program(problem)
-        result, counted = verdicts.of_answer(result, verdicts.waits(reference))
-        passed = result.status is Status.PASSED and all(prepared.checks) if counted else None
-        outcome = result.status.value
-        if outcome == Status.PASSED and passed is False:
-            outcome = Status.FAILED.value
+        read = [CheckOutcome(counted=True, value=value) for value in prepared.checks]
+        if not (self.executes and needs_execution(problem)):
+            if not read or needs_execution(problem):
+                return Verdict("not_executed", None, True, values, {})
+            return Verdict("not_executed", decide(read).passed, False, values, {})
+        result, counted = verdicts.of_answer(
+            result or verdicts.without_program(problem), verdicts.waits(reference)
+        )
+        ran = CheckOutcome(counted, float(result.status is Status.PASSED), result.status.value)
+        decision = decide([*read, ran])
         details = verdicts.execution_details(result, prepared.flags)
-        return Verdict(outcome, passed, False, values, details)
+        return Verdict(decision.outcome, decision.passed, False, values, details)
 
     @cached_property
     def similarity_names(self) -> tuple[str, ...]:
@@ -187,44 +192,56 @@ class Bench:
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def _is_run(problem: Problem) -> bool:
-    return any(check.kind in ("program", "tests") for check in problem.checks)
-
-
 def nothing_known(names: Sequence[str]) -> dict[str, float]:
     """The similarities of an answer that did not come."""
     return dict.fromkeys(names, math.nan)
 
 
-@lru_cache(maxsize=8)
 def bench(
     suite: str,
     data: str,
-    policy: str | None,
-    profile: str,
-    variants: tuple[tuple[str, str], ...] = (),
+    *,
+    policy: str | None = None,
+    profile: str = "default",
+    variants: Mapping[str, str] | None = None,
     execute: bool = True,
     workers: int | None = None,
     use_cache: bool = True,
 ) -> Bench:
-    """The bench that plain names describe: one for all samples of an evaluation.
+    """Return the bench that plain names describe: one for all samples of an evaluation.
 
     Raises:
         ValueError: an unknown profile.
         KeyError: an unknown suite or policy.
         DataError: the data are wrong.
     """
+    builds = tuple(sorted((variants or {}).items()))
+    return cached_bench(suite, data, policy, profile, builds, execute, workers, use_cache)
+
+
+@lru_cache(maxsize=8)
+def cached_bench(
+    suite: str,
+    data: str,
+    policy: str | None,
+    profile: str,
+    variants: tuple[tuple[str, str], ...],
+    execute: bool,
+    workers: int | None,
+    use_cache: bool,
+) -> Bench:
+    """Return a bench; the parameters of :func:`bench` by place, which a cache can tell apart."""
     if profile not in BY_PROFILE:
         raise ValueError(f"profile {profile!r}: expected {' or '.join(BY_PROFILE)}")
     named: Profile = "paper" if profile == "paper" else "default"
     house = find_suite(suite)
     loaded = house.load(data)
-    execute = execute and any(map(_is_run, loaded.problems))
+    execute = execute and any(map(needs_execution, loaded.problems))
     gatherer = Gatherer(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
         house,
         loaded,
-        find_policy(policy or policy_of(house, named)),
+        find_policy(policy or house.policies[named]),
         named,
         dict(variants),
         gatherer,

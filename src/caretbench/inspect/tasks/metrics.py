@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
-from caretbench.metrics.passk import paper_pass_at_k
+from caretbench.metrics.passk import pass_at_k
 
 PASSED = "passed"
 VERDICT = "verdict"
@@ -52,7 +52,7 @@ def _pass_rates(
     verdicts = [known for rows in problems if (known := _known(rows, PASSED))]
     for k in range(1, max(map(len, verdicts), default=0) + 1):
         enough = [known for known in verdicts if paper or len(known) >= k]
-        rates = [paper_pass_at_k(len(known), int(sum(known)), k) for known in enough]
+        rates = [pass_at_k(len(known), int(sum(known)), k, any_of_fewer=paper) for known in enough]
         yield f"pass@{k}", math.fsum(rates) / len(rates)
 
 

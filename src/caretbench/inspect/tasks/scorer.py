@@ -23,8 +23,8 @@ async def _result_of(running: Future[ExecutionResult] | None) -> ExecutionResult
 
 @scorer(metrics=[numbers()], name="caret")
 def caret(
-    suite: str = "devbench",
-    data: str = "starter",
+    suite: str | None = None,
+    data: str | None = None,
     policy: str | None = None,
     profile: str = "default",
     variants: dict[str, str] | None = None,
@@ -37,8 +37,8 @@ def caret(
     A value without a verdict is NaN: Inspect leaves such rows out of the metrics, as the report does.
 
     Args:
-        suite: The suite's name.
-        data: Its problems.
+        suite: The suite's name; None: the one that asked, as the log says.
+        data: Its problems; None: as the log says.
         policy: Truncation policy; by default syntax, and released under the paper profile.
         profile: ``default`` or ``paper``.
         variants: A named build by language.
@@ -50,8 +50,13 @@ def caret(
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem holds more than a target
         from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER, bench, nothing_known
 
+        stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
+        name = suite or stamp.get("suite")
+        if name is None:
+            raise ValueError("the log does not say which suite asked; give -S suite=NAME")
         house = bench(
-            suite, data, policy, profile, tuple(sorted((variants or {}).items())), execute, workers, use_cache
+            name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
+            execute=execute, workers=workers, use_cache=use_cache,
         )  # fmt: skip
         problem = house.problem(str(state.sample_id))
         golden = house.golden(problem)
@@ -60,7 +65,6 @@ def caret(
             ran = await result_of(golden)
             reference, left_out = ran, house.left_out(ran)
         common = {"profile": house.profile, "policy": house.policy.key}
-        stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         if not state.output.choices or "missing" in stamp:
             names = await computed(lambda: house.similarity_names)
             there = math.nan if left_out is not None or not house.executes else 0.0

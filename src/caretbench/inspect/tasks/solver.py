@@ -23,18 +23,13 @@ STAMP = "caretbench"
 @solver
 def ask(
     suite: str,
-    data: str = "starter",
-    prompt: str = "auto",
-    policy: str | None = None,
-    profile: str = "default",
-    variants: dict[str, str] | None = None,
-    execute: bool = True,
-    prompt_tokens: int | None = None,
-    max_tokens: int = 800,
-    seed: int | None = None,
-    context: str | None = None,
-    workers: int | None = None,
-    use_cache: bool = True,
+    data: str,
+    prompt: str,
+    context: str | None,
+    prompt_tokens: int | None,
+    max_tokens: int,
+    seed: int | None,
+    scored: dict[str, Any],
 ) -> Solver:
     """Ask the model at the problem's caret.
 
@@ -42,16 +37,11 @@ def ask(
         suite: The suite's name.
         data: Its problems.
         prompt: The prompt strategy; ``auto`` chooses by the model.
-        policy: Truncation policy of the scoring, whose golden answers start to run meanwhile.
-        profile: As the scorer's.
-        variants: As the scorer's.
-        execute: As the scorer's.
-        prompt_tokens: At most so many tokens of prompt.
-        max_tokens: Room that the answer needs beside the prompt.
-        seed: The first sample's seed; each further one's is one higher.
         context: What else of a project is shown, where the suite offers that.
-        workers: As the scorer's.
-        use_cache: As the scorer's.
+        prompt_tokens: Maximum number of tokens of a prompt.
+        max_tokens: Room that the answer needs in addition to the prompt.
+        seed: The first sample's seed; each further one's is one higher.
+        scored: Parameters of the scorer, whose references start to run meanwhile.
     """
     askings: dict[Model, Asking] = {}  # a model's vocabulary is read once
 
@@ -82,15 +72,15 @@ def ask(
         from caretbench.inspect.tasks.bench import bench
         from caretbench.inspect.tasks.facts import ModelFacts
 
-        house = bench(
-            suite, data, policy, profile, tuple(sorted((variants or {}).items())), execute, workers, use_cache
-        )  # fmt: skip
+        house = bench(suite, data, **scored)
         problem = house.problem(str(state.sample_id))
         house.golden(problem)  # runs while the model thinks
         model = get_model()
         asking = await computed(lambda: asking_of(model, questions=house.asks_questions))
         (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
         stamp: dict[str, Any] = {
+            "suite": suite,
+            "data": data,
             "prompt": asking.strategy.key,
             "budget": asking.settings["budget"],
             "client": asking.settings["client"],

@@ -1,8 +1,9 @@
-"""The suites as Inspect tasks: ``inspect eval caretbench/devbench --model PROVIDER/MODEL``."""
+"""Suites as Inspect tasks: ``inspect eval caretbench/SUITE --model PROVIDER/MODEL``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai import Epochs, Task, task
@@ -20,147 +21,62 @@ from inspect_ai.viewer import (
 from caretbench.inspect.tasks.metrics import PASSED
 from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
+from caretbench.options import Option, Words
 from caretbench.problem import Question
+from caretbench.runs.config import RunConfig, config_of
+from caretbench.runs.options import BY_NAME, OPTIONS
+from caretbench.runs.roles import NamedModel
 
 if TYPE_CHECKING:
-    from caretbench.models import ModelClient, Sampling
+    from caretbench.models import ModelClient
     from caretbench.problem import Problem
 
 _SCORER = "caret"
 
 
-@task
-def devbench(
-    data: str = "starter",
-    prompt: str = "auto",
-    policy: str | None = None,
-    profile: str = "default",
-    preset: str | None = None,
-    samples: int | None = None,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    select: str | list[str] | None = None,
-    limit_per_cell: int | None = None,
-    prompt_tokens: int | None = None,
-    variant: str | list[str] | None = None,
-    execute: bool = True,
-    workers: int | None = None,
-    use_cache: bool = True,
-) -> Task:
-    """DevBench: six developer-derived categories in six languages, checked by execution and similarity.
+def inspect_task(name: str) -> Callable[..., Task]:
+    """Return the task of a suite: its parameters are the options of a run, as far as Inspect has none of its own."""
 
-    Args:
-        data: The problems: starter, released, or a folder.
-        prompt: The prompt strategy; auto chooses by the model.
-        policy: Truncation policy; by default syntax, and released under the paper profile.
-        profile: default or paper.
-        preset: A named sampling, devbench-paper for example; the options beside it win over it.
-        samples: Answers of each problem (epochs).
-        temperature: Of the sampling.
-        top_p: Of the sampling.
-        max_tokens: Of each answer; never left to a provider.
-        seed: The first sample's seed; each further one's is one higher.
-        select: Only problems with these labels: language=python,category=low_context (| between values).
-        limit_per_cell: Only the first N problems of every language × category cell.
-        prompt_tokens: At most so many tokens of prompt.
-        variant: A named build of a language: cpp=common_headers.
-        execute: Run the programs; without, only similarity is measured.
-        workers: Programs in flight; by default eight times the processors.
-        use_cache: Take known verdicts from the cache.
-    """
-    return suite_task(
-        "devbench",
-        data=data,
-        prompt=prompt,
-        preset=preset,
-        samples=samples,
-        drawn={"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed},
-        select=joined(select),
-        limit_per_cell=limit_per_cell,
-        prompt_tokens=prompt_tokens,
-        scored={
-            "policy": policy, "profile": profile, "variants": _variants(variant), "execute": execute,
-            "workers": workers, "use_cache": use_cache,
-        },
-    )  # fmt: skip
+    def made(**options: Any) -> Task:
+        return _task(name, options)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"The suite {name} as a task; its parameters are in docs/inspect.md."
+    parameters = [_parameter(option) for option in OPTIONS if option.in_inspect]
+    made.__signature__ = inspect.Signature(parameters, return_annotation=Task)  # type: ignore[attr-defined] # read by Inspect
+    made.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": Task}
+    return cast("Callable[..., Task]", task(name=name)(made))
 
 
-@task
-def simcopilot(
-    data: str = "starter",
-    prompt: str = "auto",
-    context: str | None = None,
-    policy: str | None = None,
-    profile: str = "default",
-    preset: str | None = None,
-    samples: int | None = None,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    max_tokens: int | None = None,
-    seed: int | None = None,
-    select: str | list[str] | None = None,
-    limit_per_cell: int | None = None,
-    prompt_tokens: int | None = None,
-    execute: bool = True,
-    workers: int | None = None,
-    use_cache: bool = True,
-) -> Task:
-    """SimCopilot: infill and completion inside real programs, checked by the projects' own tests.
-
-    Args:
-        data: The problems: starter, or the folder that ``caretbench build simcopilot`` wrote.
-        prompt: The prompt strategy; auto chooses by the model.
-        context: What else of a project is shown: as_is, prepend_files, move_enclosing_to_end, retrieval.
-        policy: Truncation policy; by default block, and simcopilot/repair under the paper profile.
-        profile: default or paper.
-        preset: A named sampling; the options beside it win over it.
-        samples: Answers of each problem (epochs).
-        temperature: Of the sampling.
-        top_p: Of the sampling.
-        max_tokens: Of each answer; never left to a provider.
-        seed: The first sample's seed; each further one's is one higher.
-        select: Only problems with these labels: mode=infill,constructs=loop_body (| between values).
-        limit_per_cell: Only the first N problems of every language × mode cell.
-        prompt_tokens: At most so many tokens of prompt.
-        execute: Run the tests; without, only similarity is measured.
-        workers: Test commands in flight; by default the number of processors.
-        use_cache: Take known verdicts from the cache.
-    """
-    return suite_task(
-        "simcopilot",
-        data=data,
-        prompt=prompt,
-        context=context,
-        preset=preset,
-        samples=samples,
-        drawn={"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed},
-        select=joined(select),
-        limit_per_cell=limit_per_cell,
-        prompt_tokens=prompt_tokens,
-        scored={
-            "policy": policy, "profile": profile, "variants": {}, "execute": execute,
-            "workers": workers, "use_cache": use_cache,
-        },
-    )  # fmt: skip
+def _parameter(option: Option) -> inspect.Parameter:
+    # Inspect's command line makes a list of what holds commas, and a number of what looks like one.
+    kind: Any = str | list[str] if option.kind in (str, Words) else option.kind
+    if option.name in ("temperature", "top_p"):
+        kind = float | str
+    if option.default is None:
+        kind = kind | None
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind
+    )
 
 
-def suite_task(
-    suite: str,
-    *,
-    data: str,
-    prompt: str,
-    context: str | None = None,
-    preset: str | None,
-    samples: int | None,
-    drawn: dict[str, Any],
-    select: str | None,
-    limit_per_cell: int | None,
-    prompt_tokens: int | None,
-    scored: dict[str, Any],
-) -> Task:
-    """A suite as a task. ``drawn`` are fields of a sampling, ``scored`` what solver and scorer both take.
+def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
+    """The configuration that a task's parameters make. Whom it asks, Inspect knows."""
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        if BY_NAME[name].kind is Words:
+            options[name] = [value] if isinstance(value, str) else value
+        else:
+            options[name] = ",".join(map(str, value)) if isinstance(value, list) else value
+    if len(options.get("policy") or ()) > 1:
+        raise ValueError(
+            "a task scores under one policy; score its log under others: caretbench score SUITE --completions LOG"
+        )
+    return config_of(suite, options, models=[NamedModel("model", "inspect/model")])
+
+
+def _task(suite: str, given: Mapping[str, Any]) -> Task:
+    """A suite as a task.
 
     Raises:
         ValueError: an option is wrong, or the suite knows no such context.
@@ -168,32 +84,32 @@ def suite_task(
         DataError: the data are wrong.
     """
     from caretbench.inspect.tasks.bench import bench
-    from caretbench.runs.sampling import preset as named_sampling
-    from caretbench.suites.selection import Selection
+    from caretbench.runs.plan import Plan
     from caretbench.suites.showing import showing
 
-    named = named_sampling(preset) if preset is not None else None
-    sampling = _sampling(named.sampling if named else None, drawn)
-    wanted = samples or (named.samples if named else 1)
-    house = bench(
-        suite, data, scored["policy"], scored["profile"], tuple(sorted(scored["variants"].items())),
-        scored["execute"], scored["workers"], scored["use_cache"],
-    )  # fmt: skip
-    problems = Selection(select, per_cell=limit_per_cell).of(house.suite, house.data.problems)
-    shown = showing([house.suite], context)
+    config = _config(suite, given)
+    plan = Plan.of(config)
+    (benchmark,), (asked,) = plan.benchmarks, plan.models
+    scored: dict[str, Any] = {
+        "policy": benchmark.policy.name, "profile": benchmark.profile, "variants": benchmark.variants,
+        "execute": config.execute, "workers": config.workers, "use_cache": config.cache,
+    }  # fmt: skip
+    data, prompt, sampling = config.suites[0].data, asked.prompt or "auto", asked.sampling
+    house = bench(suite, data, **scored)
+    shown = showing([house.suite], asked.context)
     house.check()
     _refuse_unknown_format(prompt, questions=house.asks_questions)
+    samples = [_sample(problem) for problem in benchmark.problems]
     return Task(
-        dataset=MemoryDataset([_sample(problem) for problem in problems], name=f"{suite}/{house.data.name}"),
+        dataset=MemoryDataset(samples, name=f"{suite}/{house.data.name}"),
         solver=ask(
-            suite, data, prompt, prompt_tokens=prompt_tokens, max_tokens=sampling.max_tokens,
-            seed=sampling.seed, context=context, **scored,
+            suite, data, prompt, asked.context, asked.prompt_tokens, sampling.max_tokens, sampling.seed, scored
         ),
         scorer=caret(suite, data, **scored),
         config=GenerateConfig(
             max_tokens=sampling.max_tokens, temperature=sampling.temperature, top_p=sampling.top_p
         ),
-        epochs=Epochs(wanted),
+        epochs=Epochs(asked.samples),
         # A sample that did not come lowers the coverage, as a row of errors.jsonl does.
         fail_on_error=False,
         score_on_error=True,
@@ -236,45 +152,6 @@ def _sample(problem: Problem) -> Sample:
         target=problem.reference,
         metadata=labels | {"suffix": shown.suffix},
     )
-
-
-def _sampling(base: Sampling | None, drawn: dict[str, Any]) -> Sampling:
-    from pydantic import ValidationError
-
-    from caretbench.files import describe
-    from caretbench.models import Sampling
-
-    fields = (base or Sampling()).model_dump()
-    try:
-        return Sampling.model_validate(
-            fields | {name: value for name, value in drawn.items() if value is not None}
-        )
-    except ValidationError as error:
-        raise ValueError(describe(error)) from None
-
-
-def joined(text: str | Sequence[str] | None) -> str | None:
-    """``a=b,c=d``, which Inspect's command line makes a list of."""
-    return text if text is None or isinstance(text, str) else ",".join(map(str, text))
-
-
-def _variants(text: str | Sequence[str] | None) -> dict[str, str]:
-    from caretbench.execution.toolchains import load_runtime
-    from caretbench.languages import language
-
-    chosen = {}
-    for part in (joined(text) or "").split(","):
-        name, found, value = part.strip().partition("=")
-        if not name:
-            continue
-        if not found:
-            raise ValueError(f"variant {part!r}: expected language=name, cpp=common_headers for example")
-        spoken = language(name).name
-        known = load_runtime(spoken).variants
-        if value not in known:
-            raise ValueError(f"variant {part!r}: {spoken} has {', '.join(known) or 'no variants'}")
-        chosen[spoken] = value
-    return chosen
 
 
 def _viewer(similarities: Sequence[str]) -> ViewerConfig:

@@ -9,7 +9,7 @@ from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudge
 from caretbench.reports.judged.answers import STRATA
 from caretbench.reports.judged.caret_tables import people_table, score_field
 from caretbench.reports.tables import Field, Table, number_field, percent, text_field
-from caretbench.suites.base import REFUSED_MARK
+from caretbench.suites.values import REFUSED_MARK
 
 
 def answers_tables(judged: AnswersJudged) -> tuple[Table, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
-from caretbench.judging.answers import TextOf
+from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Problem, Profile
@@ -28,23 +28,23 @@ from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.suites.base import REFUSED_MARK
+from caretbench.suites.values import REFUSED_MARK
 
 STRATA = ("task", "repository")
 
 
-def folder_answers(folder: RunFolder, text_of: TextOf | None = None) -> tuple[AnswersJudged, ...]:
+def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswersJudged, ...]:
     """The numbers of every criterion about answers by which a run's folder was judged; it need not be scored.
 
     Args:
         folder: The run.
-        text_of: What of an answer the judges saw (:func:`caretbench.suites.base.judged_text_of`).
+        text_of: What of an answer the judges saw (:meth:`caretbench.suites.base.Suite.judged_text`).
     """
     missing = Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
     return answers_judged(JudgedAnswers.of(folder, text_of), missing=missing, people=ratings(folder))
 
 
-def run_answers(run: Run, text_of: TextOf | None = None) -> JudgedAnswers:
+def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
     """The judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
     graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]

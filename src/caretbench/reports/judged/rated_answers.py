@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.judging.aggregation import GraderKey
-from caretbench.judging.answers import TextOf, answered
+from caretbench.judging.answers import TextOf, answered, plain_answer
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.judging.choosing import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
@@ -83,10 +83,10 @@ class JudgedAnswers:
     graders: Sequence[ModelInfo]
     profile: Profile = "default"
     seed: int = 0
-    text_of: TextOf | None = None
+    text_of: TextOf = plain_answer
 
     @classmethod
-    def of(cls, folder: RunFolder, text_of: TextOf | None = None) -> JudgedAnswers:
+    def of(cls, folder: RunFolder, text_of: TextOf = plain_answer) -> JudgedAnswers:
         """The answers of a run's folder, scored or not.
 
         Raises:

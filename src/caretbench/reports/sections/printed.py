@@ -9,7 +9,7 @@ import numpy as np
 from caretbench.metrics.intervals import Interval, bootstrap_mean, parametric_bootstrap, wilson
 from caretbench.reports.estimates import Estimate, Reported
 from caretbench.reports.strata import PRESET, stratum_name
-from caretbench.suites.base import PaperTable
+from caretbench.suites.values import PaperTable
 
 PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
 """The paper's interval, Wilson's and the seeded bootstrap's: all three take every problem for independent."""

@@ -17,6 +17,7 @@ from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
+from caretbench.progress import Progress
 from caretbench.runs.folder import Manifest, RunFolder
 from caretbench.runs.generate import spent
 from caretbench.runs.judge import grade_parts, texts_of
@@ -26,10 +27,8 @@ from caretbench.runs.judging.result import GradingResult
 from caretbench.runs.judging.steps import wanted_of
 from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.prices import CostBudget, Price, Prices
-from caretbench.runs.progress import Progress
 from caretbench.runs.roles import refuse_remote
 from caretbench.suites import suite as find_suite
-from caretbench.suites.base import judged_text_of
 from caretbench.suites.selection import Selection
 
 
@@ -88,7 +87,7 @@ class JudgingPlan:
                 else "a judge is asked nothing about them"
             )
         self.policy: Policy = find_policy(self.manifest.policy)
-        self.text_of: TextOf | None = judged_text_of(suite, self.manifest.profile)
+        self.text_of: TextOf = suite.judged_text
         self.costs: dict[str, Price | None] = {
             name: config.prices.find(spec) for name, spec in config.judges.items()
         }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
-from caretbench.judging.answers import TextOf, answer_key, answered, inserted
+from caretbench.judging.answers import TextOf, answer_key, answered, inserted, plain_answer
 from caretbench.judging.asked_controls import asked_controls, asked_sample
 from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
@@ -68,7 +68,7 @@ def answer_subjects(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
-    text_of: TextOf | None = None,
+    text_of: TextOf = plain_answer,
 ) -> tuple[list[Subject], int]:
     """The distinct answers to the questions of a part, and how many completions gave them.
 

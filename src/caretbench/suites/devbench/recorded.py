@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from caretbench.files import DataError, describe, read_lines
-from caretbench.problem import Completion, CompletionKey, Problem
+from caretbench.files import DataError, read_lines
+from caretbench.problem import Completion, Problem
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released import FIELDS
+from caretbench.suites.recorded import completion_rows
 
 
 class Cell(NamedTuple):
@@ -75,40 +73,6 @@ def _released(
             yield from _released_rows(row, model, problem, where)
 
 
-def _plain(
-    path: Path, problems: Mapping[str, Problem], models: Sequence[str], passed_over: Callable[[str], None]
-) -> Iterator[Completion]:
-    lines: dict[CompletionKey, int] = {}
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for number, row in read_lines(path):
-        where = f"{path}:{number}"
-        try:
-            completion = Completion.model_validate(
-                {"model": path.stem, "parameters": "recorded"} | row | {"sample": row.get("sample") or 0}
-            )
-        except ValidationError as error:
-            raise DataError(
-                f'{where}: not a completion ({describe(error)}); a row is {{"problem_id": ..., "text": ...}}, and may '
-                'have "model" and "sample"'
-            ) from None
-        answered = completion.key[:3]
-        if row.get("sample") is None:  # rows that do not say it are samples in the order in which they stand
-            completion = completion.model_copy(update={"sample": counts[answered]})
-        counts[answered] += 1
-        first = lines.setdefault(completion.key, number)
-        if first != number:
-            raise DataError(
-                f"{where}: sample {completion.sample} of {completion.problem_id} by {completion.model} stands already "
-                f"in line {first}; number several samples 0, 1, 2, ..., or leave the field out everywhere"
-            )
-        if models and completion.model not in models:
-            continue
-        if completion.problem_id in problems:
-            yield completion
-        else:
-            passed_over(completion.problem_id)
-
-
 def recorded(
     path: Path,
     problems: Mapping[str, Problem],
@@ -127,7 +91,7 @@ def recorded(
         DataError: with file and line, or where a wanted model is not there.
     """
     if path.is_file():
-        yield from _plain(path, problems, models, passed_over)
+        yield from completion_rows(path, problems, models, passed_over)
         return
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder of completions")

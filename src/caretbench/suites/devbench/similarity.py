@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caretbench.metrics.similarity import paper_line0, similarities
 from caretbench.problem import Problem, Profile
-from caretbench.suites.base import Measurement
+from caretbench.suites.values import Measurement
 
 SCORER = "similarity@1"
 

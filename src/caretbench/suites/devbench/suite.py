@@ -10,24 +10,28 @@ from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
-from caretbench.suites.base import Measurement, ProblemSet
+from caretbench.suites import register
+from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
 from caretbench.suites.devbench.documentation import DocumentationCheck, missing
 from caretbench.suites.devbench.similarity import similarity
 from caretbench.suites.devbench.statistics import statistics
+from caretbench.suites.values import Measurement, ProblemSet
 
 # The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
 _LIMITS = Limits()
 _PAPER_LIMITS = Limits(wall_s=60.0, cpu_s=30.0)
 
 
-class DevBench:
-    """The suite. See :class:`caretbench.suites.base.Suite`."""
+@register
+class DevBench(Suite):
+    """DevBench: programs with a caret, run with hidden tests; see :class:`caretbench.suites.base.Suite`."""
 
     name = "devbench"
     title = "DevBench"
     about = "six developer-derived categories in six languages, checked by execution and similarity"
     strata = ("language", "category", "mode", "boundary", "direction")
+    pull_about = "problems of the release, and recorded completions"
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, ``released`` (what ``caretbench pull devbench`` fetched), or a folder of either layout."""
@@ -43,6 +47,12 @@ class DevBench:
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """The files of the release by hash."""
+        from caretbench.suites.devbench.pull import pull
+
+        return pull(source=source, models=models, progress=progress)
 
     def recorded(
         self,
@@ -122,6 +132,3 @@ def _bundle(language: str) -> str | None:
 
 def _holds_jsonl(root: Path) -> bool:
     return any(root.glob("*/*/*.jsonl"))
-
-
-SUITE = DevBench()

@@ -1,5 +1,1 @@
 """The suite ``efcb``."""
-
-from caretbench.suites.efcb.suite import SUITE
-
-__all__ = ["SUITE"]

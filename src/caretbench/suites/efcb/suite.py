@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from caretbench.execution.dispatch import Dispatcher
 from caretbench.files import DataError
 from caretbench.languages import language
-from caretbench.problem import ChoiceCheck, Completion, Problem, Profile, Question
-from caretbench.suites.base import Measurement, ProblemSet, Stratification, Table
-from caretbench.suites.baselines import Writer
-from caretbench.suites.efcb import answers, baselines
+from caretbench.problem import ChoiceCheck, Problem, Profile, Question
+from caretbench.progress import Progress
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.efcb import answers, baselines, build
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
 from caretbench.suites.efcb.gating import QuestionGate
@@ -24,19 +26,20 @@ from caretbench.suites.efcb.written import judged_answers
 from caretbench.suites.efcb.written.masked_scores import masked_scores
 from caretbench.suites.efcb.written.reverse import described
 from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
-from caretbench.suites.recorded import completion_rows
+from caretbench.suites.values import BuildResult, Measurement, ProblemSet, Stratification, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-class Efcb:
-    """The suite. See :class:`caretbench.suites.base.Suite`."""
+@register
+class Efcb(Suite):
+    """EFCB: questions about merged changes, nothing is run; see :class:`caretbench.suites.base.Suite`."""
 
     name = NAME
     title = "EFCB"
     about = "understanding of merged changes: which patch, which lines, what for; nothing is run"
-    strata: tuple[str, ...] = ("task", "tier", "repository", "language", "query", "rotation")
+    strata = ("task", "tier", "repository", "language", "query", "rotation")
     stratification = Stratification(
         labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
         crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
@@ -44,8 +47,12 @@ class Efcb:
         cells=("task", "tier", "repository", "query", "rotation"),
         heat_maps=(("task", "repository"),),
     )
-    policies: Mapping[Profile, str] = MappingProxyType({"paper": "raw", "default": "raw"})
-    baselines: Mapping[str, Writer] = baselines.BASELINES
+    policies = MappingProxyType({"paper": "raw", "default": "raw"})
+    baselines = baselines.BASELINES
+    build_about = (
+        "questions of merged changes: clones, OWNER/NAME at GitHub, or files of changes mined before"
+    )
+    build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, or a folder that ``caretbench build efcb`` wrote."""
@@ -58,21 +65,23 @@ class Efcb:
             )
         return ProblemSet.of(root.resolve().name, EfcbFolder(root).problems())
 
+    def build(
+        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+    ) -> BuildResult:
+        """Mine merged changes and make questions of them.
+
+        Nothing is run, and no network is used but for sources at GitHub. What would give answers away is measured;
+        where position, length or likeness does, the build fails. The same command goes on after a stop.
+
+        Example: caretbench build efcb ~/code/project owner/name -o tasks
+        """
+        return build.build(sources, output, options, progress)
+
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Repositories and questions, as the paper's Tables 2 and 3."""
         loaded = self.load(source)
         facts = {} if source == "starter" else EfcbFolder(Path(source)).facts()
         return (*data_tables.data_tables(loaded.problems, facts),)
-
-    def recorded(
-        self,
-        path: Path,
-        problems: Mapping[str, Problem],
-        models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
-    ) -> Iterator[Completion]:
-        """A JSONL file of completion rows."""
-        return completion_rows(path, problems, models, passed_over)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Nothing is run."""
@@ -97,8 +106,9 @@ class Efcb:
             return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
 
-    def question_gate(self, progress: Callable[[int], None] = lambda _count: None) -> QuestionGate:
-        """The gate for questions."""
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
+        """The gate for questions; nothing is run."""
+        del executor
 
         def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
             return {
@@ -110,13 +120,8 @@ class Efcb:
         return QuestionGate(measured, progress)
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
-        """What of an answer a judge sees."""
+        """The written lines, or title and description, without what surrounds them."""
         return judged_answers.judged_text(problem, text, profile)
-
-    def faults(self, problem: Problem, text: str) -> list[str]:
-        """No predicates."""
-        del problem, text
-        return []
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Lines and characters of the patch, and characters of all that is shown."""
@@ -147,6 +152,3 @@ class Efcb:
     ) -> tuple[Table, ...]:
         """The score and the paper's tables, in form."""
         return result_tables(results, problems, seed)
-
-
-SUITE = Efcb()

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.dispatch import Dispatcher
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
-from caretbench.extraction.policies import Policy
+from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
-from caretbench.problem import Caret, Completion, FileSplice, Problem, Profile
+from caretbench.problem import Caret, FileSplice, Problem, Profile
+from caretbench.progress import Progress
 from caretbench.projects.analyses import analysis_of
 from caretbench.projects.running import file_splice, take_projects, workspace_request
-from caretbench.suites.base import Measurement, PaperTable, ProblemSet, Stratification, Table
-from caretbench.suites.recorded import completion_rows
-from caretbench.suites.simcopilot import starter
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.simcopilot import build, starter
+from caretbench.suites.simcopilot.build_report import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.gating import workspace_gate
@@ -26,18 +30,20 @@ from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper import paper
 from caretbench.suites.simcopilot.released.tables import tables
 from caretbench.suites.simcopilot.wellformed import fault_of
+from caretbench.suites.values import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}
 
 
-class SimCopilot:
-    """The suite. See :class:`caretbench.suites.base.Suite`."""
+@register
+class SimCopilot(Suite):
+    """SimCopilot: blocks of a project, decided by its tests; see :class:`caretbench.suites.base.Suite`."""
 
     name = "simcopilot"
     title = "SimCopilot"
     about = "infill and completion inside real programs, stratified by construct and distance"
-    strata: tuple[str, ...] = ("language", "mode", "constructs", "block", "project")
+    strata = ("language", "mode", "constructs", "block", "project")
     stratification = Stratification(
         labels=(
             "language", "mode", "constructs", "structure", "block",
@@ -80,9 +86,12 @@ class SimCopilot:
         ),
     )  # fmt: skip
 
-    policies: Mapping[Profile, str] = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
+    build_about = "tasks of a project with tests; SOURCE is its folder, which is only read"
+    build_options = build.OPTIONS
 
-    contexts: Mapping[str, int] = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
+    policies = MappingProxyType({"paper": "simcopilot/repair", "default": "block"})
+
+    contexts = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
@@ -107,19 +116,24 @@ class SimCopilot:
         take_projects((identity, folder.snapshot_path(identity)) for identity in projects)
         return ProblemSet.of(root.resolve().name, problems)
 
+    def build(
+        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+    ) -> BuildResult:
+        """Mine a project for tasks, and keep those that measure something.
+
+        Blocks are cut out of the project's files; its own tests, which must pass three times as they are, decide.
+        Every task's right answer passes and a wrong one that parses fails. The same command goes on after a stop.
+
+        Example: caretbench build simcopilot ~/code/project --setup auto -o tasks
+        """
+        started = time.monotonic()
+        built = build.build(sources, output, options, progress)
+        wall_s = time.monotonic() - started
+        return build_result(built, output, wall_s, candidates_only=options["candidates_only"])
+
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """The paper's tables about the released spans and labels."""
         return tables(released.load(Path(source)))
-
-    def recorded(
-        self,
-        path: Path,
-        problems: Mapping[str, Problem],
-        models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
-    ) -> Iterator[Completion]:
-        """A JSONL file of completion rows."""
-        return completion_rows(path, problems, models, passed_over)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """The project's tests, with ``text`` in its place."""
@@ -135,11 +149,9 @@ class SimCopilot:
             )
         return context_of(context, problem, analysis).caret
 
-    def gate(
-        self, engine: WorkspaceEngine, policy: Policy, progress: Callable[[int], None] = lambda _count: None
-    ) -> WorkspaceGate:
-        """The gate for mined problems."""
-        return workspace_gate(engine, policy, progress=progress)
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
+        """The gate for tests in projects."""
+        return workspace_gate(executor().projects, policy(self.policies["default"]), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""
@@ -158,16 +170,8 @@ class SimCopilot:
         sizes = problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)
         return sizes._asdict()
 
-    def faults(self, problem: Problem, text: str) -> list[str]:
-        """No predicates."""
-        del problem, text
-        return []
-
     def canonical_label(self, name: str, value: str) -> str:
         """``py`` is python; the paper's word ``completion`` is the mode ``suffix_hidden``."""
         if name == "language":
             return language(value).name
         return _MODES.get(value, value) if name == "mode" else value
-
-
-SUITE = SimCopilot()

@@ -11,7 +11,7 @@ from caretbench.errors import DataError
 from caretbench.suites.efcb.output.folder import EfcbFolder, EfcbManifest
 from caretbench.versions import versions
 
-_NAMES: Final[Mapping[str, str]] = {"tasks": "--task"}
+_NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
 """The command's names of options that are called otherwise in the manifest."""
 
 

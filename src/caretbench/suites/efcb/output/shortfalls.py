@@ -9,7 +9,7 @@ from typing import Final
 from caretbench.problem import Row
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.suites.efcb.building import Built, kind_of
+from caretbench.suites.efcb.construction import Built, kind_of
 from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.filtering import TASK
 

@@ -14,7 +14,7 @@ from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
 from caretbench.problem import Problem
 from caretbench.sources.mining import mine_git
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.building import build
+from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import BuildOptions
 from caretbench.suites.efcb.starter_set.history import files
 from caretbench.suites.efcb.starter_set.repository import NAME, write_repository

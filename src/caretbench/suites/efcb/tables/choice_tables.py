@@ -10,13 +10,13 @@ from typing import Any
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
-from caretbench.suites.base import Table
 from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.attacks.floors import best_floor, floor_credits
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.choices.problem import CHOICE_SET
 from caretbench.suites.efcb.efcb_score import EASY, HARD
 from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
+from caretbench.suites.values import Table
 
 Part = tuple[str, str, str]
 """Task, tier, and the text that asks."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from caretbench.problem import Problem
 from caretbench.sources.path_languages import path_languages
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.suites.base import Table
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.tables.model_lines import TITLES
+from caretbench.suites.values import Table
 
 
 def data_tables(

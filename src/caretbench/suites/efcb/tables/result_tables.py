@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from caretbench.problem import Problem, Profile
-from caretbench.suites.base import REFUSED_MARK, Table
 from caretbench.suites.efcb.efcb_score import (
     EASY,
     HALLUCINATION,
@@ -33,6 +32,7 @@ from caretbench.suites.efcb.tables.model_lines import (
     mean_text,
     models_of,
 )
+from caretbench.suites.values import REFUSED_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
-    """The tables of a run; profiles apart. See :class:`caretbench.suites.base.GivesResultTables`."""
+    """The tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
     found: list[Table] = [*data_tables(problems.values())]
     profiles: tuple[Profile, ...] = ("paper", "default")
     for profile in profiles:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_of, bin_title
 from caretbench.problem import Label
-from caretbench.suites.base import Table
 from caretbench.suites.simcopilot.released.labels import labels_of
 from caretbench.suites.simcopilot.released.paper import Mode, paper
 from caretbench.suites.simcopilot.released.spans import Program, Span
+from caretbench.suites.values import Table
 
 _NONE = "-"
 

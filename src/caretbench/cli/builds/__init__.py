@@ -1,1 +1,0 @@
-"""``caretbench build``: one module for each suite."""

@@ -1,0 +1,234 @@
+"""Build of questions from clones, repositories at GitHub, and files of mined changes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import JsonValue
+
+from caretbench.errors import DataError
+from caretbench.options import Option, Words
+from caretbench.problem import Profile
+from caretbench.progress import Progress
+from caretbench.sources.git.history import bounds
+from caretbench.sources.github import mine_github
+from caretbench.sources.mining import MiningProgress, mine_git
+from caretbench.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.sources.repository import RepositoryFacts
+from caretbench.sources.repository_names import UNKNOWN
+from caretbench.sources.selecting import newest
+from caretbench.sources.source_tree import SourceTrees
+from caretbench.suites.efcb.construction import build as build_tasks
+from caretbench.suites.efcb.efcb_score import TASKS
+from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.output.build_report import build_result
+from caretbench.suites.efcb.output.earlier_build import EarlierBuild
+from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.output.shortfalls import undescribed
+from caretbench.suites.values import BuildResult
+
+OPTIONS: Final = (
+    Option("git", Words, "", "build", field="sources", metavar="PATH", instead="SOURCE"),
+    Option("github", Words, "", "build", field="sources", metavar="OWNER/NAME", instead="SOURCE"),
+    Option("records", Words, "", "build", field="sources", metavar="FILE", instead="SOURCE"),
+    Option("profile", str, "default: without what gives answers away; paper: as published.", "build",
+           default="default"),
+    Option("since", str, "Changes that were merged on this day or later.", "build", metavar="DATE"),
+    Option("until", str, "Changes that were merged before.", "build", metavar="DATE"),
+    Option("max_changes", int, "Maximum number of changes of each repository, the newest.", "build", minimum=1,
+           metavar="N"),
+    Option("limit", int, "", "build", field="max_changes", minimum=1, instead="--max-changes"),
+    Option("task", Words, "Only this task; may be repeated. All five by default.", "build"),
+    Option("rotations", int, "Number of orders in which each choice is asked; the score is their mean.", "build",
+           default=1, minimum=1, maximum=4),
+    Option("seed", int, "Seed of everything that is drawn.", "build", default=0),
+    Option("max_requests", int, "Maximum number of requests to GitHub in this run.", "build", minimum=1),
+)  # fmt: skip
+"""All options."""
+
+_HOSTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What problems are made of: clones, names of repositories at GitHub, files of changes that were mined before."""
+
+    clones: tuple[Path, ...] = ()
+    hosted: tuple[str, ...] = ()
+    records: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, sources: Sequence[str]) -> Sources:
+        """Return the sources by kind: a folder is a clone, a file holds changes, OWNER/NAME is at GitHub.
+
+        Raises:
+            ValueError: there is none.
+            DataError: one is none of these.
+        """
+        if not sources:
+            raise ValueError(
+                "nothing to read: give a clone, OWNER/NAME at GitHub, or a file of mined changes"
+            )
+        found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
+        for source in sources:
+            path = Path(source)
+            if path.is_dir():
+                kind = "clones"
+            elif path.is_file():
+                kind = "records"
+            elif _HOSTED.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
+                kind = "hosted"
+            else:
+                raise DataError(
+                    f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
+                    "changes that were mined before (JSONL, .gz)"
+                )
+            found[kind].append(source)
+        return cls(
+            tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"]))
+        )
+
+
+@dataclass(frozen=True)
+class Period:
+    """The changes that are wanted of each repository: merged from ``since`` to before ``until``, at most ``limit``."""
+
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+
+
+@dataclass
+class Mining:
+    """Mining of repositories into a folder: what is known of each, and how many commits gave nothing."""
+
+    folder: EfcbFolder
+    period: Period
+    progress: Progress
+    max_requests: int | None = None
+    repositories: list[RepositoryFacts] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    clones: dict[str, Path] = field(default_factory=dict)
+    """The folder of each clone by the repository's name."""
+
+    def mine(self, sources: Sources) -> None:
+        """Append what is missing of the repositories. One of several that cannot be read is passed over, and noted.
+
+        Raises:
+            DataError: the only one cannot be read.
+        """
+        reading = [
+            *(partial(self._clone, path) for path in sources.clones),
+            *(partial(self._hosted, name) for name in sources.hosted),
+        ]
+        for read in reading:
+            try:
+                read()
+            except DataError as error:
+                if len(reading) == 1:
+                    raise
+                self.progress.note(f"passed over: {error}")
+
+    def pulls(self, records: Sequence[Path]) -> list[PullRequest]:
+        """Return what was mined into the folder, and the given records within the wanted time, the newest first."""
+        paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
+        period = self.period
+        return newest(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
+
+    def _clone(self, path: Path) -> None:
+        period, last = self.period, 0
+
+        def report(state: MiningProgress) -> None:
+            nonlocal last
+            wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.done))
+            self.progress(f"commits of {path.name}", state.done - last, wanted)
+            last = state.done
+
+        mined = mine_git(
+            path, self.folder.pull_requests_path, since=period.since, until=period.until, limit=period.limit,
+            progress=report,
+        )  # fmt: skip
+        name, note = mined.repository.repo, self.progress.note
+        for reason, count in mined.skipped_by_reason.items():
+            note(f"{name}: {count} commits give no change: {reason.replace('_', ' ')}")
+        if mined.repository.organization == UNKNOWN:
+            note(
+                f"{path}: no remote, and the folder's name tells no owner: the organisation of {name} is unknown. To "
+                f"name it: git -C {path} remote add origin URL, or a folder called owner+name"
+            )
+        if mined.repository.shallow:
+            note(f"{name}: the clone is shallow: what is older is not there")
+        self.skipped.update(mined.skipped_by_reason)
+        self.repositories.append(mined.repository)
+        self.clones[name] = path
+
+    def _hosted(self, name: str) -> None:
+        period = self.period
+        self.repositories.append(
+            mine_github(
+                name, self.folder.pull_requests_path, since=period.since, until=period.until, limit=period.limit,
+                max_requests=self.max_requests, report=self.progress, note=self.progress.note,
+            )
+        )  # fmt: skip
+
+
+def build(
+    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+) -> BuildResult:
+    """Mine merged changes and make questions of them; the same call goes on after a stop.
+
+    Raises:
+        ValueError: an option is wrong, or no change is found.
+        DataError: a source cannot be read, or the folder holds a build with other options.
+    """
+    started = time.monotonic()
+    tasks, given = _tasks(options["task"]), Sources.of(sources)
+    period = Period(options["since"], options["until"], options["max_changes"])
+    bounds(period.since, period.until)  # before an earlier build's problems are taken away
+    wanted = BuildOptions(
+        seed=options["seed"], profile=_profile(options["profile"]), rotations=options["rotations"]
+    )
+    chosen: dict[str, JsonValue] = {
+        "tasks": list(tasks), "rotations": wanted.rotations,
+        "since": period.since, "until": period.until, "limit": period.limit,
+    }  # fmt: skip
+    folder = EfcbFolder(output)
+    earlier = EarlierBuild.of(folder)
+    if earlier is not None:
+        earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
+    with folder.begun():
+        mining = Mining(folder, period, progress, options["max_requests"])
+        mining.mine(given)
+        pulls = mining.pulls(given.records)
+        if not pulls:
+            raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
+        if earlier is not None and (replaced := earlier.replaced(Counter(pull.repo for pull in pulls))):
+            progress.note(replaced)
+        with SourceTrees(mining.clones) as trees:
+            built = build_tasks(pulls, wanted, tasks, progress, sources=trees.of)
+        manifest = built.manifest(pulls, mining.repositories, chosen, mining.skipped)
+        folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
+    notes = [*undescribed(built, pulls, mining.repositories)]
+    return build_result(manifest, built, output, time.monotonic() - started, notes)
+
+
+def _profile(name: str) -> Profile:
+    names: tuple[Literal["paper", "default"], ...] = ("paper", "default")
+    found = next((known for known in names if known == name), None)
+    if found is None:
+        raise ValueError(f"--profile {name!r}: expected paper or default")
+    return found
+
+
+def _tasks(wanted: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = next((name for name in wanted or () if name not in TASKS), None)
+    if unknown is not None:
+        raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
+    return tuple(name for name in TASKS if not wanted or name in wanted)

@@ -1,0 +1,134 @@
+"""Options of ``caretbench build simcopilot``, and the builder that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from caretbench.execution.sandbox.index.policy import IndexPolicy, index_policy
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.options import Option, Words
+from caretbench.progress import Progress
+from caretbench.projects.setup.settings import CheckSettings, OutputSettings
+from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.builder import Builder
+from caretbench.suites.simcopilot.folder import TaskFolder
+from caretbench.suites.simcopilot.mining.tasks import MODES, Wanted
+
+_PER_1000: Final = 30
+"""Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
+
+OPTIONS: Final = (
+    Option("language", Words, "Mine this language; may be repeated. All by default.", "build",
+           flags=("--language", "-l")),
+    Option("test_command", str, "How the project is tested; by default its caretbench.toml or its files tell.",
+           "build"),
+    Option("junit", Words, "Reports of tests that the command writes; may be repeated.", "build", metavar="GLOB"),
+    Option("expect_output", str, "The command must print this file of the project; exact, whitespace, last_line or "
+           "numeric.", "build", metavar="FILE[:HOW]"),
+    Option("directory", str, "The folder of the project in which the command starts.", "build", default="."),
+    Option("env", Words, "Of the test command; may be repeated.", "build", metavar="NAME=VALUE"),
+    Option("bundle", str, "A bundle of packages that the tests need (`caretbench deps`).", "build"),
+    Option("setup", str, "Run once with package indexes in reach; what it leaves belongs to the project. auto: what "
+           "its files tell (Python, JavaScript, TypeScript).", "build"),
+    Option("index", Words, "For --setup: an index of yours (PIP_INDEX_URL, npm_config_registry, …) or a host; may be "
+           "repeated.", "build", metavar="[NAME=]ADDRESS"),
+    Option("modes", str, "infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden"),
+    Option("max_candidates", int, "Maximum number of candidates of each test command, drawn by --seed; 0: all. By "
+           "default 240, or 30 for each 1,000 lines that its tests reach where these are more.", "build", minimum=0,
+           metavar="N"),
+    Option("limit", int, "", "build", field="max_candidates", minimum=0, instead="--max-candidates"),
+    Option("per_file", int, "Maximum number of candidates of one file.", "build", minimum=1),
+    Option("exclude", Words, "Paths that are not mined; may be repeated.", "build", metavar="PATTERN"),
+    Option("seed", int, "Seed of the choice among candidates.", "build", default=0),
+    Option("jobs", int, "Commands in flight; the processors by default.", "build", flags=("--jobs", "-j"), minimum=1),
+    Option("unverified", bool, "Keep tasks for which no wrong answer was found that fails.", "build",
+           flags=("--unverified",), default=False),
+    Option("candidates_only", bool, "End before the gate: candidates.jsonl, no tasks.", "build",
+           flags=("--candidates-only",), default=False),
+)  # fmt: skip
+"""All options."""
+
+
+def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> Built:
+    """Build a folder of tasks out of one project, or go on where a build ended.
+
+    Raises:
+        ValueError: an option is wrong, or there is not exactly one project.
+        DataError: the project or the folder cannot be used.
+    """
+    if len(sources) != 1:
+        raise ValueError(
+            f"{len(sources)} projects: a folder of tasks is made of one; build each into its own"
+        )
+    wanted = _options(options)
+    indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
+    engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
+    builder = Builder(engine, decide=not options["candidates_only"])
+    builder.progress = progress
+    try:
+        return builder.build(Path(sources[0]), TaskFolder(output), wanted)
+    finally:
+        engine.close()
+
+
+def _options(options: Mapping[str, Any]) -> BuildOptions:
+    named = [mode.strip() for mode in options["modes"].split(",")]
+    unknown = next((mode for mode in named if mode not in MODES), None)
+    if unknown is not None:
+        raise ValueError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
+    limit = options["max_candidates"]
+    return BuildOptions(
+        languages=tuple(options["language"] or ()),
+        wanted=Wanted(
+            tuple(mode for mode in MODES if mode in named),
+            Wanted.limit if limit is None else limit or None,
+            options["per_file"],
+            options["seed"],
+            _PER_1000 if limit is None else 0,
+        ),
+        check=_check(options),
+        setup=options["setup"],
+        exclude=tuple(options["exclude"] or ()),
+        unverified=options["unverified"],
+    )
+
+
+def _check(options: Mapping[str, Any]) -> CheckSettings | None:
+    command, junit, expected = options["test_command"], options["junit"], options["expect_output"]
+    directory, bundle = options["directory"], options["bundle"]
+    if command is None:
+        if junit or expected or directory != "." or options["env"] or bundle:
+            raise ValueError("--junit, --expect-output, --directory, --env and --bundle need --test-command")
+        return None
+    output = None
+    if expected is not None:
+        file, colon, how = expected.rpartition(":")
+        output = OutputSettings.model_validate(
+            {"file": file, "comparison": how} if colon else {"file": expected}
+        )
+    return CheckSettings(
+        command=command,
+        junit=tuple(junit or ()),
+        minimum_tests=1 if junit else 0,
+        output=output,
+        directory=directory,
+        environment=_pairs("--env NAME=VALUE", options["env"]),
+        bundle=bundle,
+    )
+
+
+def _pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    name, _, form = option.partition(" ")
+    wrong = next((pair for pair in given or () if "=" not in pair), None)
+    if wrong is not None:
+        raise ValueError(f"{name} {wrong!r}: expected {form}")
+    return dict(pair.partition("=")[::2] for pair in given or ())
+
+
+def _indexes(given: Sequence[str] | None) -> IndexPolicy:
+    hosts = [one for one in given or () if one.startswith(("https://", "http://"))]
+    named = [one for one in given or () if one not in hosts]
+    return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)

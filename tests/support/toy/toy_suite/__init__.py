@@ -1,0 +1,91 @@
+"""A toy suite: can a model add?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from caretbench import Suite
+from caretbench.execution.types import ExecutionRequest
+from caretbench.files import DataError, read_rows, write_rows
+from caretbench.metrics.similarity import similarities
+from caretbench.options import Option
+from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
+from caretbench.progress import Progress
+from caretbench.suites.values import BuildResult, Measurement, ProblemSet
+
+
+class Toy(Suite):
+    """Additions of two numbers, run as Python programs."""
+
+    name = "toy"
+    title = "Toy"
+    about = "whether a model can add"
+    strata = ("language", "category")
+    criteria_folder = Path(__file__).parent / "criteria"
+    build_about = "additions; SOURCE is A+B, 1+2 for example"
+    build_options = (Option("language", str, "Written in the problems' ids.", "build", default="python"),)
+
+    def load(self, source: str) -> ProblemSet:
+        """``starter``, or a folder that ``caretbench build toy`` wrote."""
+        if source == "starter":
+            return ProblemSet.of("starter", [_problem(first, 2, "python") for first in (1, 3, 5)])
+        path = Path(source) / "problems.jsonl"
+        if not path.is_file():
+            raise DataError(
+                f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`"
+            )
+        return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
+
+    def build(
+        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+    ) -> BuildResult:
+        """Make a problem of each sum.
+
+        Example: caretbench build toy 1+2 3+4 -o tasks
+        """
+        problems = []
+        for source in sources:
+            first, plus, second = source.partition("+")
+            if not (plus and first.isdigit() and second.isdigit()):
+                raise ValueError(f"{source!r}: expected A+B, 1+2 for example")
+            problems.append(_problem(int(first), int(second), options["language"]))
+            progress("problems", 1, len(sources))
+        output.mkdir(parents=True, exist_ok=True)
+        write_rows(output / "problems.jsonl", problems)
+        return BuildResult((f"{output}: {len(problems)} problems",), {"problems": len(problems)})
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+        """The spliced program."""
+        if text is None or not isinstance(problem.splice, InlineSplice):
+            return None
+        source = problem.splice.program(text)
+        return ExecutionRequest(id=problem.id, language="python", source=source, profile=profile)
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Similarity to the reference."""
+        del profile
+        [likeness] = similarities([(text, problem.reference)])
+        return [Measurement("similarity@1", likeness._asdict())]
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Lines of what is shown."""
+        del profile
+        return {"prefix_lines": problem.caret.prefix.count("\n") + 1}
+
+
+def _problem(first: int, second: int, language: str) -> Problem:
+    prefix = f'"""The sum of {first} and {second}."""\ntotal = '
+    identity = f"{language}/{first}-{second}"
+    return Problem(
+        id=identity,
+        suite="toy",
+        shown=Caret(language="python", prefix=prefix),
+        splice=InlineSplice(before=prefix, after=f"\nassert total == {first + second}\n"),
+        reference=str(first + second),
+        checks=(ProgramCheck(),),
+        labels={"language": "python", "category": "addition"},
+        cluster=identity,
+        provenance=Provenance(source="written for this page"),
+    )
