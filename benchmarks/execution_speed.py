@@ -31,7 +31,7 @@ from command_lines import COMMAND_LINES
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.running import Runner
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
 from caretbench.execution.toolchains.csharp import find_sdk
 from caretbench.execution.toolchains.java import public_class
 from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript
@@ -82,15 +82,17 @@ class Ways:
             request.model_copy(update={"profile": "paper"}), Path("/nonexistent")
         )  # fmt: skip
         result = self.sandbox.run(
-            ["/bin/sh", "-c", script],
-            files={name: (lines.header if released else "") + request.source},
-            read_only={
-                **{k: v for k, v in plan.read_only.items() if Path(v).exists()},
-                **self._tools(request),
-            },
-            environment={**plan.environment, "PATH": self._path(plan.argv[0])},
-            limits=LIMITS,
-            address_space_limit=False,
+            Invocation(
+                ["/bin/sh", "-c", script],
+                files={name: (lines.header if released else "") + request.source},
+                read_only={
+                    **{k: v for k, v in plan.read_only.items() if Path(v).exists()},
+                    **self._tools(request),
+                },
+                environment={**plan.environment, "PATH": self._path(plan.argv[0])},
+                limits=LIMITS,
+                address_space_limit=False,
+            )
         )
         return None if result.error or result.killed else result.cpu_s * 1e3
 

@@ -18,11 +18,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import serving
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
@@ -37,9 +37,9 @@ _PROGRAMS_PER_SERVER = serving.PROGRAMS_PER_SERVER
 class ColdSandbox(Sandbox):
     """Walls of its own for every program."""
 
-    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
-        """As ever, but never in walls that stand already."""
-        return super().run(argv, **{**options, "warm": None})
+    def run(self, invocation: Invocation) -> SandboxResult:
+        """As ever, but never in a warm sandbox."""
+        return super().run(replace(invocation, warm=None))
 
 
 def samples(data: str, count: int, seed: int, languages: Sequence[str]) -> list[ExecutionRequest]:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from accounting import accounted
 
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
 from caretbench.execution.types import Limits, Warm
 
 
@@ -22,7 +22,7 @@ def main(programs: int) -> None:
     sandbox.probe()
 
     def run(warm: Warm | None) -> bool:
-        return sandbox.run(["/bin/true"], limits=Limits(), warm=warm, sentinel=True).ok
+        return sandbox.run(Invocation(["/bin/true"], limits=Limits(), warm=warm, sentinel=True)).ok
 
     with accounted() as usage:
         for together in (1, 8):

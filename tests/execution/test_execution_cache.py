@@ -15,7 +15,8 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.execution.cache.building import folder_digest
-from caretbench.execution.cache.verdicts import ResultCache, program_key, verdict_key
+from caretbench.execution.cache.keys import program_key, verdict_key
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 REQUEST = ExecutionRequest(id="a", language="python", source="print(1)")

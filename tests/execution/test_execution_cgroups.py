@@ -16,7 +16,7 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated, first_version
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Warm
 
 PYTHON = walls.launcher_interpreter()[0]
@@ -126,9 +126,11 @@ def test_the_kernel_ends_what_takes_too_much(
         assert sandbox.probe().memory == "cgroup-v1"
     except SandboxUnavailable as error:
         pytest.skip(str(error))
-    result = sandbox.run([PYTHON, "-c", LEAP], limits=SMALL, warm=warm, address_space_limit=False)
+    result = sandbox.run(Invocation([PYTHON, "-c", LEAP], limits=SMALL, warm=warm, address_space_limit=False))
     assert result.killed == "memory"
-    assert sandbox.run([PYTHON, "-c", "print(1)"], limits=SMALL, warm=warm).ok  # the group serves again
+    assert sandbox.run(
+        Invocation([PYTHON, "-c", "print(1)"], limits=SMALL, warm=warm)
+    ).ok  # the group serves again
     sandbox.close()
     assert len(list(groups._root.glob("*/"))) <= 2
 

@@ -5,7 +5,8 @@ import signal
 import pytest
 
 from caretbench.execution.classification import classify, missing_module, short_of_what_all_share
-from caretbench.execution.sandbox.supervisor import Killed, SandboxResult
+from caretbench.execution.sandbox.invocation import Killed
+from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Output, Status
 
 LIMITS = Limits(cpu_s=5)

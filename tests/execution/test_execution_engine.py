@@ -19,7 +19,7 @@ from caretbench.execution import classification, running
 from caretbench.execution.bundles import Bundle, LinkRule
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import (
@@ -55,12 +55,12 @@ class CountingSandbox(Sandbox):
         self.started: list[Sequence[str]] = []
         self.faults = 0
 
-    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
-        self.started.append(argv)
-        if self.faults > 0 and argv[0] != "/bin/sh":
+    def run(self, invocation: Invocation) -> SandboxResult:
+        self.started.append(invocation.argv)
+        if self.faults > 0 and invocation.argv[0] != "/bin/sh":
             self.faults -= 1
             return SandboxResult(error="planted fault")
-        return super().run(argv, **options)
+        return super().run(invocation)
 
 
 def request(source: str, language: str = "python", **fields: Any) -> ExecutionRequest:

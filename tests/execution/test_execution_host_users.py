@@ -33,7 +33,7 @@ from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.lasting import LastingSandbox
 from caretbench.execution.sandbox.levels import accepted_levels
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.reaching import reached
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
@@ -87,7 +87,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Callable[..., SandboxResult]
 
     def run(*argv: str, **options: object) -> SandboxResult:
         warm = Warm() if request.param == "warm" else None
-        return sandbox.run(argv, limits=SMALL, warm=warm, **options)  # type: ignore[arg-type]
+        return sandbox.run(Invocation(argv, limits=SMALL, warm=warm, **options))  # type: ignore[arg-type]
 
     yield run
     sandbox.close()
@@ -178,10 +178,10 @@ def test_bubblewrap_in_a_closed_folder(packages: Path) -> None:
     sandbox = Sandbox(str(binary), level="namespaces")
     try:
         for warm in (None, Warm()):
-            result = sandbox.run(["/bin/cat", "/proc/self/uid_map"], limits=SMALL, warm=warm)
+            result = sandbox.run(Invocation(["/bin/cat", "/proc/self/uid_map"], limits=SMALL, warm=warm))
             assert result.ok, (result.error, result.stderr.text)
         marker = "look-at-me-3"
-        seen = _seen_while(lambda: sandbox.run(_program(marker), limits=SMALL), marker)
+        seen = _seen_while(lambda: sandbox.run(Invocation(_program(marker), limits=SMALL)), marker)
         assert seen
         assert 0 not in seen
     finally:
@@ -232,10 +232,12 @@ def test_what_sets_an_environment_up_is_nobody(tmp_path: Path) -> None:
         with IndexProxy(index_policy({})) as proxy:
             results.append(
                 Sandbox(level="namespaces").run(
-                    [PYTHON, "-I", "-c", program],
-                    limits=SMALL,
-                    writable={"/environment": environment},
-                    index=proxy,
+                    Invocation(
+                        [PYTHON, "-I", "-c", program],
+                        limits=SMALL,
+                        writable={"/environment": environment},
+                        index=proxy,
+                    )
                 )
             )
 
@@ -259,7 +261,9 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
     for warm in (None, Warm()):
         sandbox = Sandbox(level="namespaces")
         with pytest.raises(SandboxUnavailable, match=r"others may not read.*chmod") as refusal:
-            sandbox.run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm)
+            sandbox.run(
+                Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm)
+            )
         sandbox.close()
         assert str(refusal.value).count("is closed") == str(refusal.value).count("go+rX") == 1
     (packages / "closed").chmod(0o644)
@@ -267,7 +271,12 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
     for warm in (None, Warm()):
         sandbox = Sandbox(level="namespaces")
         result = sandbox.run(
-            ["/bin/cat", "/packages/closed"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm
+            Invocation(
+                ["/bin/cat", "/packages/closed"],
+                limits=SMALL,
+                read_only={"/packages": str(packages)},
+                warm=warm,
+            )
         )
         assert result.stdout.text == "read me", result.error
         sandbox.close()
@@ -279,7 +288,9 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
 
     monkeypatch.setattr(reaching, "mount_for", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
-        Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
+        Sandbox(level="namespaces").run(
+            Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
+        )
 
 
 def test_an_error_of_who_reaches_it_comes_through_unchanged(packages: Path) -> None:
@@ -314,15 +325,15 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
     monkeypatch.setattr(reaching, "mount_for", refuse)
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
-        Sandbox(level="namespaces").run(["/bin/true"], limits=SMALL, read_only=binds)
+        Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=SMALL, read_only=binds))
 
 
 LAID_OVER = """
 from pathlib import Path
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
 from caretbench.execution.types import Limits, ProjectTree, Warm
 tree = ProjectTree(snapshot=Path("/usr/share"))
-print(Sandbox(level="namespaces").run(["/bin/true"], limits=Limits(), warm=Warm(), tree=tree).error)
+print(Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=Limits(), warm=Warm(), tree=tree)).error)
 """
 
 
@@ -437,7 +448,7 @@ def test_users_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             users()
         for level in accepted_levels("auto"):
             with pytest.raises(host_users.NoUsers):
-                Sandbox(level=level).run(["/bin/true"], limits=SMALL)
+                Sandbox(level=level).run(Invocation(["/bin/true"], limits=SMALL))
     finally:
         monkeypatch.undo()
         users.cache_clear()

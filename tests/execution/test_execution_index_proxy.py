@@ -19,7 +19,7 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.index.policy import IndexHost, IndexPolicy
 from caretbench.execution.sandbox.index.proxy import IndexProxy
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Status, Warm
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
@@ -374,7 +374,7 @@ def test_a_hostile_program_reaches_the_index_and_nothing_else(
 
     with IndexProxy(policy(index.server_port), resolve=resolve) as proxy:
         program = HOSTILE % {"port": index.server_port}
-        ran = box.run([PYTHON, "-I", "-c", program], limits=LIMITS, index=proxy, warm=warm)
+        ran = box.run(Invocation([PYTHON, "-I", "-c", program], limits=LIMITS, index=proxy, warm=warm))
     assert ran.ok, ran
     assert ran.isolation is not None
     assert ran.isolation.network == "index"
@@ -394,7 +394,7 @@ def test_a_hostile_program_reaches_the_index_and_nothing_else(
 @pytest.mark.parametrize("warm", [None, Warm()])
 def test_without_a_proxy_there_is_nothing_to_connect_to(box: Sandbox, warm: Warm | None) -> None:
     program = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 3128)))"
-    ran = box.run([PYTHON, "-I", "-c", program], limits=LIMITS, warm=warm)
+    ran = box.run(Invocation([PYTHON, "-I", "-c", program], limits=LIMITS, warm=warm))
     assert ran.stdout.text == "111\n"
     assert ran.isolation is not None
     assert ran.isolation.network == "none"
@@ -423,7 +423,7 @@ print("then", answer)
 
     thread = threading.Thread(target=leave)
     thread.start()
-    ran = box.run([PYTHON, "-I", "-c", program], limits=LIMITS, index=proxy)
+    ran = box.run(Invocation([PYTHON, "-I", "-c", program], limits=LIMITS, index=proxy))
     done.set()
     thread.join()
     assert ran.ok, ran
@@ -480,7 +480,7 @@ def test_pip_downloads_a_package_from_the_real_index(box: Sandbox) -> None:
         f"{PYTHON} -m pip --version >&2 || exit 3; {PYTHON} -m pip download -q --no-deps six==1.17.0 && ls"
     )
     with IndexProxy(rules) as proxy:
-        ran = box.run(["/bin/sh", "-c", command], limits=LIMITS, index=proxy)
+        ran = box.run(Invocation(["/bin/sh", "-c", command], limits=LIMITS, index=proxy))
     if ran.exit_code == 3:
         pytest.skip("the sandbox's interpreter has no pip")
     assert ran.stdout.text.split() == ["six-1.17.0-py2.py3-none-any.whl"], ran

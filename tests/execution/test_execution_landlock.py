@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from caretbench.execution.sandbox import program as sandbox_module
 from caretbench.execution.sandbox.kernel import landlock
 from caretbench.execution.sandbox.kernel.confined_calls import NUMBERS, confined_filter
 from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, LandlockWalls
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.removal import remove
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import RUNTIMES
@@ -40,12 +40,12 @@ PREFIX = f"caretbench-box-of-{os.getpid()}-"
 ORDINARY_USER = 65_300
 BESIDE = """
 import pickle, sys
-from caretbench.execution import landlock
+from caretbench.execution.sandbox.kernel import landlock
 from caretbench.execution.sandbox.program import Sandbox
-landlock._PREFIX, abi, argv, options = pickle.load(sys.stdin.buffer)
+landlock._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
 box = Sandbox(level="landlock")
 box._confined = landlock.LandlockWalls(abi)
-print(box.run(argv, **options).model_dump_json())
+print(box.run(invocation).model_dump_json())
 """
 
 
@@ -56,10 +56,10 @@ class OrdinaryBox(Sandbox):
         super().__init__(level="landlock")
         self.abi = abi
 
-    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
+    def run(self, invocation: Invocation) -> SandboxResult:
         places = [place for place in sys.path if place.endswith(("site-packages", "src"))]
         done = subprocess.run(
-            [PYTHON, "-c", BESIDE], input=pickle.dumps((PREFIX, self.abi, argv, options)), capture_output=True,
+            [PYTHON, "-c", BESIDE], input=pickle.dumps((PREFIX, self.abi, invocation)), capture_output=True,
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(places), "PYTHONDONTWRITEBYTECODE": "1"}, check=False,
             user=ORDINARY_USER, group=ORDINARY_USER, extra_groups=(), cwd="/",
         )  # fmt: skip
@@ -108,7 +108,7 @@ def only_itself(box: Sandbox) -> bool:
 
 
 def run(box: Sandbox, program: str, limits: Limits = SMALL) -> SandboxResult:
-    return box.run([PYTHON, "-I", "attack.py"], limits=limits, files={"attack.py": program})
+    return box.run(Invocation([PYTHON, "-I", "attack.py"], limits=limits, files={"attack.py": program}))
 
 
 def left_over() -> list[str]:
@@ -421,9 +421,9 @@ def test_daemons_do_not_outlive_their_program(box: Sandbox, then: str, killed: s
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     marker = f"caretbench-{os.getpid()}-bereft"
     supervisor = (
-        "from caretbench.execution.sandbox.program import Sandbox\n"
+        "from caretbench.execution.sandbox.program import Invocation, Sandbox\n"
         "from caretbench.execution.types import Limits\n"
-        "Sandbox(level='landlock').run([{!r}, '-c', {!r}], limits=Limits())"
+        "Sandbox(level='landlock').run(Invocation([{!r}, '-c', {!r}], limits=Limits()))"
     ).format(PYTHON, daemons(marker, "time.sleep(60)"))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     open_to_all(tmp_path)
@@ -530,7 +530,7 @@ def test_the_sentinel_needs_the_word(box: Sandbox) -> None:
         "os.write(b, {})"
     )
     for sent, reached in (("word", True), ("b'guess'", False), ("word + b'x'", False)):
-        result = box.run([PYTHON, "-c", harness.format(sent)], limits=SMALL, sentinel=True)
+        result = box.run(Invocation([PYTHON, "-c", harness.format(sent)], limits=SMALL, sentinel=True))
         assert (result.exit_code, result.sentinel) == (0, reached)
 
 
@@ -542,33 +542,39 @@ def test_paths_inside_lie_in_the_private_folder(box: Sandbox, tmp_path: Path) ->
     folder.mkdir()
     give(box, packages, folder)
     result = box.run(
-        [
-            "/bin/sh",
-            "-c",
-            "cat /packages/name a/b.txt - > /out/0/file; echo $PLACE; cat ../link/name; ls /out",
-        ],
-        limits=SMALL,
-        files={"a/b.txt": " text"},
-        read_only={"/packages": str(packages), "/tmp/link": str(packages)},
-        writable={"/out/0": folder},
-        environment={"PLACE": "/packages:/tmp/home"},
-        stdin=b" input",
+        Invocation(
+            [
+                "/bin/sh",
+                "-c",
+                "cat /packages/name a/b.txt - > /out/0/file; echo $PLACE; cat ../link/name; ls /out",
+            ],
+            limits=SMALL,
+            files={"a/b.txt": " text"},
+            read_only={"/packages": str(packages), "/tmp/link": str(packages)},
+            writable={"/out/0": folder},
+            environment={"PLACE": "/packages:/tmp/home"},
+            stdin=b" input",
+        )
     )
     assert result.ok, result.error or result.stderr.text
     assert (folder / "file").read_text() == "bound text input"
     assert result.stdout.text.endswith("bound0\n")
     assert "/.inside/packages:" in result.stdout.text
-    nested = box.run(["/bin/true"], limits=SMALL, read_only={"/a": str(packages), "/a/b": str(folder)})
+    nested = box.run(
+        Invocation(["/bin/true"], limits=SMALL, read_only={"/a": str(packages), "/a/b": str(folder)})
+    )
     assert nested.error is not None
     assert "needs namespaces" in nested.error
 
 
 def test_what_a_project_leaves_is_read_out(box: Sandbox) -> None:
     result = box.run(
-        ["/bin/sh", "-c", "sleep 60 & echo 1 > made; ln -s /etc/passwd link; ln -s ../.. deep"],
-        limits=SMALL,
-        files={"one": "x"},
-        tree=ProjectTree(folders=("sub",), executable=("one",), results=("made", "link", "deep/*")),
+        Invocation(
+            ["/bin/sh", "-c", "sleep 60 & echo 1 > made; ln -s /etc/passwd link; ln -s ../.. deep"],
+            limits=SMALL,
+            files={"one": "x"},
+            tree=ProjectTree(folders=("sub",), executable=("one",), results=("made", "link", "deep/*")),
+        )
     )
     assert result.ok, result.error or result.stderr.text
     found = {file.path: (file.data, file.problem) for file in result.files}
@@ -578,14 +584,14 @@ def test_what_a_project_leaves_is_read_out(box: Sandbox) -> None:
 def test_interrupting_ends_what_runs() -> None:
     own = Sandbox(level="landlock")
     own.interrupt()
-    assert own.run(["/bin/sleep", "20"], limits=SMALL).error == "interrupted"
+    assert own.run(Invocation(["/bin/sleep", "20"], limits=SMALL)).error == "interrupted"
     own.resume()
-    assert own.run(["/bin/true"], limits=SMALL).ok
+    assert own.run(Invocation(["/bin/true"], limits=SMALL)).ok
 
 
 def test_what_is_not_given_is_refused(box: Sandbox) -> None:
     with pytest.raises(SandboxUnavailable, match="display"):
-        box.run(["/bin/true"], limits=SMALL, display=True)
+        box.run(Invocation(["/bin/true"], limits=SMALL, display=True))
 
 
 def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -628,14 +634,14 @@ def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: P
 
 LOOK = """
 import sys
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits
 try: Sandbox(level="namespaces").probe()
 except SandboxUnavailable as error: print("refused:", error)
 box = Sandbox()
 walls = box.probe()
 print(walls.level, box.level, walls.network)
-print(box.fallback != "", box.run(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits()).exit_code)
+print(box.fallback != "", box.run(Invocation(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits())).exit_code)
 """
 FORBID = """
 import ctypes, os, struct, sys

@@ -15,7 +15,7 @@ import pytest
 from caretbench.execution.sandbox import lasting, warm
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, ProjectTree, Warm
 
 PYTHON = launcher_interpreter()[0]
@@ -154,7 +154,7 @@ def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
     assert "unshare: Invalid argument" in str(refusal.value)
     assert "sysctl -w user.max_user_namespaces" in str(refusal.value)
     tree = ProjectTree(snapshot=Path("/usr/share"))
-    result = Sandbox(level="namespaces").run(["/bin/true"], limits=LIMITS, warm=Warm(), tree=tree)
+    result = Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=LIMITS, warm=Warm(), tree=tree))
     assert result.error is not None
     assert result.error.startswith(f"{NO_OVERLAY}: no namespaces")
     assert "unshare: Invalid argument" in result.error

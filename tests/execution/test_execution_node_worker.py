@@ -1,4 +1,4 @@
-"""What a process on a node does with chunks, without any cluster."""
+"""What a process on a node does with batches, without any cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.cluster import node_worker
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.nodes import Answer, Footing, Order, Want
+from caretbench.execution.cluster.nodes import Batch, BatchResult, Footing, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
@@ -36,11 +36,11 @@ def worker() -> Iterator[NodeWorker]:
 
 
 class OneNode:
-    """A cluster of this process: chunks run when they are fetched, through the same dictionaries as elsewhere."""
+    """A cluster of this process: batches run when they are fetched, through the same dictionaries as elsewhere."""
 
     def __init__(self, worker: NodeWorker) -> None:
         self.worker = worker
-        self.orders: list[Order] = []
+        self.batches: list[Batch] = []
 
     def processors(self) -> int:
         return 1
@@ -48,15 +48,15 @@ class OneNode:
     def survey(self, want: Want) -> list[Footing]:
         return [Footing.model_validate(self.worker.footing(want).model_dump())]
 
-    def send(self, order: Order) -> int:
-        self.orders.append(Order.model_validate(order.model_dump()))
-        return len(self.orders) - 1
+    def send(self, batch: Batch) -> int:
+        self.batches.append(Batch.model_validate(batch.model_dump()))
+        return len(self.batches) - 1
 
     def wait(self, handles: Sequence[int], seconds: float) -> int | None:
         return handles[0] if seconds else None
 
-    def fetch(self, handle: int) -> Answer:
-        return Answer.model_validate(self.worker.work(self.orders[handle]).model_dump())
+    def fetch(self, handle: int) -> BatchResult:
+        return BatchResult.model_validate(self.worker.work(self.batches[handle]).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -66,10 +66,10 @@ def program(identity: str, source: str) -> ExecutionRequest:
     return ExecutionRequest(id=identity, language="python", source=source)
 
 
-def order(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Order:
+def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Batch:
     footing = worker.footing(PYTHON)
     changed = footing.model_copy(update={"toolchain": footing.toolchain.model_copy(update=tools)})
-    return Order(want=PYTHON, footing=changed, requests=requests)
+    return Batch(want=PYTHON, footing=changed, requests=requests)
 
 
 def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> N
 
 
 def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> None:
-    answer = worker.work(order(worker, program("a", "x = 1"), fingerprint="other"))
+    answer = worker.work(batch(worker, program("a", "x = 1"), fingerprint="other"))
     assert answer.results == ()
     assert answer.unlike == worker.footing(PYTHON)
 
@@ -104,7 +104,7 @@ def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch
 
 def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_worker, "_this", lambda _programs: worker)
-    fault = node_worker.work(order(worker).model_dump() | {"colour": "green"}, 1)["fault"]
+    fault = node_worker.work(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
     assert "ValidationError" in fault
     assert "colour" in fault
 
@@ -118,14 +118,14 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_chunk_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None:
+def test_a_batch_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None:
     begin = time.monotonic()
     threading.Timer(1.0, _thread.interrupt_main).start()
     sleepers = [program(str(n), f"import time\ntime.sleep({50 + n})") for n in range(8)]
     with pytest.raises(KeyboardInterrupt):
-        worker.work(order(worker, *sleepers))
+        worker.work(batch(worker, *sleepers))
     assert time.monotonic() - begin < 40
-    [result] = worker.work(order(worker, program("after", "x = 1"))).results
+    [result] = worker.work(batch(worker, program("after", "x = 1"))).results
     assert result.status is Status.PASSED
 
 

@@ -13,7 +13,7 @@ from compiled_programs import need_toolchain
 
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import cpp, load_runtime, precompiled
 from caretbench.execution.toolchains.precompiled import (
@@ -238,10 +238,10 @@ class Recording(Sandbox):
         super().__init__()
         self.compilers: list[Sequence[str]] = []
 
-    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
-        if argv[0] == cpp.COMPILER:
-            self.compilers.append(argv)
-        return super().run(argv, **options)
+    def run(self, invocation: Invocation) -> SandboxResult:
+        if invocation.argv[0] == cpp.COMPILER:
+            self.compilers.append(invocation.argv)
+        return super().run(invocation)
 
 
 @pytest.fixture

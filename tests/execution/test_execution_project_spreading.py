@@ -10,20 +10,20 @@ import pytest
 
 from caretbench.errors import DataError, MachineError
 from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.archives import packed, unpacked
 from caretbench.execution.cluster.node_worker import NodeWorker
 from caretbench.execution.cluster.nodes import (
-    ANSWERS,
-    ORDERS,
-    AnyAnswer,
-    AnyOrder,
+    BATCH_RESULTS,
+    BATCHES,
+    AnyBatch,
+    AnyBatchResult,
     Footing,
     Lost,
-    ProjectAnswer,
-    ProjectOrder,
+    ProjectBatch,
+    ProjectBatchResult,
     Want,
 )
-from caretbench.execution.cluster.parcels import packed, unpacked
-from caretbench.execution.cluster.project_spreading import CHUNK, SpreadingWorkspaceExecutor
+from caretbench.execution.cluster.project_spreading import BATCH, SpreadingWorkspaceExecutor
 from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
@@ -66,8 +66,8 @@ class FakeNodes:
     def __init__(self, *prints: str, lost: int = 0) -> None:
         self.prints = prints or ("f1",)
         self.projects: set[str] = set()
-        self.sent: list[ProjectOrder] = []
-        self.out: dict[int, ProjectOrder] = {}
+        self.sent: list[ProjectBatch] = []
+        self.out: dict[int, ProjectBatch] = {}
         self.lost = lost
         self.answers_with = self.prints[0]
         self._numbers = itertools.count()
@@ -84,9 +84,9 @@ class FakeNodes:
             for number, text in enumerate(self.prints)
         ]
 
-    def send(self, order: AnyOrder) -> int:
-        found = ORDERS.validate_python(order.model_dump())
-        assert isinstance(found, ProjectOrder)
+    def send(self, batch: AnyBatch) -> int:
+        found = BATCHES.validate_python(batch.model_dump())
+        assert isinstance(found, ProjectBatch)
         self.sent.append(found)
         number = next(self._numbers)
         self.out[number] = found
@@ -95,26 +95,26 @@ class FakeNodes:
     def wait(self, handles: Sequence[int], seconds: float) -> int | None:
         return handles[0] if seconds else None
 
-    def fetch(self, handle: int) -> AnyAnswer:
-        order = self.out.pop(handle)
+    def fetch(self, handle: int) -> AnyBatchResult:
+        batch = self.out.pop(handle)
         if self.lost:
             self.lost -= 1
             raise Lost("the machine went away")
         if self.answers_with != self.prints[0]:
-            want = order.grounds[0].want
+            want = batch.grounds[0].want
             tools = Toolchain(language=want.language, available=True, fingerprint=self.answers_with)
-            return ProjectAnswer(node="n9", unlike=Footing(node="n9", toolchain=tools), want=want)
-        if order.parcel is not None:
-            self.projects.add(order.snapshot)
-        if order.snapshot not in self.projects:
-            return ProjectAnswer(node="n0", lacks=True)
+            return ProjectBatchResult(node="n9", unlike=Footing(node="n9", toolchain=tools), want=want)
+        if batch.archive is not None:
+            self.projects.add(batch.snapshot)
+        if batch.snapshot not in self.projects:
+            return ProjectBatchResult(node="n0", lacks=True)
         results = tuple(
             WorkspaceResult(
                 id=one.id, status=Status.FAILED if "wrong" in one.command[-1] else Status.PASSED, exit_code=0
             )
-            for one in order.requests
+            for one in batch.requests
         )
-        return ANSWERS.validate_python(ProjectAnswer(node="n0", results=results).model_dump())
+        return BATCH_RESULTS.validate_python(ProjectBatchResult(node="n0", results=results).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -146,16 +146,16 @@ def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
     place: Path, spaces: Workspaces, project: Snapshot
 ) -> None:
     nodes = FakeNodes()
-    lines = [f"echo {number}" for number in range(CHUNK)] + ["echo wrong", "echo 0"]
+    lines = [f"echo {number}" for number in range(BATCH)] + ["echo wrong", "echo 0"]
     given = {r.id: r for r in executor(nodes, spaces, place / "cache").submit(requests(project, *lines))}
     assert {name: r.status for name, r in given.items()} == {
         f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED
         for number, line in enumerate(lines)
     }
     assert given["r5"].cached  # like r0
-    with_parcel = [order for order in nodes.sent if order.parcel is not None]
+    with_parcel = [batch for batch in nodes.sent if batch.archive is not None]
     assert 1 <= len(with_parcel) < len(nodes.sent)
-    assert [[one.id for one in order.requests if not one.id.isalnum()] for order in nodes.sent] == [[]] * len(
+    assert [[one.id for one in batch.requests if not one.id.isalnum()] for batch in nodes.sent] == [[]] * len(
         nodes.sent
     )  # named by what decides them, not by the caller's ids
     again = FakeNodes()
@@ -211,8 +211,8 @@ class OneNode(FakeNodes):
     def survey(self, want: Want) -> list[Footing]:
         return [Footing.model_validate(self.worker.footing(want).model_dump())]
 
-    def fetch(self, handle: int) -> AnyAnswer:
-        return ANSWERS.validate_python(self.worker.work(self.out.pop(handle)).model_dump())
+    def fetch(self, handle: int) -> AnyBatchResult:
+        return BATCH_RESULTS.validate_python(self.worker.work(self.out.pop(handle)).model_dump())
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -232,6 +232,6 @@ def test_commands_run_there_as_here(place: Path, spaces: Workspaces, project: Sn
         assert [given[f"r{n}"].exit_code for n in range(3)] == [0, 3, 0]
         assert given["r2"].file("new.txt") == b"bytes\xff"
         assert {r.isolation for r in given.values()} == {worker._sandbox.probe()}
-        assert [order.parcel is not None for order in nodes.sent] == [False, True]
+        assert [batch.archive is not None for batch in nodes.sent] == [False, True]
     finally:
         worker.close()

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 
 
 class ColdSandbox(Sandbox):
     """Walls and an interpreter of its own for every program."""
 
-    def run(self, *arguments: object, **options: object) -> object:  # type: ignore[override]
-        options.pop("warm", None)
-        return super().run(*arguments, **options)  # type: ignore[arg-type]
+    def run(self, invocation: Invocation) -> SandboxResult:
+        return super().run(replace(invocation, warm=None))
 
 
 ENDS = {

@@ -7,18 +7,19 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program as sandbox_module
 from caretbench.execution.sandbox.bounds import MOST_FILES
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.kernel.seccomp import MACHINES, seccomp_filter
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Warm
 
@@ -31,8 +32,8 @@ SMALL = Limits(wall_s=20, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8
 class WarmSandbox(Sandbox):
     """A sandbox whose every program runs in walls inside warm ones, where nothing forbids it."""
 
-    def run(self, argv: Sequence[str], **options: Any) -> SandboxResult:
-        return super().run(argv, **{"warm": Warm(), **options})
+    def run(self, invocation: Invocation) -> SandboxResult:
+        return super().run(replace(invocation, warm=invocation.warm or Warm()))
 
 
 @pytest.fixture(scope="module", params=["cold", "warm"])
@@ -49,7 +50,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 def run(
     box: Sandbox, program: str, limits: Limits = SMALL, environment: Mapping[str, str] | None = None
 ) -> SandboxResult:
-    return box.run([PYTHON, "-I", "-c", program], limits=limits, environment=environment)
+    return box.run(Invocation([PYTHON, "-I", "-c", program], limits=limits, environment=environment))
 
 
 def test_probe_says_which_walls_stand(box: Sandbox) -> None:
@@ -222,7 +223,7 @@ def test_what_is_bound_below_tmp_is_there_under_the_bound(tmp_path: Path) -> Non
     (tmp_path / "folder" / "deep").mkdir()
     (tmp_path / "written").chmod(0o777)
     (tmp_path / "file").write_text("file")
-    result = Sandbox(level="namespaces").run(
+    result = Sandbox(level="namespaces").run(Invocation(
         ["/bin/sh", "-c", "cat '/tmp/ö b/name' '/tmp/ö b/deep/name' /tmp/a/file written/name && echo x > written/new;"
          " echo y > '/tmp/ö b/new'; pwd; ls -A /tmp/work"],
         limits=SMALL,
@@ -232,7 +233,7 @@ def test_what_is_bound_below_tmp_is_there_under_the_bound(tmp_path: Path) -> Non
             "/tmp/a/file": str(tmp_path / "file"),
         },
         writable={"/tmp/work/written": tmp_path / "written"},
-    )  # fmt: skip
+    ))  # fmt: skip
     assert result.stdout.text == "folderinnerfilewritten/tmp/work\nwritten\n", result
     assert (tmp_path / "written" / "new").read_text() == "x\n"
     assert not (tmp_path / "folder" / "new").exists()
@@ -355,20 +356,24 @@ def test_nothing_is_left_for_the_next_program(box: Sandbox) -> None:
 
 def test_files_input_and_the_work_folder(box: Sandbox) -> None:
     result = box.run(
-        [PYTHON, "-c", "import sys, os; print(os.getcwd(), open('a/b.txt').read(), sys.stdin.read())"],
-        limits=SMALL,
-        files={"a/b.txt": "text \ud800".encode("utf-8", "replace")},
-        stdin=b"input",
+        Invocation(
+            [PYTHON, "-c", "import sys, os; print(os.getcwd(), open('a/b.txt').read(), sys.stdin.read())"],
+            limits=SMALL,
+            files={"a/b.txt": "text \ud800".encode("utf-8", "replace")},
+            stdin=b"input",
+        )
     )
     assert result.stdout.text == f"{walls.WORK} text ? input\n"
     with pytest.raises(ValueError, match="outside"):
-        box.run(["/bin/true"], limits=SMALL, files={"../../etc/passwd": ""})
+        box.run(Invocation(["/bin/true"], limits=SMALL, files={"../../etc/passwd": ""}))
 
 
 def test_a_compiler_can_leave_files_in_a_writable_folder(box: Sandbox, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    result = box.run(["/bin/sh", "-c", "echo made > /out/file"], limits=SMALL, writable={"/out": folder})
+    result = box.run(
+        Invocation(["/bin/sh", "-c", "echo made > /out/file"], limits=SMALL, writable={"/out": folder})
+    )
     assert result.ok, result.stderr.text
     assert (folder / "file").read_text() == "made\n"
 
@@ -379,16 +384,16 @@ def test_the_sentinel_needs_the_word(box: Sandbox) -> None:
         "os.write(b, {})"
     )
     for sent, reached in (("word", True), ("b'guess'", False), ("word + b'x'", False)):
-        result = box.run([PYTHON, "-c", harness.format(sent)], limits=SMALL, sentinel=True)
+        result = box.run(Invocation([PYTHON, "-c", harness.format(sent)], limits=SMALL, sentinel=True))
         assert (result.exit_code, result.sentinel) == (0, reached)
 
 
 def test_interrupting_ends_what_runs(box: Sandbox) -> None:
     own = Sandbox()
     own.interrupt()
-    assert own.run(["/bin/sleep", "20"], limits=SMALL).error == "interrupted"
+    assert own.run(Invocation(["/bin/sleep", "20"], limits=SMALL)).error == "interrupted"
     own.resume()
-    assert own.run(["/bin/true"], limits=SMALL).ok
+    assert own.run(Invocation(["/bin/true"], limits=SMALL)).ok
 
 
 def test_without_bubblewrap_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,7 +414,7 @@ def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.Monkey
     def nobody() -> range:
         raise NoUsers("root has no users to give")
 
-    for module in ("program", "kernel.landlock", "warm"):
+    for module in ("namespaces", "kernel.landlock", "warm"):
         monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.users", nobody)
     with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
         Sandbox().probe()
@@ -421,7 +426,7 @@ def test_a_display_is_there_on_demand(box: Sandbox) -> None:
         "import os, socket\ns = socket.socket(socket.AF_UNIX)\n"
         "s.connect('/tmp/.X11-unix/X' + os.environ['DISPLAY'][1:]); print('connected')"
     )
-    result = box.run([PYTHON, "-c", program], limits=Limits(), display=True)
+    result = box.run(Invocation([PYTHON, "-c", program], limits=Limits(), display=True))
     assert result.stdout.text == "connected\n"
 
 
@@ -432,8 +437,8 @@ def test_the_drawn_descriptors_never_meet_the_launchers_own(monkeypatch: pytest.
     try:
         for number in range(held[-1] + 1, held[-1] + 16, 2):
             drawn = [number, number + 1]
-            monkeypatch.setattr(sandbox_module, "_random_descriptors", lambda _nofile, drawn=drawn: drawn)
-            assert cold.run(["/bin/true"], limits=SMALL, sentinel=True).error is None
+            monkeypatch.setattr(invocation_module, "_random_descriptors", lambda _nofile, drawn=drawn: drawn)
+            assert cold.run(Invocation(["/bin/true"], limits=SMALL, sentinel=True)).error is None
     finally:
         for descriptor in held:
             os.close(descriptor)

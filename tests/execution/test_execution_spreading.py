@@ -1,4 +1,4 @@
-"""Chunks over machines: what is sent, what is given out, and what happens when machines go away or differ."""
+"""Batches over machines: what is sent, what is given out, and what happens when machines go away or differ."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.nodes import Answer, Footing, Lost, Order, Want
-from caretbench.execution.cluster.spreading import CHUNK, SpreadingExecutor
+from caretbench.execution.cluster.nodes import Batch, BatchResult, Footing, Lost, Want
+from caretbench.execution.cluster.spreading import BATCH, SpreadingExecutor
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 WALLS = Isolation(
@@ -34,18 +34,18 @@ def footing(node: str = "one", language: str = "python", print_: str = "f1", **f
     return Footing(node=node, toolchain=tools, isolation=fields.pop("isolation", WALLS), **fields)
 
 
-Mishap = Callable[[Order], Answer | None]
+Mishap = Callable[[Batch], BatchResult | None]
 
 
 class FakeNodes:
-    """Machines that judge by the program's text. ``mishap`` may answer, or lose, a chunk in their place."""
+    """Machines that judge by the program's text. ``mishap`` may answer, or lose, a batch in their place."""
 
-    def __init__(self, *footings: Footing, mishap: Mishap = lambda _order: None, processors: int = 2) -> None:
+    def __init__(self, *footings: Footing, mishap: Mishap = lambda _batch: None, processors: int = 2) -> None:
         self.footings = footings or (footing(),)
         self.mishap = mishap
         self.count = processors
-        self.orders: dict[int, Order] = {}
-        self.sent: list[Order] = []
+        self.batches: dict[int, Batch] = {}
+        self.sent: list[Batch] = []
         self.cancelled: list[int] = []
         self.surveys: list[Want] = []
         self.most_out = 0
@@ -58,21 +58,21 @@ class FakeNodes:
         self.surveys.append(want)
         return list(self.footings)
 
-    def send(self, order: Order) -> int:
+    def send(self, batch: Batch) -> int:
         number = next(self._numbers)
-        self.orders[number] = order
-        self.sent.append(order)
-        self.most_out = max(self.most_out, len(self.orders))
+        self.batches[number] = batch
+        self.sent.append(batch)
+        self.most_out = max(self.most_out, len(self.batches))
         return number
 
     def wait(self, handles: Sequence[int], seconds: float) -> int | None:
-        assert set(handles) == set(self.orders)
-        return max(handles) if seconds else None  # the newest first: order must not matter
+        assert set(handles) == set(self.batches)
+        return max(handles) if seconds else None  # the newest first: batch must not matter
 
-    def fetch(self, handle: int) -> Answer:
-        order = self.orders.pop(handle)
-        answer = self.mishap(order)
-        return answer or Answer(node="one", results=tuple(map(judged, order.requests)))
+    def fetch(self, handle: int) -> BatchResult:
+        batch = self.batches.pop(handle)
+        answer = self.mishap(batch)
+        return answer or BatchResult(node="one", results=tuple(map(judged, batch.requests)))
 
     def cancel(self, handles: Sequence[int]) -> None:
         self.cancelled += handles
@@ -95,11 +95,11 @@ def cache(tmp_path: Path) -> ResultCache:
     return ResultCache(tmp_path / "cache")
 
 
-def test_every_request_gives_one_result_and_travels_in_chunks(cache: ResultCache) -> None:
+def test_every_request_gives_one_result_and_travels_in_batches(cache: ResultCache) -> None:
     nodes = FakeNodes()
-    results = list(SpreadingExecutor(nodes, cache=cache).submit(program(n) for n in range(10 * CHUNK + 7)))
-    assert Counter(result.id for result in results) == {f"r{n}": 1 for n in range(10 * CHUNK + 7)}
-    assert [len(order.requests) for order in nodes.sent] == [CHUNK] * 10 + [7]
+    results = list(SpreadingExecutor(nodes, cache=cache).submit(program(n) for n in range(10 * BATCH + 7)))
+    assert Counter(result.id for result in results) == {f"r{n}": 1 for n in range(10 * BATCH + 7)}
+    assert [len(batch.requests) for batch in nodes.sent] == [BATCH] * 10 + [7]
     assert nodes.most_out <= 4
     assert not nodes.cancelled
     assert {result.isolation for result in results} == {WALLS}
@@ -110,7 +110,7 @@ def test_known_verdicts_are_not_sent_and_identical_programs_once(cache: ResultCa
     texts = ["x = 1", "wrong = 1", "x = 1", "x = 2"]
     requests = [program(n, text) for n, text in enumerate(texts)]
     results = {r.id: r for r in SpreadingExecutor(first, cache=cache).submit(requests)}
-    assert [len(order.requests) for order in first.sent] == [3]
+    assert [len(batch.requests) for batch in first.sent] == [3]
     assert [results[f"r{n}"].status.value for n in range(4)] == ["passed", "failed", "passed", "passed"]
     assert [results[f"r{n}"].cached for n in range(4)] == [False, False, True, False]
     again = list(SpreadingExecutor(second, cache=cache).submit(requests))
@@ -124,7 +124,7 @@ def test_without_cache_each_submission_begins_anew() -> None:
     executor = SpreadingExecutor(nodes, use_cache=False)
     for _ in range(2):
         assert len(list(executor.submit([program(1), program(2, "x = 1")]))) == 2
-    assert [len(order.requests) for order in nodes.sent] == [1, 1]
+    assert [len(batch.requests) for batch in nodes.sent] == [1, 1]
 
 
 def test_verdicts_belong_to_the_nodes_tools(cache: ResultCache) -> None:
@@ -135,20 +135,20 @@ def test_verdicts_belong_to_the_nodes_tools(cache: ResultCache) -> None:
     assert cache.statistics().verdicts == 2
 
 
-def test_chunks_hold_programs_of_one_kind(cache: ResultCache) -> None:
+def test_batches_hold_programs_of_one_kind(cache: ResultCache) -> None:
     nodes = FakeNodes()
     kinds: list[dict[str, Any]] = [{}, {"language": "java"}, {"profile": "paper"}, {"needs": ("display",)}]
     requests = [program(n, **kinds[n % 4]) for n in range(60)]
     assert len(list(SpreadingExecutor(nodes, cache=cache).submit(requests))) == 60
-    assert sorted(len(order.requests) for order in nodes.sent) == [15, 15, 15, 15]
+    assert sorted(len(batch.requests) for batch in nodes.sent) == [15, 15, 15, 15]
     assert len(nodes.surveys) == 3
 
 
-def test_large_programs_travel_in_small_chunks(cache: ResultCache) -> None:
+def test_large_programs_travel_in_small_batches(cache: ResultCache) -> None:
     nodes = FakeNodes()
     requests = [program(n, f"x = {n}\n" + "#" * 3_000_000) for n in range(4)]
     assert len(list(SpreadingExecutor(nodes, cache=cache).submit(requests))) == 4
-    assert [len(order.requests) for order in nodes.sent] == [2, 2]
+    assert [len(batch.requests) for batch in nodes.sent] == [2, 2]
 
 
 def test_requests_are_asked_for_as_there_is_room(cache: ResultCache) -> None:
@@ -163,9 +163,9 @@ def test_requests_are_asked_for_as_there_is_room(cache: ResultCache) -> None:
     results = SpreadingExecutor(nodes, cache=cache).submit(endless())
     for _ in range(300):
         next(results)
-    assert asked <= 300 + 6 * CHUNK
+    assert asked <= 300 + 6 * BATCH
     results.close()  # type: ignore[attr-defined]  # a generator
-    assert set(nodes.cancelled) == set(nodes.orders) != set()
+    assert set(nodes.cancelled) == set(nodes.batches) != set()
 
 
 def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
@@ -178,15 +178,17 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
 
     results = SpreadingExecutor(FakeNodes(), cache=cache).submit(same())
     next(results)
-    assert asked <= 10 * CHUNK
+    assert asked <= 10 * BATCH
     results.close()  # type: ignore[attr-defined]
 
 
-def test_more_chunks_are_out_where_machines_join(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.execution.cluster.chunks._COUNT_S", 0.0)
+def test_more_batches_are_out_where_machines_join(
+    cache: ResultCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caretbench.execution.cluster.batches._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
-    def joining(order: Order) -> None:
+    def joining(batch: Batch) -> None:
         nodes.count = 8
 
     nodes.mishap = joining
@@ -194,34 +196,34 @@ def test_more_chunks_are_out_where_machines_join(cache: ResultCache, monkeypatch
     assert nodes.most_out == 16
 
 
-def test_a_chunk_that_is_lost_is_halved_until_the_culprit_stands_alone(cache: ResultCache) -> None:
-    def mishap(order: Order) -> None:
-        if any("poison" in request.source for request in order.requests):
+def test_a_batch_that_is_lost_is_halved_until_the_culprit_stands_alone(cache: ResultCache) -> None:
+    def mishap(batch: Batch) -> None:
+        if any("poison" in request.source for request in batch.requests):
             raise Lost("the worker died")
 
     nodes = FakeNodes(mishap=mishap)
-    requests = [program(n, "poison" if n == 13 else None) for n in range(CHUNK)]
+    requests = [program(n, "poison" if n == 13 else None) for n in range(BATCH)]
     results = {r.id: r for r in SpreadingExecutor(nodes, cache=cache).submit(requests)}
-    assert len(results) == CHUNK
+    assert len(results) == BATCH
     bad = results.pop("r13")
     assert bad.status is Status.SANDBOX_ERROR
     assert "the worker died" in bad.reason
     assert {result.status for result in results.values()} == {Status.PASSED}
-    assert cache.statistics().verdicts == CHUNK - 1
+    assert cache.statistics().verdicts == BATCH - 1
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) -> None:
-    def mishap(order: Order) -> Answer | None:
+    def mishap(batch: Batch) -> BatchResult | None:
         fate = data.draw(st.sampled_from(["fine", "fine", "lost", "part", "foreign"]))
-        if fate == "lost" and len(order.requests) > 1:
+        if fate == "lost" and len(batch.requests) > 1:
             raise Lost("gone")
-        results = [judged(request) for request in order.requests]
-        if fate == "part" and len(order.requests) > 1:
-            return Answer(results=tuple(results[: max(1, len(results) // 2)]))
+        results = [judged(request) for request in batch.requests]
+        if fate == "part" and len(batch.requests) > 1:
+            return BatchResult(results=tuple(results[: max(1, len(results) // 2)]))
         if fate == "foreign":
-            return Answer(results=(*results, *results, judged(program(9999))))
+            return BatchResult(results=(*results, *results, judged(program(9999))))
         return None
 
     nodes = FakeNodes(mishap=mishap)
@@ -236,10 +238,10 @@ def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) ->
 def test_a_fault_is_tried_again_and_then_said(cache: ResultCache) -> None:
     left = 2
 
-    def mishap(order: Order) -> Answer | None:
+    def mishap(batch: Batch) -> BatchResult | None:
         nonlocal left
         left -= 1
-        return Answer(node="two", fault="OSError: disk full") if left >= 0 else None
+        return BatchResult(node="two", fault="OSError: disk full") if left >= 0 else None
 
     assert len(list(SpreadingExecutor(FakeNodes(mishap=mishap), cache=cache).submit([program(1)]))) == 1
     left = 99
@@ -267,9 +269,9 @@ def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: Footing, 
 
 
 def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(cache: ResultCache) -> None:
-    def mishap(order: Order) -> Answer | None:
-        late = any(request.source == "x = 90" for request in order.requests)
-        return Answer(node="late", unlike=footing("late", print_="f9")) if late else None
+    def mishap(batch: Batch) -> BatchResult | None:
+        late = any(request.source == "x = 90" for request in batch.requests)
+        return BatchResult(node="late", unlike=footing("late", print_="f9")) if late else None
 
     nodes = FakeNodes(mishap=mishap)
     executor = SpreadingExecutor(nodes, cache=cache)
@@ -278,7 +280,7 @@ def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(
         results.extend(executor.submit(program(n) for n in range(500)))
     assert len({result.id for result in results}) >= 90
     assert {result.status for result in results} == {Status.PASSED}
-    assert set(nodes.cancelled) == set(nodes.orders)
+    assert set(nodes.cancelled) == set(nodes.batches)
 
 
 def test_a_bundle_that_only_this_machine_has_is_said(cache: ResultCache) -> None:

@@ -16,7 +16,7 @@ from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm
 from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Sandbox, SandboxResult, SandboxUnavailable
+from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.sandbox.warm import Worker, WorkerKey, Workers
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 
@@ -38,7 +38,7 @@ def box() -> Iterator[Sandbox]:
 
 
 def run(box: Sandbox, program: str, **options: bool) -> SandboxResult:
-    return box.run([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options)  # type: ignore[arg-type]
+    return box.run(Invocation([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options))  # type: ignore[arg-type]
 
 
 def python(source: str, identity: str = "a") -> ExecutionRequest:
@@ -81,7 +81,7 @@ def test_each_program_has_terminals_of_its_own(box: Sandbox, way: str) -> None:
             runs = [pool.submit(lasting.run, argv) for _ in range(2)]
         else:
             kind = Warm() if way == "warm" else None
-            runs = [pool.submit(box.run, argv, limits=LIMITS, warm=kind) for _ in range(2)]
+            runs = [pool.submit(box.run, Invocation(argv, limits=LIMITS, warm=kind)) for _ in range(2)]
         results = [run.result() for run in runs]
     for result in results:
         assert result.ok, (result.error, result.stderr.text)

@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.host import mounts as host_mounts
 from caretbench.execution.sandbox.host.obstacles import NO_NESTING
-from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace import (
@@ -89,8 +91,8 @@ def project(take: Take) -> Snapshot:
 class ColdSandbox(Sandbox):
     """As where no namespaces can be made inside a sandbox."""
 
-    def _run_warm(self, *_: object, **__: object) -> None:  # type: ignore[override]
-        return None
+    def run(self, invocation: Invocation) -> SandboxResult:
+        return super().run(replace(invocation, warm=None))
 
 
 @pytest.fixture(params=["overlay", "copy", "cold"])
@@ -579,7 +581,7 @@ def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
 
 
 def test_the_error_names_what_lacks() -> None:
-    result = ColdSandbox().run(["/bin/true"], limits=Limits(), tree=_tree_on(Path("/usr/share")))
+    result = ColdSandbox().run(Invocation(["/bin/true"], limits=Limits(), tree=_tree_on(Path("/usr/share"))))
     assert result.error == f"{NO_OVERLAY}: {NO_NESTING}"
 
 

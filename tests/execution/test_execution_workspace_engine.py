@@ -18,11 +18,10 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cache.workspaces import WorkspaceCache
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.engine import Projects, WorkspaceExecutor, limits_from
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.system_marks import folder_mark
 from caretbench.execution.workspaces.workspace import (
@@ -212,7 +211,7 @@ def test_a_bundle_is_bound_and_found(
         [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([asked])
         assert result.stdout.text == "found\n", result
         other = Workspaces(sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get)
-        assert WorkspaceCache(cache, spaces).key(asked) != WorkspaceCache(cache, other).key(asked)
+        assert Projects(spaces, cache).key(asked) != Projects(other, cache).key(asked)
     finally:
         shutil.rmtree(folder)
 
@@ -338,7 +337,7 @@ def test_a_killed_caller_goes_on_where_it_was(
 def test_the_key_holds_all_that_decides_and_not_the_id(
     spaces: CountedSpaces, project: Snapshot, cache: ResultCache, place: Path
 ) -> None:
-    keys = WorkspaceCache(cache, spaces)
+    keys = Projects(spaces, cache)
     folder = place / "packages"
     folder.mkdir()
     plain = request(project, patch={"number": "2"}, read_only={"/packages": str(folder)})
@@ -353,7 +352,7 @@ def test_the_key_holds_all_that_decides_and_not_the_id(
     assert keys.key(plain.model_copy(update={"id": "z", "patch": {"number": b"2"}})) == keys.key(plain)
     before = keys.key(plain)
     (folder / "module.py").write_text("x = 1\n")
-    assert WorkspaceCache(cache, spaces).key(plain) != before
+    assert Projects(spaces, cache).key(plain) != before
 
 
 def test_a_folders_mark_sees_names_sizes_and_dates(tmp_path: Path) -> None:
@@ -368,19 +367,16 @@ def test_a_folders_mark_sees_names_sizes_and_dates(tmp_path: Path) -> None:
     assert folder_mark(tmp_path) == marks[-1]
 
 
-def test_results_with_any_bytes_come_back_as_they_were(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
-) -> None:
-    keys = WorkspaceCache(cache, spaces)
+def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache: ResultCache) -> None:
     asked = request(project)
     files = (ResultFile(path="a", pattern="*", data=bytes(range(256))), ResultFile(path="b", pattern="*"))
     full = WorkspaceResult(
         id="a", status=Status.FAILED, exit_code=1, files=files, stdout=Output(text="é\0", bytes_total=7)
     )
-    assert keys.put("k", asked, full)
-    assert keys.get("k") == full
+    assert cache.put("k", asked, full)
+    assert cache.get_project("k") == full.model_copy(update={"cached": True})
     large = ResultFile(path="a", pattern="*", data=bytes(3 << 20))
-    assert not keys.put("l", asked, full.model_copy(update={"files": (large,)}))
+    assert not cache.put("l", asked, full.model_copy(update={"files": (large,)}))
 
 
 @pytest.mark.parametrize(
@@ -399,11 +395,11 @@ def test_results_with_any_bytes_come_back_as_they_were(
     ],
 )
 def test_only_what_would_come_out_the_same_is_kept(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, fields: dict[str, object], kept: bool
+    project: Snapshot, cache: ResultCache, fields: dict[str, object], kept: bool
 ) -> None:
     result = WorkspaceResult.model_validate({"id": "a", **fields})
-    assert WorkspaceCache(cache, spaces).put("k", request(project), result) is kept
-    assert not WorkspaceCache(cache, spaces).put("k", request(project, network="index"), result)
+    assert cache.put("k", request(project), result) is kept
+    assert not cache.put("k", request(project, network="index"), result)
 
 
 # --- bounds by the reference ----------------------------------------------------------------------------------

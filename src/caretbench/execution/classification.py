@@ -102,19 +102,24 @@ def classify(
         return Status.TIMEOUT, _KILLED["cpu"][1].format(limits=limits)
     if result.exit_code is None and result.signal is None:
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
+    waited = profile == "default" and result.waits
     if result.exit_code != 0:
         status = of_failure(result.stderr.text, result.exit_code)
         if (
             status is Status.INCOMPLETE
         ):  # by its exit status, which the program itself could have chosen as well
-            waited = profile == "default" and result.waits
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
-        return (Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status), ""
-    if profile == "default" and result.waits:
+        return _failure(status), ""
+    if waited:
         return Status.INCOMPLETE, WAITS
     if profile == "default" and not result.sentinel:
         return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
     return Status.PASSED, ""
+
+
+def _failure(status: Status) -> Status:
+    """Return the status of a failure: nothing else can be a language's judgement of one."""
+    return Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status
 
 
 def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:

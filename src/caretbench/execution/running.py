@@ -13,11 +13,12 @@ from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.folders import unusable
-from caretbench.execution.cache.verdicts import ResultCache, program_key
+from caretbench.execution.cache.keys import program_key
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import classify, missing_module
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.levels import Level
-from caretbench.execution.sandbox.program import Sandbox, display_server
+from caretbench.execution.sandbox.program import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import RUNTIMES, load_runtime
 from caretbench.execution.toolchains.base import BundleLookup
@@ -151,7 +152,6 @@ class Runner:
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """The result of a program that does not come to run."""
         status = compiled.status or Status.COMPILE_ERROR
-        ours = status.is_machine_fault
         return ExecutionResult(
             id=request.id,
             status=status,
@@ -161,7 +161,7 @@ class Runner:
             type_check="failed" if status is Status.TYPE_ERROR else None,
             compile_s=compiled.compile_s,
             toolchain=self.toolchain(request.language).version,
-            reason=compiled.diagnostics if ours else self._missing_bundle(request, status),
+            reason=compiled.diagnostics if status.is_machine_fault else self._missing_bundle(request, status),
         )
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -229,15 +229,17 @@ class Runner:
         if default and plan.answer_lines:
             environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
         ran = self.sandbox.run(
-            plan.argv,
-            files=plan.files,
-            read_only=plan.read_only,
-            environment=environment,
-            address_space_limit=plan.address_space_limit,
-            limits=request.limits,
-            sentinel=default,
-            display="display" in request.needs,
-            warm=plan.warm,
+            Invocation(
+                plan.argv,
+                files=plan.files,
+                read_only=plan.read_only,
+                environment=environment,
+                address_space_limit=plan.address_space_limit,
+                limits=request.limits,
+                sentinel=default,
+                display="display" in request.needs,
+                warm=plan.warm,
+            )
         )
         text = language.without_harness(ran.stderr.text)
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})

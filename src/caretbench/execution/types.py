@@ -177,6 +177,11 @@ class ExecutionResult(Frozen):
     """What the reports of a project's tests say, where there are reports."""
 
     @property
+    def ran(self) -> bool:
+        """Return whether the program was run, whatever the type checker said."""
+        return self.stage == "run" or self.run_status is not None
+
+    @property
     def ended(self) -> Status:
         """How the run ended, whatever the type checker said."""
         return self.run_status or self.status

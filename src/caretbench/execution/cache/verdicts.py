@@ -1,9 +1,7 @@
 """Verdicts and compiled programs, kept by what decides them, so that a program runs once on this machine.
 
-A key is the hash of the program's text and of all that its verdict depends on. Only verdicts that would come out the
-same again are kept: never out of memory, a missing module, a sandbox's fault or a skipped program, and a timeout only
-where the machine's load had no part in it. The verdicts stand in one SQLite file that several processes write at a
-time; compiled programs in folders that appear whole by a rename.
+Keys are made in ``keys``; ``keeping`` says which verdicts are kept. Verdicts are in one SQLite file that several
+processes write at a time; compiled programs in folders that appear whole by a rename.
 """
 
 from __future__ import annotations
@@ -12,23 +10,24 @@ import contextlib
 import hashlib
 import os
 import shutil
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.cache.building import building, folder_digest, sweep
 from caretbench.execution.cache.folders import ARTEFACTS, unusable
+from caretbench.execution.cache.keeping import LARGEST, may_be_kept
 from caretbench.execution.cache.verdict_file import VerdictFile
-from caretbench.execution.classification import CRITERION_VERSION, ran_out_of_its_own_time
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
-from caretbench.files import cache_folder, sha256_json
+from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
+from caretbench.files import cache_folder
 from caretbench.temporary import temporary_folder
 
-_FROM_OUTSIDE = ((None, None), (None, signal.SIGKILL))
+_Result = TypeVar("_Result", ExecutionResult, WorkspaceResult)
 _NOTED_S = 3600.0
 _LEAST_BYTES = 4 << 20
 _MARK = 32
@@ -43,51 +42,9 @@ CREATE TABLE IF NOT EXISTS verdicts (
 )
 
 
-def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
-    """The hash of what decides a compiled program: text, flags, tools and packages."""
-    return sha256_json(
-        [
-            request.source,
-            request.language,
-            request.profile,
-            request.variant,
-            bundle,
-            toolchain,
-            CRITERION_VERSION,
-        ]
-    )
-
-
-def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
-    """The hash of what decides a verdict: the program, its needs, its bounds, and which repeat it is.
-
-    Args:
-        request: The request; its ``id`` decides nothing.
-        toolchain: The toolchain's fingerprint.
-        bundle: The lock hash of the bundle, empty without one.
-    """
-    program = program_key(request, toolchain=toolchain, bundle=bundle)
-    lines = [list(request.answer_lines)] if request.answer_lines else []
-    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
-
-
 def _mark(key: str, data: bytes) -> bytes:
     """What shows that a row is as it was written, under this key."""
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
-
-
-def _ran_out_of_its_own_time(result: ExecutionResult) -> bool:
-    ran = result.stage == "run" or result.run_status is not None
-    return ran and ran_out_of_its_own_time(
-        result.ended, result.reason, result.signal, result.cpu_s, result.run_s
-    )
-
-
-def _ended_from_outside(result: ExecutionResult) -> bool:
-    """Whether the machine may have ended the program, as a kernel does that is short of memory."""
-    by_whom = (result.exit_code, result.signal)
-    ran = result.stage == "run" or result.run_status is not None
-    return result.ended is Status.RUNTIME_ERROR and ran and by_whom in _FROM_OUTSIDE
 
 
 class CacheStatistics(Frozen):
@@ -132,25 +89,39 @@ class ResultCache:
     # --- verdicts ---------------------------------------------------------------------------------------------
 
     def get(self, key: str) -> ExecutionResult | None:
-        """The stored verdict, marked ``cached``, or None. A row that is damaged or not understood counts as absent."""
+        """Return the stored result of a program, marked ``cached``, or None."""
+        return self._get(key, ExecutionResult)
+
+    def get_project(self, key: str) -> WorkspaceResult | None:
+        """Return the stored result of a command in a project, marked ``cached``, or None."""
+        return self._get(key, WorkspaceResult)
+
+    def _get(self, key: str, form: type[_Result]) -> _Result | None:
+        """Return a stored result. A row that is damaged or not understood counts as absent."""
         text = self.text(key)
         try:
-            known = ExecutionResult.model_validate_json(text) if text is not None else None
+            known = form.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
         return known.model_copy(update={"cached": True}) if known is not None else None
 
-    def put(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> bool:
-        """Store a verdict if it would come out the same again; gives whether it did."""
-        own_time = _ran_out_of_its_own_time(result)
-        repeatable = all(
-            status.is_repeatable or (own_time and status is Status.TIMEOUT)
-            for status in (result.status, result.ended)
-        )
-        if not repeatable or _ended_from_outside(result):
+    def put(
+        self,
+        key: str,
+        request: ExecutionRequest | WorkspaceRequest,
+        result: ExecutionResult | WorkspaceResult,
+    ) -> bool:
+        """Store a result if it would come out the same again, and is not large; return whether it did."""
+        if not may_be_kept(request, result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
-        self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+        if isinstance(request, ExecutionRequest):
+            self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+        elif len(text) <= LARGEST:
+            language = Path(request.command[0]).name
+            self.put_text(key, text, language=language, profile="workspace", status=result.status)
+        else:
+            return False
         return True
 
     def text(self, key: str) -> str | None:

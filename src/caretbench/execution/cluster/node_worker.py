@@ -1,7 +1,7 @@
-"""What a process on a node does: look what the node offers, and run chunks, with sandboxes that stay warm between them.
+"""A process on a node: it tells what the node offers and runs batches, with sandboxes that stay warm between them.
 
 Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
-that serves compiled programs while a chunk is worked on: verdicts belong to the machine that asked.
+that serves compiled programs while a batch is worked on: verdicts belong to the machine that asked.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from typing import IO, Any, TypeVar
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.archives import unpacked
 from caretbench.execution.cluster.nodes import (
-    ORDERS,
-    Answer,
-    AnyAnswer,
-    AnyOrder,
+    BATCHES,
+    AnyBatch,
+    AnyBatchResult,
+    Batch,
+    BatchResult,
     Footing,
-    Order,
-    ProjectAnswer,
-    ProjectOrder,
+    ProjectBatch,
+    ProjectBatchResult,
     Want,
 )
-from caretbench.execution.cluster.parcels import unpacked
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
@@ -89,38 +89,38 @@ class NodeWorker:
             isolation=walls,
         )
 
-    def work(self, order: AnyOrder) -> AnyAnswer:
-        """Run a chunk, unless this node is not what its requests must find."""
+    def work(self, batch: AnyBatch) -> AnyBatchResult:
+        """Run a batch, unless this node is not what its requests must find."""
         try:
-            return self._programs(order) if isinstance(order, Order) else self._project(order)
+            return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
         finally:
             self._cache.clear()
 
-    def _programs(self, order: Order) -> Answer:
-        footing = self.footing(order.want)
-        if footing.ground != order.footing.ground:
-            return Answer(node=self.name, unlike=footing)
-        return Answer(node=self.name, results=self._results(self._executor.submit(order.requests)))
+    def _programs(self, batch: Batch) -> BatchResult:
+        footing = self.footing(batch.want)
+        if footing.ground != batch.footing.ground:
+            return BatchResult(node=self.name, unlike=footing)
+        return BatchResult(node=self.name, results=self._results(self._executor.submit(batch.requests)))
 
-    def _project(self, order: ProjectOrder) -> ProjectAnswer:
-        for ground in order.grounds:
+    def _project(self, batch: ProjectBatch) -> ProjectBatchResult:
+        for ground in batch.grounds:
             footing = self.footing(ground.want)
             if footing.ground != ground.footing.ground:
-                return ProjectAnswer(node=self.name, unlike=footing, want=ground.want)
+                return ProjectBatchResult(node=self.name, unlike=footing, want=ground.want)
         spaces = self._spaces = self._spaces or Workspaces(self._sandbox)
         try:
-            spaces.snapshot(order.snapshot)
+            spaces.snapshot(batch.snapshot)
         except DataError:  # not here, or damaged
-            if order.parcel is None:
-                return ProjectAnswer(node=self.name, lacks=True)
-            unpacked(spaces.store, order.snapshot, order.parcel)
+            if batch.archive is None:
+                return ProjectBatchResult(node=self.name, lacks=True)
+            unpacked(spaces.store, batch.snapshot, batch.archive)
         # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
         executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
-        return ProjectAnswer(node=self.name, results=self._results(executor.submit(order.requests)))
+        return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
         """All results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
-        with ThreadPoolExecutor(1, thread_name_prefix="chunk") as one:
+        with ThreadPoolExecutor(1, thread_name_prefix="batch") as one:
             running = one.submit(lambda: tuple(results))
             try:
                 while not running.done():
@@ -180,12 +180,12 @@ def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[s
         return Footing(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
 
 
-def work(order: Mapping[str, Any], programs: int) -> dict[str, Any]:
-    """An answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a chunk, run on this node."""
+def work(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
+    """An answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a batch, run on this node."""
     try:
-        return _this(programs).work(ORDERS.validate_python(order)).model_dump()
+        return _this(programs).work(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:
-        return Answer(node=socket.gethostname(), fault=_said(error)).model_dump()
+        return BatchResult(node=socket.gethostname(), fault=_said(error)).model_dump()
 
 
 def _said(error: Exception) -> str:

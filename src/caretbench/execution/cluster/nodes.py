@@ -1,6 +1,6 @@
 """What is said between the engine that spreads programs over machines, and the machines.
 
-Chunks travel as plain dictionaries, and both ends check them: nothing but text of a program's output comes back from a
+Batches travel as plain dictionaries, and both ends check them: nothing but text of a program's output comes back from a
 node, and a node with another version of this package is found by what it says, not by what it breaks.
 """
 
@@ -16,7 +16,7 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 
 
 class Want(NamedTuple):
-    """What a program wants of a node; programs of one chunk want the same."""
+    """What a program wants of a node; programs of one batch want the same."""
 
     language: str
     bundle: str | None = None
@@ -47,8 +47,8 @@ class Footing(Frozen):
         return self.toolchain.fingerprint, self.bundle, self.obstacle
 
 
-class Order(Frozen):
-    """One chunk on its way to a node; ``footing`` is what its programs must find there."""
+class Batch(Frozen):
+    """One batch on its way to a node; ``footing`` is what its programs must find there."""
 
     kind: Literal["programs"] = "programs"
     want: Want
@@ -63,32 +63,32 @@ class Ground(NamedTuple):
     footing: Footing
 
 
-class ProjectOrder(Frozen):
-    """Commands in one project on their way to a node; ``parcel`` is the project itself, for a node that lacks it."""
+class ProjectBatch(Frozen):
+    """Commands in one project on their way to a node; ``archive`` is the project itself, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
     grounds: tuple[Ground, ...]
     snapshot: str
     requests: tuple[WorkspaceRequest, ...]
-    parcel: bytes | None = None
+    archive: bytes | None = None
 
 
-class _Answer(Frozen):
+class _BatchResult(Frozen):
     node: str = ""
     unlike: Footing | None = None
     fault: str = ""
     lacks: bool = False
-    """Whether the node wants the chunk again, with what it lacks."""
+    """Whether the node wants the batch again, with what it lacks."""
 
 
-class Answer(_Answer):
-    """What came of a chunk: results in any order; ``unlike``, where the node is not as the others; or a ``fault``."""
+class BatchResult(_BatchResult):
+    """Results of a batch, in any order; ``unlike``, where the node is not as the others; or a ``fault``."""
 
     kind: Literal["programs"] = "programs"
     results: tuple[ExecutionResult, ...] = ()
 
 
-class ProjectAnswer(_Answer):
+class ProjectBatchResult(_BatchResult):
     """The same of commands in a project; ``want`` says for what the node is unlike."""
 
     kind: Literal["project"] = "project"
@@ -96,16 +96,18 @@ class ProjectAnswer(_Answer):
     want: Want | None = None
 
 
-AnyOrder = Order | ProjectOrder
-AnyAnswer = Answer | ProjectAnswer
+AnyBatch = Batch | ProjectBatch
+AnyBatchResult = BatchResult | ProjectBatchResult
 
-ORDERS: TypeAdapter[AnyOrder] = TypeAdapter(Annotated[AnyOrder, Field(discriminator="kind")])
-ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Annotated[AnyAnswer, Field(discriminator="kind")])
+BATCHES: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discriminator="kind")])
+BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
+    Annotated[AnyBatchResult, Field(discriminator="kind")]
+)
 """Read dictionaries of both kinds."""
 
 
-class Lost(Exception):  # noqa: N818 - says what became of the chunk
-    """No answer will come: whatever worked on the chunk is gone, and starting it again elsewhere did not help."""
+class Lost(Exception):  # noqa: N818 - says what became of the batch
+    """No answer will come: whatever worked on the batch is gone, and starting it again elsewhere did not help."""
 
 
 class Nodes(Protocol):
@@ -119,15 +121,15 @@ class Nodes(Protocol):
         """What every machine that is there now offers to such programs."""
         ...
 
-    def send(self, order: AnyOrder) -> Any:
-        """Have a chunk worked on, again elsewhere where its machine goes away; gives a handle at once."""
+    def send(self, batch: AnyBatch) -> Any:
+        """Have a batch worked on, again elsewhere where its machine goes away; gives a handle at once."""
         ...
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
         """A handle whose answer is there, or None after so many seconds."""
         ...
 
-    def fetch(self, handle: Any) -> AnyAnswer:
+    def fetch(self, handle: Any) -> AnyBatchResult:
         """Its answer.
 
         Raises:

@@ -7,30 +7,27 @@ by the process that asks, apart from those of its own machine.
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import PurePosixPath
 
+from caretbench.execution.cache.keys import remote_project_key
 from caretbench.execution.cache.verdicts import ResultCache, opened
-from caretbench.execution.cache.workspaces import WorkspaceCache
-from caretbench.execution.classification import CRITERION_VERSION
-from caretbench.execution.cluster.chunks import Chunks
-from caretbench.execution.cluster.nodes import AnyAnswer, Ground, ProjectAnswer, ProjectOrder, Want
-from caretbench.execution.cluster.parcels import packed
+from caretbench.execution.cluster.archives import packed
+from caretbench.execution.cluster.batches import RemoteRuns
+from caretbench.execution.cluster.nodes import AnyBatchResult, Ground, ProjectBatch, ProjectBatchResult, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor, check_alike
+from caretbench.execution.submission import Submission
 from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import Isolation, Progress, Status
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
-from caretbench.files import sha256_json
 from caretbench.languages import languages
 
-CHUNK = 4
+BATCH = 4
 """Commands that travel together: each takes a second or more, so sending costs little, and machines stay busy."""
 
-_FORM = "project elsewhere 1"
-_CHUNK_CHARACTERS = 4_000_000
-_PARCELS = 2
+_BATCH_CHARACTERS = 4_000_000
+_ARCHIVES = 2
 
 
 class SpreadingWorkspaceExecutor:
@@ -77,8 +74,9 @@ class SpreadingWorkspaceExecutor:
             MachineError: machines differ in what decides a verdict, or cannot run programs.
         """
         with opened(self._cache, use_cache=self._use_cache) as cache:
-            trade = _Projects(WorkspaceCache(cache, self.spaces), self._programs, self.spaces)
-            for given, result in enumerate(Chunks(self._programs.nodes, trade).results(requests), 1):
+            projects = _RemoteProjects(cache, self._programs, self.spaces)
+            submission = Submission(projects, RemoteRuns(self._programs.nodes, projects))
+            for given, result in enumerate(submission.results(requests), 1):
                 self._progress(given)
                 yield result
 
@@ -87,35 +85,41 @@ class SpreadingWorkspaceExecutor:
         self.spaces.close()
 
 
-class _Projects:
-    """Commands in projects as a :class:`caretbench.execution.cluster.chunks.Trade`."""
+class _RemoteProjects:
+    """Commands in projects as a :class:`caretbench.execution.cluster.batches.RemoteKind`."""
 
-    chunk = CHUNK
-    most_characters = _CHUNK_CHARACTERS
+    most_requests = BATCH
+    most_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: WorkspaceCache, programs: SpreadingExecutor, spaces: Workspaces) -> None:
+    def __init__(self, cache: ResultCache, programs: SpreadingExecutor, spaces: Workspaces) -> None:
         self._cache = cache
         self._programs = programs
         self._spaces = spaces
         self._languages: dict[str, tuple[str, ...]] = {}
-        self._parcels: OrderedDict[str, bytes] = OrderedDict()
+        self._archives: OrderedDict[str, bytes] = OrderedDict()
 
-    def obstacle(self, request: WorkspaceRequest) -> str:
+    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         if request.read_only:
-            return "it binds folders of this machine, which cannot be sent to others; use --engine local"
-        return next((footing.obstacle for _, footing in self._grounds(request) if footing.obstacle), "")
+            obstacle = "it binds folders of this machine, which cannot be sent to others; use --engine local"
+        else:
+            found = (footing.obstacle for _, footing in self._grounds(request))
+            obstacle = next(filter(None, found), "")
+        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: WorkspaceRequest) -> str:
-        return sha256_json(
-            [
-                _FORM,
-                CRITERION_VERSION,
-                request.model_dump(mode="json", exclude={"id", "patch", "stdin"}),
-                sorted((path, _hash(content)) for path, content in request.patch.items()),
-                _hash(request.stdin),
-                [(want, footing.ground) for want, footing in self._grounds(request)],
-            ]
+        return remote_project_key(
+            request, [(want, footing.ground) for want, footing in self._grounds(request)]
         )
+
+    def known(self, key: str) -> WorkspaceResult | None:
+        return self._cache.get_project(key)
+
+    def keep(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> None:
+        self._cache.put(key, request, result)
+
+    def remembers(self, result: WorkspaceResult) -> bool:
+        del result  # what took a machine down is not sent out again
+        return True
 
     def group(self, request: WorkspaceRequest) -> Hashable:
         return request.snapshot, request.bundle
@@ -123,31 +127,25 @@ class _Projects:
     def size(self, request: WorkspaceRequest) -> int:
         return sum(len(content or "") for content in request.patch.values())
 
-    def known(self, key: str) -> WorkspaceResult | None:
-        return self._cache.get(key)
-
-    def keep(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> None:
-        self._cache.put(key, request, result)
-
     def without(self, request: WorkspaceRequest, status: Status, reason: str) -> WorkspaceResult:
         return WorkspaceResult(id=request.id, status=status, reason=reason)
 
-    def order(self, requests: tuple[WorkspaceRequest, ...], *, full: bool) -> ProjectOrder:
+    def batch(self, requests: tuple[WorkspaceRequest, ...], *, full: bool) -> ProjectBatch:
         first = requests[0]
-        return ProjectOrder(
+        return ProjectBatch(
             grounds=self._grounds(first),
             snapshot=first.snapshot,
             requests=requests,
-            parcel=self._parcel(first.snapshot) if full else None,
+            archive=self._archive(first.snapshot) if full else None,
         )
 
-    def refuse(self, request: WorkspaceRequest, answer: AnyAnswer) -> None:
+    def refuse(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
         found = dict(self._grounds(request))
-        if isinstance(answer, ProjectAnswer) and answer.unlike is not None and answer.want in found:
-            check_alike(found[answer.want], answer.unlike, answer.want)
+        if isinstance(result, ProjectBatchResult) and result.unlike is not None and result.want in found:
+            check_alike(found[result.want], result.unlike, result.want)
 
-    def results(self, answer: AnyAnswer) -> tuple[WorkspaceResult, ...]:
-        return answer.results if isinstance(answer, ProjectAnswer) else ()
+    def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
+        return result.results if isinstance(result, ProjectBatchResult) else ()
 
     def _grounds(self, request: WorkspaceRequest) -> tuple[Ground, ...]:
         """The tools of every language that the project holds, as all machines have them."""
@@ -161,16 +159,9 @@ class _Projects:
             self._languages[snapshot] = tuple(known or ["python"])
         return self._languages[snapshot]
 
-    def _parcel(self, snapshot: str) -> bytes:
-        if snapshot not in self._parcels:
-            self._parcels[snapshot] = packed(self._spaces.snapshot(snapshot))
-            if len(self._parcels) > _PARCELS:
-                self._parcels.popitem(last=False)
-        return self._parcels[snapshot]
-
-
-def _hash(content: str | bytes | None) -> str | None:
-    if content is None:
-        return None
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.sha256(data).hexdigest()
+    def _archive(self, snapshot: str) -> bytes:
+        if snapshot not in self._archives:
+            self._archives[snapshot] = packed(self._spaces.snapshot(snapshot))
+            if len(self._archives) > _ARCHIVES:
+                self._archives.popitem(last=False)
+        return self._archives[snapshot]

@@ -1,4 +1,4 @@
-"""The engine on a Ray cluster: chunks of programs as tasks, each on one processor of whichever machine is free.
+"""The engine on a Ray cluster: batches of programs as tasks, each on one processor of whichever machine is free.
 
 Ray starts a task again elsewhere when its machine goes away. Answers are fetched as soon as they are there: what only a
 machine holds is lost with it. A task runs in a worker process that Ray keeps, and so do its warm sandboxes
@@ -17,7 +17,15 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.nodes import ANSWERS, Answer, AnyAnswer, AnyOrder, Footing, Lost, Want
+from caretbench.execution.cluster.nodes import (
+    BATCH_RESULTS,
+    AnyBatch,
+    AnyBatchResult,
+    BatchResult,
+    Footing,
+    Lost,
+    Want,
+)
 from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.types import Toolchain
 
@@ -77,7 +85,7 @@ class RayNodes:
         self._programs = programs
         _connect(ray, address)
         self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.work)
-        # Looking costs no processor: it must not wait behind chunks.
+        # Looking costs no processor: it must not wait behind batches.
         self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.look)
 
     def processors(self) -> int:
@@ -109,25 +117,25 @@ class RayNodes:
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         }
 
-    def send(self, order: AnyOrder) -> Any:
-        """Have a chunk worked on."""
-        return self._work.remote(order.model_dump(), self._programs)
+    def send(self, batch: AnyBatch) -> Any:
+        """Have a batch worked on."""
+        return self._work.remote(batch.model_dump(), self._programs)
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
         """A handle whose answer is there, or None after so many seconds."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
-    def fetch(self, handle: Any) -> AnyAnswer:
+    def fetch(self, handle: Any) -> AnyBatchResult:
         """Its answer; a task that could not even begin is a fault.
 
         Raises:
             Lost: Ray gave the task up.
         """
         try:
-            return ANSWERS.validate_python(self._ray.get(handle))
+            return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
-            return Answer(fault=_said(error))
+            return BatchResult(fault=_said(error))
         except self._exceptions.RayError as error:
             raise Lost(_said(error)) from error
 

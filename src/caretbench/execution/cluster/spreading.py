@@ -1,8 +1,8 @@
-"""The engine over several machines: requests in, results out as they come, chunk by chunk.
+"""The engine over several machines: requests in, results out as they come, batch by batch.
 
 The caller's process holds everything that must not be lost: what was asked, which verdicts are known, and the results,
-which it takes from a machine one chunk at a time and gives out at once. Machines hold nothing, so one that goes away
-costs the time of the chunks it was working on. Memory stays bounded: only so many chunks are out at a time, and the
+which it takes from a machine one batch at a time and gives out at once. Machines hold nothing, so one that goes away
+costs the time of the batches it was working on. Memory stays bounded: only so many batches are out at a time, and the
 requests behind them are not asked for before there is room.
 """
 
@@ -12,16 +12,18 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache.verdicts import ResultCache, opened, verdict_key
-from caretbench.execution.cluster.chunks import Chunks
-from caretbench.execution.cluster.nodes import Answer, AnyAnswer, Footing, Nodes, Order, Want
+from caretbench.execution.cache.keys import verdict_key
+from caretbench.execution.cache.verdicts import ResultCache, opened
+from caretbench.execution.cluster.batches import RemoteRuns
+from caretbench.execution.cluster.nodes import AnyBatchResult, Batch, BatchResult, Footing, Nodes, Want
+from caretbench.execution.submission import Submission
 from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
-CHUNK = 25
+BATCH = 25
 """Programs that travel together: as many as a compiler takes at a time; sending them costs little beside that."""
 
-_CHUNK_CHARACTERS = 4_000_000
+_BATCH_CHARACTERS = 4_000_000
 
 
 class SpreadingExecutor:
@@ -82,7 +84,8 @@ class SpreadingExecutor:
             MachineError: machines differ in what decides a verdict, or cannot run programs; what came before holds.
         """
         with opened(self._cache, use_cache=self._use_cache) as cache:
-            yield from Chunks(self.nodes, _Programs(cache, self)).results(requests)
+            programs = _RemotePrograms(cache, self)
+            yield from Submission(programs, RemoteRuns(self.nodes, programs)).results(requests)
 
     def footing(self, want: Want) -> Footing:
         """What programs that want this find, on all machines the same; asked once.
@@ -142,28 +145,23 @@ def check_alike(footing: Footing, other: Footing, want: Want) -> None:
     )
 
 
-class _Programs:
-    """Programs as a :class:`caretbench.execution.cluster.chunks.Trade`."""
+class _RemotePrograms:
+    """Programs as a :class:`caretbench.execution.cluster.batches.RemoteKind`."""
 
-    chunk = CHUNK
-    most_characters = _CHUNK_CHARACTERS
+    most_requests = BATCH
+    most_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, executor: SpreadingExecutor) -> None:
         self._cache = cache
         self._executor = executor
 
-    def obstacle(self, request: ExecutionRequest) -> str:
-        return self._footing(request).obstacle
+    def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
+        obstacle = self._footing(request).obstacle
+        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: ExecutionRequest) -> str:
         footing = self._footing(request)
         return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
-
-    def group(self, request: ExecutionRequest) -> Hashable:
-        return Want.of(request), request.profile, request.variant
-
-    def size(self, request: ExecutionRequest) -> int:
-        return len(request.source)
 
     def known(self, key: str) -> ExecutionResult | None:
         return self._cache.get(key)
@@ -171,19 +169,29 @@ class _Programs:
     def keep(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
         self._cache.put(key, request, result)
 
+    def remembers(self, result: ExecutionResult) -> bool:
+        del result  # what took a machine down is not sent out again
+        return True
+
+    def group(self, request: ExecutionRequest) -> Hashable:
+        return Want.of(request), request.profile, request.variant
+
+    def size(self, request: ExecutionRequest) -> int:
+        return len(request.source)
+
     def without(self, request: ExecutionRequest, status: Status, reason: str) -> ExecutionResult:
         return ExecutionResult(id=request.id, status=status, reason=reason)
 
-    def order(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Order:
+    def batch(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Batch:
         del full  # a program is all there in its text
-        return Order(want=Want.of(requests[0]), footing=self._footing(requests[0]), requests=requests)
+        return Batch(want=Want.of(requests[0]), footing=self._footing(requests[0]), requests=requests)
 
-    def refuse(self, request: ExecutionRequest, answer: AnyAnswer) -> None:
-        if answer.unlike is not None:
-            check_alike(self._footing(request), answer.unlike, Want.of(request))
+    def refuse(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
+        if result.unlike is not None:
+            check_alike(self._footing(request), result.unlike, Want.of(request))
 
-    def results(self, answer: AnyAnswer) -> tuple[ExecutionResult, ...]:
-        return answer.results if isinstance(answer, Answer) else ()
+    def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
+        return result.results if isinstance(result, BatchResult) else ()
 
     def _footing(self, request: ExecutionRequest) -> Footing:
         return self._executor.footing(Want.of(request))

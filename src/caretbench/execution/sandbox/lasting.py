@@ -13,7 +13,6 @@ import errno
 import marshal
 import os
 import posixpath
-import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +31,7 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.obstacles import NO_NESTING
 from caretbench.execution.sandbox.host.users import own_user, users
+from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.levels import SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
@@ -231,14 +231,13 @@ class LastingSandbox:
             },
             2,
         )
-        supervisor = Supervisor(program, program.channel, limits, wall_s or limits.wall_s, stop, helpers=0)
+        invocation = Invocation((), limits=limits, wall_s=wall_s)
+        supervisor = Supervisor(program, program.channel, invocation, stop, helpers=0)
         try:
             supervisor.supervise(len(job).to_bytes(8, "big") + job)
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()
-        # All behind its walls is killed with it, in any order: a command may look killed by itself.
-        torn = result.exit_code is None and result.signal in (None, signal.SIGKILL) and result.killed is None
-        if (torn or result.error is not None) and self._worker.ends():
+        if (result.torn or result.error is not None) and self._worker.ends():
             raise SandboxUnavailable("the sandbox has ended")
         return result

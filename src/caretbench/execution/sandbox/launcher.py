@@ -196,12 +196,7 @@ def free_descriptor(taken: int, wish: int) -> int:
     return wish
 
 
-def run_program(
-    job: dict[str, Any],
-    gate_in: int | None,
-    gate_out: int | None,
-    before: Callable[[], None] | None = None,
-) -> None:
+def run_program(job: dict[str, Any], gates: list[int], before: Callable[[], None] | None = None) -> None:
     """In the child: set the bounds and become the program. Returns where the program is to run in this interpreter."""
     for name, soft, hard in job["rlimits"]:
         number = getattr(resource, name)
@@ -210,8 +205,8 @@ def run_program(
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(number, (soft, hard))
     environment = dict(job["environment"])
-    if gate_in is not None and gate_out is not None:
-        environment["CARETBENCH_SENTINEL"] = "%d:%d" % (gate_in, gate_out)
+    if gates:
+        environment["CARETBENCH_SENTINEL"] = "%d:%d" % tuple(gates)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
@@ -242,38 +237,64 @@ def run_program(
     os._exit(127)
 
 
-def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
-    """Do one job and write what became of it; ``before`` is the last thing in the program's process before it starts.
+def give_back(channel: int, why: str) -> None:
+    """Report why the program was not started, and end."""
+    os.write(channel, ('{"error": "%s"}\n' % why).encode())
+    os._exit(0)
 
-    Returns in the program's own process alone, where the program is a harness that runs in this interpreter.
-    """
-    tree = job.get("tree")
-    if tree:
+
+def prepare(channel: int, job: dict[str, Any]) -> int | None:
+    """Place the program's files and start what it needs; the process of its X server, if it has one."""
+    if job.get("tree"):
         try:
-            arrange(tree, job["files"])
+            arrange(job["tree"], job["files"])
         except OSError as error:
-            text = '{"error": "the project was not put in place: %s"}\n' % error.strerror
-            os.write(channel, text.encode())
-            os._exit(0)
+            give_back(channel, "the project was not put in place: %s" % error.strerror)
     else:
         place(job["files"])
     if job.get("door") is not None:
         open_door(job["door"], job["port"])
     display = start_display(job["display"]) if job["display"] else None
     if job["display"] and display is None:
-        os.write(channel, b'{"error": "the X server inside the sandbox did not start"}\n')
-        os._exit(0)
-    nonce = job["nonce"]
-    gate_in: int | None = None
-    gate_out: int | None = None
-    answer = -1
-    if nonce:
-        question, give = os.pipe()
-        answer, write_end = os.pipe()
-        os.write(give, nonce)
-        os.close(give)
-        gate_in = free_descriptor(question, job["descriptors"][0])
-        gate_out = free_descriptor(write_end, job["descriptors"][1])
+        give_back(channel, "the X server inside the sandbox did not start")
+    return display
+
+
+def open_gates(job: dict[str, Any]) -> tuple[list[int], int]:
+    """The private channel: the program's two descriptors, and ours, where its word arrives; none and -1 without one."""
+    if not job["nonce"]:
+        return [], -1
+    question, give = os.pipe()
+    answer, write_end = os.pipe()
+    os.write(give, job["nonce"])
+    os.close(give)
+    gates = [
+        free_descriptor(question, job["descriptors"][0]),
+        free_descriptor(write_end, job["descriptors"][1]),
+    ]
+    return gates, answer
+
+
+def wait_for(child: int, display: int | None) -> tuple[int, float, int]:
+    """Wait for the program: its status, and the CPU time and the largest memory of all that ended but the X server."""
+    cpu, peak = 0.0, 0
+    while True:
+        pid, code, usage = os.wait4(-1, 0)
+        if pid != display:
+            cpu += usage.ru_utime + usage.ru_stime
+            peak = max(peak, usage.ru_maxrss)
+        if pid == child:
+            return code, cpu, peak
+
+
+def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
+    """Do one job and write what became of it; ``before`` is the last thing in the program's process before it starts.
+
+    Returns in the program's own process alone, where the program is a harness that runs in this interpreter.
+    """
+    tree, nonce = job.get("tree"), job["nonce"]
+    display = prepare(channel, job)
+    gates, answer = open_gates(job)
     os.write(channel, b'{"started": true}\n')
     # The kernel spares the first process every signal but those that it handles, as Python does this one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -282,22 +303,13 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if answer >= 0:
             os.close(answer)  # a program that runs in this interpreter would hold it, too
-        run_program(job, gate_in, gate_out, before)
+        run_program(job, gates, before)
         return
-    if gate_in is not None and gate_out is not None:
-        os.close(gate_in)
-        os.close(gate_out)
+    for gate in gates:
+        os.close(gate)
+    if gates:
         os.set_blocking(answer, False)
-    status: int | None = None
-    cpu = 0.0
-    peak = 0
-    while status is None:
-        pid, code, usage = os.wait4(-1, 0)
-        if pid != display:
-            cpu += usage.ru_utime + usage.ru_stime
-            peak = max(peak, usage.ru_maxrss)
-        if pid == child:
-            status = code
+    status, cpu, peak = wait_for(child, display)
     said = b""
     if nonce:
         try:

@@ -7,25 +7,25 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import IO, Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Protocol
 
 from pydantic import Field
 
+from caretbench.execution.sandbox.invocation import Invocation, Killed
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.watchdog import tree_usage
-from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile
+from caretbench.execution.types import Frozen, Isolation, Output, ResultFile
 
 POLL_S = 0.2
 START_S = 60.0
 """Wall time that building the walls may take; on a busy machine it is long."""
 _REPORT_BYTES = 65_536
 _NAMES_BYTES = 4 << 20
-
-Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
 class SandboxResult(Frozen):
@@ -59,21 +59,10 @@ class SandboxResult(Frozen):
         """Whether the program ended with exit status 0."""
         return self.error is None and self.killed is None and self.exit_code == 0
 
-
-class Dialogue(Protocol):
-    """The host's side of a program that answers requests. Called on the supervising thread, and never waits."""
-
-    def hear(self, data: bytes) -> Killed | None:
-        """Take in what the program wrote to standard output; the reason to end it, if there is one."""
-        ...
-
-    def check(self) -> Killed | None:
-        """Asked several times a second: the reason to end the program, if there is one."""
-        ...
-
-    def busy(self) -> bool:
-        """Whether it is at work: the use of one that waits is not looked at."""
-        ...
+    @property
+    def torn(self) -> bool:
+        """Whether it may have ended with a warm sandbox: all inside is killed then, in any order."""
+        return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 
 class _Capture:
@@ -128,25 +117,23 @@ class Supervisor:
         self,
         process: SandboxedProcess,
         channel: socket.socket,
-        limits: Limits,
-        wall_s: float,
+        invocation: Invocation,
         interrupted: threading.Event,
+        *,
         helpers: int = 1,
-        file_bytes: int = 0,
-        dialogue: Dialogue | None = None,
         look: Callable[[], Killed | None] | None = None,
         group: MemoryGroup | None = None,
     ) -> None:
-        """Take charge of a sandbox that has just been started.
+        """Take charge of a sandbox that has just been started for an invocation.
 
-        ``helpers``: how many processes below ``process`` are ours. ``file_bytes``: bound of the files read out.
-        ``dialogue``: who hears its standard output, which is not kept then.
+        ``helpers``: number of processes below ``process`` that are ours.
         ``look``: asked several times a second whether the program has too much of something else.
         ``group``: the control group whose bound of memory the kernel keeps.
         """
+        limits, file_bytes = invocation.limits, invocation.file_bytes
         self._group = group
         self._look_further = look
-        self._dialogue = dialogue
+        self._dialogue = invocation.dialogue
         self._helpers = helpers
         # Files come in base64, their names too.
         self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
@@ -154,7 +141,7 @@ class Supervisor:
         self._process = process
         self._channel = channel
         self._limits = limits
-        self._wall_s = wall_s
+        self._wall_s = invocation.longest_s
         self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
         self._reports = bytearray()
         self._killed: Killed | None = None
@@ -261,43 +248,39 @@ class Supervisor:
             self._kill(more)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:
-        """What became of the program."""
+        """Return what became of the program."""
         stdout, stderr = (stream.output() for stream in self._streams)
         reports = [_report(line) for line in bytes(self._reports).splitlines()]
-        faults = [str(report["error"]) for report in reports if "error" in report]
-        started = any("started" in report for report in reports)
-        last = next((report for report in reports if "code" in report), None)
-        wall_s = time.monotonic() - (self._started_at or begin)
-        error: str | None = None
-        if self._fault or faults:
-            error = self._fault or faults[0]
-        elif not started:
-            error = (
-                "it took too long to build"
-                if self._late
-                else stderr.text.strip()[-2000:] or "it did not start"
-            )
-        code = int(last["code"]) if last is not None and self._killed is None else None
+        last = next((report for report in reports if "code" in report), {})
+        error = self._error(reports, stderr.text)
+        # The launcher's last word and files do not count where the program was killed from outside.
+        own, sent = (last, reports) if self._killed is None else ({}, [])
+        code = int(own["code"]) if own else None
         return SandboxResult(
             exit_code=code if code is not None and code >= 0 else None,
             signal=-code if code is not None and code < 0 else None,
-            sentinel=bool(last["sentinel"]) if last is not None and self._killed is None else False,
-            waits=bool(last["waits"]) if last is not None and self._killed is None else False,
+            sentinel=bool(own.get("sentinel")),
+            waits=bool(own.get("waits")),
             killed=self._killed if error is None else None,
             stdout=stdout,
             stderr=stderr,
-            wall_s=wall_s,
-            cpu_s=max(
-                float(last["cpu_s"]) if last is not None else 0.0, self._cpu_s if last is None else 0.0
-            ),
-            memory_mb=max(float(last["peak_kb"]) / 1024 if last is not None else 0.0, self._memory_mb),
+            wall_s=time.monotonic() - (self._started_at or begin),
+            cpu_s=max(float(last["cpu_s"]), 0.0) if last else self._cpu_s,
+            memory_mb=max(float(last["peak_kb"]) / 1024 if last else 0.0, self._memory_mb),
             processes=self._processes,
             error=error,
             isolation=isolation,
-            files=tuple(_file(report) for report in reports if "file" in report)
-            if self._killed is None
-            else (),
+            files=tuple(_file(report) for report in sent if "file" in report),
         )
+
+    def _error(self, reports: Sequence[Mapping[str, Any]], said: str) -> str | None:
+        """Return why the program was never started, or was not ours to judge; None where it ran."""
+        faults = [str(report["error"]) for report in reports if "error" in report]
+        if self._fault or faults:
+            return self._fault or faults[0]
+        if any("started" in report for report in reports):
+            return None
+        return "it took too long to build" if self._late else said.strip()[-2000:] or "it did not start"
 
 
 def _file(report: Mapping[str, Any]) -> ResultFile:

@@ -35,6 +35,7 @@ from caretbench.execution.sandbox.host.kernel_facts import COVERS
 from caretbench.execution.sandbox.host.mounts import child_of, end_group, write_maps
 from caretbench.execution.sandbox.host.obstacles import no_maps, no_nesting
 from caretbench.execution.sandbox.host.users import unprivileged_user, users
+from caretbench.execution.sandbox.invocation import SNAPSHOT
 from caretbench.execution.sandbox.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 
@@ -52,7 +53,6 @@ _MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
 _ORDER = struct.Struct("=iii")
 """As in ``zygote.py``: the program's user, whether a door comes, how many mounts."""
-_SNAPSHOT = "/run/snapshot"
 
 
 class WorkerKey(NamedTuple):
@@ -292,7 +292,7 @@ class _Maps:
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
     """What root opens for one program's user: what others cannot reach, and a snapshot, which must be the user's."""
     closed = set(closed_places(list(binds.values())))
-    return {inside: path for inside, path in binds.items() if path in closed or inside == _SNAPSHOT}
+    return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
 
 def _first_process(channel: socket.socket) -> tuple[int, int]:

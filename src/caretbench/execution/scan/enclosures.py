@@ -142,42 +142,75 @@ def _place(
     line: str,
     exits: dict[int, tuple[Leaving, Leaving]],
 ) -> Place:
-    in_text = unreachable = suspended = in_try = left_function = False
-    functions: list[Function] = []
-    conditions: list[str] = []
-    leaving = throwing = Leaving.NO
+    climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
     for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
-        started = program.begin <= node.start_byte < program.end
-        kind = node.type
-        if _CODE_IN_TEXT.search(kind) and not started:
+        if not climb.passes(node, inner):
             break
-        in_text = in_text or (started and node.is_named and _TEXT.search(kind) is not None)
-        if node.start_byte >= program.begin and not left_function:
-            left, thrown = leaving_before(node, program.begin, program.end, exits)
-            leaving, throwing = max(leaving, left), max(throwing, thrown)
-        in_try = in_try or (kind.startswith("try_") and node.start_byte < program.begin and not left_function)
-        if started and not kind.startswith("try_") and (CONDITION.match(kind) or CONDITIONAL.match(kind)):
-            conditions.append(_condition(node))
-            unreachable = unreachable or _never_runs(node, inner)
-        elif started and kind == "with_statement" and (caught := _SUPPRESSED.search(_text(node)[:200])):
-            conditions.append(caught[0])
-        if kind in FUNCTIONS and node.start_byte < at:
-            functions.append(_function(node, program))
-            suspended = suspended or (not (left_function or started) and _suspends(node, program))
-            left_function = left_function or node.start_byte < program.end
         inner = node
     return Place(
         line,
-        in_text,
-        unreachable,
-        tuple(functions),
-        tuple(conditions),
-        leaving,
-        throwing,
-        in_try,
-        suspended,
+        climb.in_text,
+        climb.unreachable,
+        tuple(climb.functions),
+        tuple(climb.conditions),
+        climb.leaving,
+        climb.throwing,
+        climb.in_try,
+        climb.suspended,
     )
+
+
+class _Climb:
+    """The way from a line up to the root of the tree, and what was passed on it."""
+
+    def __init__(self, program: _Program, at: int, exits: dict[int, tuple[Leaving, Leaving]]) -> None:
+        self._program = program
+        self._at = at
+        self._exits = exits
+        self._left_function = False
+        self.in_text = self.unreachable = self.suspended = self.in_try = False
+        self.functions: list[Function] = []
+        self.conditions: list[str] = []
+        self.leaving = self.throwing = Leaving.NO
+
+    def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
+        """Take in a node, which is above ``inner``; return whether the way goes on."""
+        program, kind = self._program, node.type
+        started = program.begin <= node.start_byte < program.end
+        if _CODE_IN_TEXT.search(kind) and not started:
+            return False
+        if started and node.is_named and _TEXT.search(kind):
+            self.in_text = True
+        if not self._left_function:
+            self._pass_exits(node)
+        if started:
+            self._pass_condition(node, inner)
+        if kind in FUNCTIONS and node.start_byte < self._at:
+            self._pass_function(node, started=started)
+        return True
+
+    def _pass_exits(self, node: tree_sitter.Node) -> None:
+        program = self._program
+        if node.start_byte >= program.begin:
+            left, thrown = leaving_before(node, program.begin, program.end, self._exits)
+            self.leaving, self.throwing = max(self.leaving, left), max(self.throwing, thrown)
+        elif node.type.startswith("try_"):
+            self.in_try = True
+
+    def _pass_condition(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> None:
+        kind = node.type
+        if not kind.startswith("try_") and (CONDITION.match(kind) or CONDITIONAL.match(kind)):
+            self.conditions.append(_condition(node))
+            self.unreachable = self.unreachable or _never_runs(node, inner)
+        elif kind == "with_statement" and (caught := _SUPPRESSED.search(_text(node)[:200])):
+            self.conditions.append(caught[0])
+
+    def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
+        self.functions.append(_function(node, self._program))
+        if not (self._left_function or started) and _suspends(node, self._program):
+            self.suspended = True
+        self._left_function = self._left_function or node.start_byte < self._program.end
 
 
 def _condition(node: tree_sitter.Node) -> str:

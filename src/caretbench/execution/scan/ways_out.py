@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
+from typing import NamedTuple
 
 import tree_sitter
 
@@ -70,42 +72,51 @@ def leaving_before(
     return leaving, throwing
 
 
+class _Within(NamedTuple):
+    """A node of a statement; whether it only may run, and what within it is caught by a node above."""
+
+    node: tree_sitter.Node
+    maybe: bool = False
+    breaks: bool = False
+    continues: bool = False
+    throws: bool = False
+
+
 def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
     """Return how surely a statement leaves its function (or a loop around it), and throws."""
     leaving = throwing = Leaving.NO
-    # a node; whether it only may run; whether break, continue and throw within it are caught there
-    open_nodes = [(statement, False, False, False, False)]
+    open_nodes = [_Within(statement)]
     for _ in range(_MOST_NODES):
         if not open_nodes:
             break
-        node, maybe, breaks, continues, caught = open_nodes.pop()
-        kind = node.type
+        one = open_nodes.pop()
+        kind = one.node.type
         if kind in FUNCTIONS or TYPES.match(kind):
             continue
         if kind in _THROWS:
-            throwing = max(throwing, Leaving.NO if caught else Leaving.MAYBE if maybe else Leaving.SURELY)
+            certainty = Leaving.MAYBE if one.maybe else Leaving.SURELY
+            throwing = max(throwing, Leaving.NO if one.throws else certainty)
             continue
-        own = breaks if kind == "break_statement" else continues
+        own = one.breaks if kind == "break_statement" else one.continues
         if kind in _RETURNS or (kind in _LOOP_EXITS and not own):
-            leaving = max(leaving, Leaving.MAYBE if maybe else _surely(node))
+            leaving = max(leaving, Leaving.MAYBE if one.maybe else _surely(one.node))
             continue
-        loop = _LOOP.match(kind) is not None
-        attempt = kind.startswith("try_")
-        unsure = not attempt and kind != "do_statement" and CONDITIONAL.match(kind) is not None
-        unsure = unsure and not _condition_holds(node)
-        handled = attempt and any(_HANDLER.match(child.type) for child in node.named_children)
-        switch = _SWITCH.match(kind) is not None
-        open_nodes.extend(
-            (
-                child,
-                maybe or unsure,
-                breaks or loop or switch,
-                continues or loop,
-                caught or (handled and not _HANDLER.match(child.type)),
-            )
-            for child in node.named_children
-        )
+        open_nodes.extend(_inner(one))
     return leaving, throwing
+
+
+def _inner(one: _Within) -> Iterator[_Within]:
+    """Yield the nodes within a node."""
+    node, kind = one.node, one.node.type
+    loop = _LOOP.match(kind) is not None
+    attempt = kind.startswith("try_")
+    unsure = not attempt and kind != "do_statement" and CONDITIONAL.match(kind) is not None
+    unsure = unsure and not _condition_holds(node)
+    handled = attempt and any(_HANDLER.match(child.type) for child in node.named_children)
+    breaks = one.breaks or loop or _SWITCH.match(kind) is not None
+    for child in node.named_children:
+        throws = one.throws or (handled and not _HANDLER.match(child.type))
+        yield _Within(child, one.maybe or unsure, breaks, one.continues or loop, throws)
 
 
 def _surely(node: tree_sitter.Node) -> Leaving:

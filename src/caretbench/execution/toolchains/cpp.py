@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from caretbench.execution.cache.folders import TOOLS
 from caretbench.execution.classification import missing_module
+from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains.base import (
     ARTEFACT,
@@ -160,14 +161,16 @@ class CppRuntime(Runtime):
     ) -> SandboxResult:
         root = self.headers.root
         return self.sandbox.run(
-            [COMPILER, *arguments],
-            files=files,
-            read_only={_PRECOMPILED: str(root)} if root.is_dir() else None,
-            writable={OUT: folder} if folder is not None else None,
-            environment={"LC_ALL": "C"},
-            limits=compile_limits(limits),
-            warm=Warm() if read_out else None,
-            tree=_READ_OUT if read_out else None,
+            Invocation(
+                [COMPILER, *arguments],
+                files=files,
+                read_only={_PRECOMPILED: str(root)} if root.is_dir() else None,
+                writable={OUT: folder} if folder is not None else None,
+                environment={"LC_ALL": "C"},
+                limits=compile_limits(limits),
+                warm=Warm() if read_out else None,
+                tree=_READ_OUT if read_out else None,
+            )
         )
 
     @property
@@ -190,9 +193,11 @@ class CppRuntime(Runtime):
             if CppRuntime._sentinel is None:
                 argv = f"{COMPILER} -O1 -c sentinel.cpp -o sentinel.o && base64 -w0 sentinel.o"
                 result = self.sandbox.run(
-                    ["/bin/sh", "-c", argv],
-                    files={"sentinel.cpp": harness_file("sentinel.cpp")},
-                    limits=compile_limits(Limits()),
+                    Invocation(
+                        ["/bin/sh", "-c", argv],
+                        files={"sentinel.cpp": harness_file("sentinel.cpp")},
+                        limits=compile_limits(Limits()),
+                    )
                 )
                 if not result.ok:
                     raise RuntimeError(

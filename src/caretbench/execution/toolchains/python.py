@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.program import HOME, WORK
+from caretbench.execution.sandbox.program import HOME, WORK, Invocation
 from caretbench.execution.toolchains.base import Runtime, fingerprint, harness_file, tool_version
 from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Status, Toolchain, Warm
 
@@ -120,10 +120,12 @@ class PythonRuntime(Runtime):
     def _make_font_list(self, bundle: Bundle) -> dict[str, str]:
         interpreter, binds = launcher_interpreter()
         result = self.sandbox.run(
-            [interpreter, "-c", _LIST_FONTS],
-            environment={**ENVIRONMENT, **bundle.environment},
-            read_only={**binds, **bundle.read_only},
-            limits=Limits(output_kb=4096),
+            Invocation(
+                [interpreter, "-c", _LIST_FONTS],
+                environment={**ENVIRONMENT, **bundle.environment},
+                read_only={**binds, **bundle.read_only},
+                limits=Limits(output_kb=4096),
+            )
         )
         name, _, text = result.stdout.text.partition("\n")
         return {f"{HOME}/.cache/matplotlib/{name}": text} if result.ok and text.startswith("{") else {}

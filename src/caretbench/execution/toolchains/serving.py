@@ -27,8 +27,9 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
+from caretbench.execution.sandbox.invocation import Invocation, Killed
 from caretbench.execution.sandbox.program import Sandbox
-from caretbench.execution.sandbox.supervisor import START_S, Killed, SandboxResult
+from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
 from caretbench.execution.toolchains.base import compile_limits, shorten
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
@@ -154,13 +155,15 @@ class Server:
     def _serve(self, sandbox: Sandbox) -> None:
         try:
             self.outcome = sandbox.run(
-                self.compiler.arguments,
-                limits=self._limits,
-                read_only=self.compiler.read_only,
-                environment=self.compiler.environment,
-                address_space_limit=False,
-                stdin=self._source,
-                dialogue=self,
+                Invocation(
+                    self.compiler.arguments,
+                    limits=self._limits,
+                    read_only=self.compiler.read_only,
+                    environment=self.compiler.environment,
+                    address_space_limit=False,
+                    stdin=self._source,
+                    dialogue=self,
+                )
             )
         except Exception as error:
             self.outcome = SandboxResult(error=f"no process: {error}")

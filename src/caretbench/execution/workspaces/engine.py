@@ -1,26 +1,22 @@
-"""Many commands in projects: requests in, one result out for each, as they come.
+"""The engine of commands in projects on this machine: requests in, one result out for each, as they come.
 
-A test command has processes of its own, so one command a processor is in flight. Identical requests run once, known
-verdicts come from the cache, and what the machine held up runs again alone. Memory stays bounded, whatever the number
-of requests: only a window of them is held. The caller keeps results by their ``id``, and after an interruption asks
-for those that it does not have.
+A test command has processes of its own, so one command a processor is in flight. The caller keeps results by their
+``id``, and after an interruption asks for those that it does not have.
 """
 
 from __future__ import annotations
 
 import os
-import queue
-from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from caretbench.errors import DataError
+from caretbench.execution.cache.keys import PathMarks, project_key
 from caretbench.execution.cache.verdicts import ResultCache, opened
-from caretbench.execution.cache.workspaces import WorkspaceCache
 from caretbench.execution.classification import held_up, short_of_what_all_share
+from caretbench.execution.local import LocalRuns
 from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.submission import Job, Submission
 from caretbench.execution.types import Isolation, Limits, Progress, Status
 from caretbench.execution.workspaces.workspace import (
     WORKSPACE_LIMITS,
@@ -30,7 +26,6 @@ from caretbench.execution.workspaces.workspace import (
 )
 
 _WINDOW_PER_WORKER = 4
-_QUIET_WAITING = 32
 _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
 _WALL_S, _WALLS_PER_CPU = 60.0, 6.0
 
@@ -75,15 +70,6 @@ def limits_for(
 def _bound(wanted: float, least: float) -> float:
     step = next((float(step) for step in _STEPS if step >= wanted), float(_STEPS[-1]))
     return max(least, step) if wanted > least else least
-
-
-@dataclass
-class _Job:
-    """One distinct request, and all that are like it."""
-
-    key: str
-    request: WorkspaceRequest
-    others: list[str] = field(default_factory=list)
 
 
 class WorkspaceExecutor:
@@ -131,11 +117,16 @@ class WorkspaceExecutor:
             SandboxUnavailable: no sandbox can be built here.
         """
         self.spaces.sandbox.probe()
-        given = 0
         with opened(self._cache, use_cache=self._use_cache) as cache:
-            known = WorkspaceCache(cache, self.spaces)
-            for result in _Submission(self.spaces, known, self._workers).results(requests):
-                given += 1
+            projects = Projects(self.spaces, cache)
+            runs = LocalRuns(
+                projects,
+                self.spaces.sandbox,
+                workers=self._workers,
+                compilers=1,
+                window=self._workers * _WINDOW_PER_WORKER,
+            )
+            for given, result in enumerate(Submission(projects, runs).results(requests), 1):
                 self._progress(given)
                 yield result
 
@@ -144,62 +135,63 @@ class WorkspaceExecutor:
         self.spaces.close()
 
 
-class _Submission:
-    """The state of one ``submit``. Its fields are touched by the caller's thread only; workers answer by a queue."""
+class Projects:
+    """Commands in projects as a kind of request, and as work on this machine."""
 
-    def __init__(self, spaces: Workspaces, cache: WorkspaceCache, workers: int) -> None:
+    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
         self._spaces = spaces
         self._cache = cache
-        self._window = workers * _WINDOW_PER_WORKER
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="workspace")
-        self._finished: queue.SimpleQueue[tuple[_Job, Future[WorkspaceResult]]] = queue.SimpleQueue()
-        self._tasks = 0
-        self._held = 0
-        self._jobs: dict[str, _Job] = {}
-        self._quiet: deque[tuple[_Job, WorkspaceResult]] = deque()
+        self._marks = PathMarks()
 
-    def results(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
-        """Feed the workers and yield what they give."""
-        try:
-            source = iter(requests)
-            exhausted = False
-            while not exhausted or self._held:
-                if not exhausted and self._held < self._window and len(self._quiet) < _QUIET_WAITING:
-                    request = next(source, None)
-                    if request is not None:
-                        yield from self._take(request)
-                        yield from self._collect(wait=False)
-                        continue
-                    exhausted = True
-                if self._tasks:
-                    yield from self._collect(wait=True)
-                elif self._quiet:
-                    yield from self._again_alone()
-        finally:
-            if self._tasks:
-                self._spaces.sandbox.interrupt()
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._spaces.sandbox.resume()
+    # --- requests and their results -------------------------------------------------------------------------------
 
-    def _take(self, request: WorkspaceRequest) -> Iterator[WorkspaceResult]:
-        self._spaces.snapshot(request.snapshot)  # without it nothing can run: that is said, not skipped
-        key = self._cache.key(request)
-        running = self._jobs.get(key)
-        if running is not None:
-            running.others.append(request.id)
-            self._held += 1
-            return
-        known = self._cache.get(key)
-        if known is not None:
-            yield known.model_copy(update={"id": request.id, "cached": True})
-            return
-        self._held += 1
-        job = self._jobs[key] = _Job(key, request)
-        self._tasks += 1
-        future = self._pool.submit(self._run, request, 1)
-        future.add_done_callback(lambda done: self._finished.put((job, done)))
+    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+        """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
 
-    def _run(self, request: WorkspaceRequest, attempt: int) -> WorkspaceResult:
+        Raises:
+            DataError: the snapshot is not here, or damaged.
+        """
+        self._spaces.snapshot(request.snapshot)
+        return None
+
+    def key(self, request: WorkspaceRequest) -> str:
+        """Return the hash of what decides its result."""
+        bundle = self._spaces.bundle(request.bundle)
+        return project_key(
+            request,
+            bundle=bundle.lock_hash if bundle is not None else "",
+            overlay=self._spaces.overlay,
+            level=self._spaces.sandbox.probe().level,
+            marks=self._marks,
+        )
+
+    def known(self, key: str) -> WorkspaceResult | None:
+        """Return the result in the cache."""
+        return self._cache.get_project(key)
+
+    def keep(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> None:
+        """Keep a result in the cache."""
+        self._cache.put(key, request, result)
+
+    def remembers(self, result: WorkspaceResult) -> bool:
+        """Return False: results hold files, and only the cache keeps them."""
+        del result
+        return False
+
+    # --- on the workers -------------------------------------------------------------------------------------------
+
+    def batch(self, request: WorkspaceRequest) -> tuple[int, Hashable]:
+        """Return that nothing is compiled."""
+        del request
+        return 0, None
+
+    def compile(self, jobs: Sequence[Job[WorkspaceRequest]]) -> Sequence[WorkspaceResult | None]:
+        """Compile nothing."""
+        return [None for _ in jobs]
+
+    def run(self, job: Job[WorkspaceRequest], attempt: int) -> WorkspaceResult:
+        """Run a command."""
+        request = job.request
         try:
             return self._spaces.run(request, attempt)
         except DataError as error:
@@ -208,34 +200,8 @@ class _Submission:
             reason = f"no process: {error}"
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
-    def _collect(self, *, wait: bool) -> Iterator[WorkspaceResult]:
-        while self._tasks:
-            try:
-                job, future = self._finished.get(block=wait)
-            except queue.Empty:
-                return
-            wait = False
-            self._tasks -= 1
-            result = future.result()
-            late = held_up(result.status, result.reason, result.signal, result.cpu_s)
-            if late or short_of_what_all_share(result.status, result.stderr.text):
-                self._quiet.append((job, result))
-            else:
-                yield from self._give(job, result)
-
-    def _again_alone(self) -> Iterator[WorkspaceResult]:
-        """Nothing else runs now: commands that the machine's load may have held up get their second attempt."""
-        while self._quiet:
-            job, first = self._quiet.popleft()
-            self._tasks += 1  # until it has ended: an interruption is for it too
-            result = self._pool.submit(self._run, job.request, first.attempt + 1).result()
-            self._tasks -= 1
-            yield from self._give(job, result)
-
-    def _give(self, job: _Job, result: WorkspaceResult) -> Iterator[WorkspaceResult]:
-        self._cache.put(job.key, job.request, result)
-        del self._jobs[job.key]
-        self._held -= 1 + len(job.others)
-        yield result
-        for identity in job.others:
-            yield result.model_copy(update={"id": identity, "cached": True})
+    def held_up(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
+        """Return whether other programs may have had a part in the result."""
+        del job
+        late = held_up(result.status, result.reason, result.signal, result.cpu_s)
+        return late or short_of_what_all_share(result.status, result.stderr.text)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import tree_sitter
 
@@ -24,12 +24,10 @@ from caretbench.execution.toolchains.serving import Program, compile_programs
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.execution.workspaces.java_projects import compiles_plainly
 from caretbench.execution.workspaces.patching import Patch
+from caretbench.execution.workspaces.request import WorkspaceRequest
 from caretbench.execution.workspaces.snapshots import Snapshot
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
-
-if TYPE_CHECKING:
-    from caretbench.execution.workspaces.workspace import WorkspaceRequest
 
 PLACE: Final = ".caretbench-java"
 _REST_S: Final = 300.0

@@ -42,16 +42,7 @@ class Changes:
         self.written: dict[str, bytes] = {}
         for path, content in patch.items():
             plain_path(path)
-            above = [path[:end] for end, letter in enumerate(path) if letter == "/"]
-            for folder in above:
-                if (
-                    folder in entries
-                    and entries[folder].kind != "folder"
-                    and patch.get(folder, "") is not None
-                ):
-                    raise DataError(f"patch of {path!r}: {folder!r} is no folder")
-                if patch.get(folder) is not None:
-                    raise DataError(f"patch of {path!r}: {folder!r} is a file of the same patch")
+            _check_above(path, snapshot, patch)
             known = entries.get(path)
             if content is None:
                 if known is None:
@@ -103,6 +94,16 @@ class Changes:
     def executable(self) -> tuple[str, ...]:
         """All its executable files."""
         return tuple(path for path in self._kept("file") if self._snapshot.entries[path].executable)
+
+
+def _check_above(path: str, snapshot: Snapshot, patch: Patch) -> None:
+    """Raise where something above a path is no folder once the patch is there."""
+    for folder in (path[:end] for end, letter in enumerate(path) if letter == "/"):
+        known = snapshot.entries.get(folder)
+        if known is not None and known.kind != "folder" and patch.get(folder, "") is not None:
+            raise DataError(f"patch of {path!r}: {folder!r} is no folder")
+        if patch.get(folder) is not None:
+            raise DataError(f"patch of {path!r}: {folder!r} is a file of the same patch")
 
 
 def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:

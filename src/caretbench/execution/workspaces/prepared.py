@@ -11,20 +11,16 @@ import fcntl
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from caretbench.errors import DataError
+from caretbench.execution.cache.keys import prepared_key
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.java_projects import tools_mark
 from caretbench.execution.workspaces.leavings import PART_BYTES, RESULTS, packing, taken_over
+from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.system_marks import system_mark
-from caretbench.files import sha256_json, write_atomically
+from caretbench.files import write_atomically
 
-if TYPE_CHECKING:
-    from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
-
-_FORM: Final = "prepared 1"
 _AMPLE: Final = {
     "wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096,
 }  # fmt: skip
@@ -54,12 +50,7 @@ class Preparer:
         Raises:
             DataError: the project is not in the store.
         """
-        key = sha256_json(
-            [
-                _FORM, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
-                sorted(request.read_only.items()), lock_hash, tools_mark(request.prepare), system_mark(),
-            ]
-        )  # fmt: skip
+        key = prepared_key(request, bundle=lock_hash)
         with self._lock:
             if key not in self._known:
                 found = self._kept_or_made(key, request)

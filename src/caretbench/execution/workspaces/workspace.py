@@ -3,9 +3,6 @@
 The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
 change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
 is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` says so.
-
-What decides is the command's exit status and its reports. There is no sentinel: a test runner ends by itself, and has
-many processes. So a report that is wanted and not there is ``incomplete``, as is one of too few tests.
 """
 
 from __future__ import annotations
@@ -13,148 +10,46 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
-
-from pydantic import Field
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed
-from caretbench.execution.classification import classify, does_not_compile, missing_module
 from caretbench.execution.running import unmet_need
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.index.policy import IndexPolicy
 from caretbench.execution.sandbox.index.proxy import IndexProxy
-from caretbench.execution.sandbox.program import NO_OVERLAY, WORK, Sandbox, SandboxResult, SandboxUnavailable
-from caretbench.execution.toolchains.base import BundleLookup
-from caretbench.execution.types import (
-    Frozen,
-    Isolation,
-    Limits,
-    Output,
-    ProjectTree,
-    ResultFile,
-    Status,
-    Warm,
+from caretbench.execution.sandbox.program import (
+    NO_OVERLAY,
+    WORK,
+    Invocation,
+    Sandbox,
+    SandboxResult,
+    SandboxUnavailable,
 )
-from caretbench.execution.workspaces.comparison import difference
+from caretbench.execution.toolchains.base import BundleLookup
+from caretbench.execution.types import ProjectTree, Status, Warm
 from caretbench.execution.workspaces.java_projects import REMEDY, java_project_tools, names_them
 from caretbench.execution.workspaces.java_warm import JavaWarmth
-from caretbench.execution.workspaces.patching import Changes, Patch, plain_path
+from caretbench.execution.workspaces.judging import judged
+from caretbench.execution.workspaces.patching import Changes, plain_path
 from caretbench.execution.workspaces.prepared import Preparer
-from caretbench.execution.workspaces.results import TestCounts, TestOutcome, parse_report
-from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.spoken import spoken_tests
-from caretbench.problem import ExpectedOutput
-
-WORKSPACE_LIMITS = Limits(
-    wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
+from caretbench.execution.workspaces.request import (
+    WORKSPACE_LIMITS,
+    Placed,
+    WorkspaceRequest,
+    WorkspaceResult,
 )
-"""What a whole test command may use. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
+
+__all__ = ["WORKSPACE_LIMITS", "Placed", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
 _SNAPSHOTS = 64
 _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
-
-Placed = Literal["", "overlay", "copy"]
-
-
-class WorkspaceRequest(Frozen):
-    """A command in a project.
-
-    Args:
-        snapshot: The project's name in the store.
-        command: The program, searched in the environment's ``PATH``, and its arguments.
-        prepare: A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
-            ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself.
-        patch: Path in the project -> its new content, or None to delete it (a folder with all it holds).
-        environment: Added to a small environment; nothing of the host's is passed on.
-        directory: Where the command starts, relative to the project.
-        stdin: Standard input; ``/dev/null`` by default.
-        python_path: Folders of the project that Python looks in first, before those of the environment and the bundle.
-        read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
-            in the project.
-        bundle: Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
-            ``CLASSPATH``); what the request itself says of the environment goes before.
-        tools: What decides beside all that stands here, in any words: a part of the cache's key.
-        repeat: The same command with another number really runs again.
-        results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
-        junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
-        minimum_tests: Fewer tests that ran are no pass: as reports count them, or the runner's last words where no
-            reports are asked for.
-        expected: What the command must print.
-        needs: What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip.
-        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
-            package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
-        limits: Bounds of the command.
-        address_space_limit: Bound the address space rather than data memory: for programs that reserve little.
-        result_bytes: Bound of one result file; all together may have four times as much.
-    """
-
-    id: str
-    snapshot: str
-    command: tuple[str, ...] = Field(min_length=1)
-    prepare: tuple[str, ...] = ()
-    patch: Patch = Field(default_factory=dict)
-    environment: Mapping[str, str] = Field(default_factory=dict)
-    directory: str = "."
-    stdin: bytes | None = None
-    python_path: tuple[str, ...] = ()
-    read_only: Mapping[str, str] = Field(default_factory=dict)
-    bundle: str | None = None
-    tools: str = ""
-    repeat: int = 0
-    results: tuple[str, ...] = ()
-    junit: tuple[str, ...] = ()
-    minimum_tests: int = 0
-    expected: ExpectedOutput | None = None
-    needs: tuple[str, ...] = ()
-    network: Literal["none", "loopback", "index"] = "loopback"
-    limits: Limits = WORKSPACE_LIMITS
-    address_space_limit: bool = False
-    result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
-
-
-class WorkspaceResult(Frozen):
-    """What became of the command. ``files`` holds what was asked for; ``tests`` what its reports say."""
-
-    id: str
-    status: Status
-    exit_code: int | None = None
-    signal: int | None = None
-    stdout: Output = Field(default_factory=Output)
-    stderr: Output = Field(default_factory=Output)
-    files: tuple[ResultFile, ...] = ()
-    tests: tuple[TestOutcome, ...] = ()
-    missing_module: str | None = None
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    memory_mb: float = 0.0
-    isolation: Isolation | None = None
-    placed: Placed = ""
-    """How the project came into the sandbox."""
-    attempt: int = 1
-    cached: bool = False
-    reason: str = ""
-    refusals: tuple[str, ...] = ()
-    """What of the network was refused to a command that may reach package indexes."""
-
-    @property
-    def counts(self) -> TestCounts:
-        """The tests of all reports, counted, and by name."""
-        return TestCounts.of(self.tests)
-
-    @property
-    def no_tests(self) -> bool:
-        """Whether no report tells of a test that ran."""
-        return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
-
-    def file(self, path: str) -> bytes | None:
-        """The content of a result file, or None where there is none that could be read."""
-        return next((file.data for file in self.files if file.path == path and not file.problem), None)
 
 
 class Workspaces:
@@ -217,16 +112,10 @@ class Workspaces:
             raise DataError(
                 "a command that reaches package indexes sets an environment up: no tests count there"
             )
-        unmet = (unmet_need(need, self.sandbox.level) for need in request.needs)
-        reason = next((why for why in unmet if why is not None), None)
-        if reason is not None:
-            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=reason)
+        obstacle = self._obstacle(request)
+        if obstacle:
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         bundle = self.bundle(request.bundle)
-        if request.bundle is not None and bundle is None:
-            reason = f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
-            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=reason)
-        if names_them(request.command) and java_project_tools() is None:
-            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=REMEDY)
         snapshot = self.snapshot(request.snapshot)
         if request.prepare:
             lock_hash = bundle.lock_hash if bundle is not None else ""
@@ -235,67 +124,38 @@ class Workspaces:
         changes = Changes(snapshot, {**request.patch, **compiled.patch})
         for pattern in (*request.results, *request.junit):
             plain_path(pattern)
-        directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+        invocation = _invocation(request, bundle)
         last = attempt + _ATTEMPTS - 1
-        ran, placed = self._run_once(request, snapshot, changes, directory, bundle)
+        ran, placed = self._run_once(request, snapshot, changes, invocation)
         while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
             attempt += 1
-            ran, placed = self._run_once(request, snapshot, changes, directory, bundle)
+            ran, placed = self._run_once(request, snapshot, changes, invocation)
         ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
-        return _judged(request, ran, placed, attempt)
+        return judged(request, ran, placed, attempt)
+
+    def _obstacle(self, request: WorkspaceRequest) -> str:
+        """Return why this machine cannot run a command, with what would help; empty where it can."""
+        unmet = (unmet_need(need, self.sandbox.level) for need in request.needs)
+        reason = next((why for why in unmet if why is not None), None)
+        if reason is not None:
+            return reason
+        if request.bundle is not None and self.bundle(request.bundle) is None:
+            return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+        return REMEDY if names_them(request.command) and java_project_tools() is None else ""
 
     def _run_once(
-        self,
-        request: WorkspaceRequest,
-        snapshot: Snapshot,
-        changes: Changes,
-        directory: str,
-        bundle: Bundle | None,
+        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, invocation: Invocation
     ) -> tuple[SandboxResult, Placed]:
-        packages = _environment(bundle) if bundle is not None else {}
-        tools = java_project_tools() if names_them(request.command) else None
-        said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
-        environment = _with_python_path(said, request.python_path)
-
-        def behind_walls(
-            tree: ProjectTree, files: Mapping[str, bytes], limits: Limits, proxy: IndexProxy | None = None
-        ) -> SandboxResult:
-            try:
-                return self.sandbox.run(
-                    request.command,
-                    limits=limits,
-                    files=files,
-                    read_only={
-                        **(bundle.read_only if bundle is not None else {}),
-                        **(tools.read_only if tools is not None else {}),
-                        **request.read_only,
-                    },
-                    environment=environment,
-                    address_space_limit=request.address_space_limit,
-                    stdin=request.stdin,
-                    directory=directory,
-                    warm=Warm(),
-                    tree=tree._replace(
-                        results=(*request.junit, *request.results),
-                        file_bytes=request.result_bytes,
-                        total_bytes=4 * request.result_bytes,
-                        loopback=request.network != "none",
-                    ),
-                    index=proxy,
-                    display="display" in request.needs,
-                )
-            except NoUsers as error:  # others have them all now: tried again, and no other row's end
-                return SandboxResult(error=str(error))
-
-        def run(tree: ProjectTree, files: Mapping[str, bytes], limits: Limits) -> SandboxResult:
-            if request.network != "index":
-                return behind_walls(tree, files, limits)
-            with IndexProxy(self._index) as proxy:
-                ran = behind_walls(tree, files, limits, proxy)
-            return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
-
+        """Run it with the project laid over its snapshot, or copied where that is not possible."""
+        tree = ProjectTree(
+            results=(*request.junit, *request.results),
+            file_bytes=request.result_bytes,
+            total_bytes=4 * request.result_bytes,
+            loopback=request.network != "none",
+        )
         if self.overlay:
-            ran = run(ProjectTree(snapshot.tree, changes.deleted), changes.written, request.limits)
+            over = tree._replace(snapshot=snapshot.tree, deleted=changes.deleted)
+            ran = self._started(request, replace(invocation, tree=over, files=changes.written))
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
             self.no_overlay = ran.error
@@ -305,9 +165,26 @@ class Workspaces:
             error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
             return SandboxResult(error=error), ""
         room = request.limits.tmp_mb + (size >> 20) + 1
-        limits = request.limits.model_copy(update={"tmp_mb": room})
-        tree = ProjectTree(folders=changes.folders(), links=changes.links(), executable=changes.executable())
-        return run(tree, changes.files(), limits), "copy"
+        copied = replace(
+            invocation,
+            limits=request.limits.model_copy(update={"tmp_mb": room}),
+            files=changes.files(),
+            tree=tree._replace(
+                folders=changes.folders(), links=changes.links(), executable=changes.executable()
+            ),
+        )
+        return self._started(request, copied), "copy"
+
+    def _started(self, request: WorkspaceRequest, invocation: Invocation) -> SandboxResult:
+        """Run an invocation, with a proxy to package indexes where the request wants one."""
+        try:
+            if request.network != "index":
+                return self.sandbox.run(invocation)
+            with IndexProxy(self._index) as proxy:
+                ran = self.sandbox.run(replace(invocation, index=proxy))
+            return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
+        except NoUsers as error:  # others have them all now: tried again, and no other row's end
+            return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
         """The built bundle of this name, looked for once; None where there is none.
@@ -352,6 +229,33 @@ class Workspaces:
             self._snapshots.clear()
 
 
+def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
+    """Return what runs, but for the project.
+
+    Raises:
+        DataError: a path of it leads out of the project.
+    """
+    directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+    packages = _environment(bundle) if bundle is not None else {}
+    tools = java_project_tools() if names_them(request.command) else None
+    said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+    return Invocation(
+        request.command,
+        limits=request.limits,
+        read_only={
+            **(bundle.read_only if bundle is not None else {}),
+            **(tools.read_only if tools is not None else {}),
+            **request.read_only,
+        },
+        environment=_with_python_path(said, request.python_path),
+        address_space_limit=request.address_space_limit,
+        stdin=request.stdin,
+        directory=directory,
+        warm=Warm(),
+        display="display" in request.needs,
+    )
+
+
 def _environment(bundle: Bundle) -> Mapping[str, str]:
     paths = {"CLASSPATH": ":".join((".", *bundle.class_path))} if bundle.class_path else {}
     return {**paths, **bundle.environment}
@@ -369,89 +273,3 @@ def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) 
     first = [f"{WORK}/{plain_path(folder)}" for folder in folders]
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": ":".join([*first, *([others] if others else [])])}
-
-
-# --- what became of it ------------------------------------------------------------------------------------------------
-
-
-def _judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attempt: int) -> WorkspaceResult:
-    tests, complaint = _tests(request, ran)
-    of_failure = _failure(tests, ran.stdout.text)
-    status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=of_failure)
-    if status is Status.PASSED:
-        status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
-    if status is Status.PASSED and request.expected is not None:
-        status, reason = _of_output(request, request.expected, ran.stdout)
-    missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
-    return WorkspaceResult(
-        id=request.id,
-        status=status,
-        exit_code=ran.exit_code,
-        signal=ran.signal,
-        stdout=ran.stdout,
-        stderr=ran.stderr,
-        files=ran.files,
-        tests=tests,
-        missing_module=missing,
-        wall_s=ran.wall_s,
-        cpu_s=ran.cpu_s,
-        memory_mb=ran.memory_mb,
-        isolation=ran.isolation,
-        placed=placed,
-        attempt=attempt,
-        reason=reason,
-        refusals=ran.refusals,
-    )
-
-
-def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
-    """The tests of all reports, and what is wrong with a report."""
-    found: list[TestOutcome] = []
-    complaint = ""
-    reports = [file for file in ran.files if file.pattern in request.junit]
-    for file in reports:
-        problem = file.problem
-        try:
-            found += parse_report(file.data) if not problem else []
-        except DataError as error:
-            problem = str(error)
-        complaint = complaint or (f"{file.path}: {problem}" if problem else "")
-    if request.junit and not reports:
-        complaint = f"no report {', '.join(request.junit)} was written"
-    return tuple(found), complaint
-
-
-def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
-    def of_failure(stderr: str, exit_code: int | None) -> Status:
-        outcomes = {test.outcome for test in tests}
-        if not outcomes and does_not_compile(stderr, stdout):
-            return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
-        if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
-            return Status.FAILED
-        return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
-
-    return of_failure
-
-
-def _of_reports(
-    request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str, said: tuple[str, str]
-) -> tuple[Status, str]:
-    """The status of a command that ended with exit status 0."""
-    bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
-    if bad is not None:
-        return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
-    if complaint:
-        return Status.INCOMPLETE, f"exit status 0, but {complaint}"
-    ran = sum(test.outcome == "passed" for test in tests) if request.junit else spoken_tests(*said) or 0
-    if ran < request.minimum_tests:
-        return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
-    return Status.PASSED, ""
-
-
-def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
-    """The status of a command that did everything else right."""
-    if stdout.truncated:
-        kept = request.limits.output_kb
-        return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"
-    differs = difference(expected, stdout.text)
-    return (Status.FAILED, differs) if differs else (Status.PASSED, "")

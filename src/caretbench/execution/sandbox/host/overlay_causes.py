@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.sandbox.program import NO_OVERLAY
+from caretbench.execution.sandbox.invocation import NO_OVERLAY
 
 ATTRIBUTES_SINCE = (6, 6)
 """First Linux whose memory file system can keep user attributes."""

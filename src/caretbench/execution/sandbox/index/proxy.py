@@ -65,6 +65,19 @@ async def _look_up(name: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
+def _passed_on(method: str, fields: list[bytes]) -> Iterator[bytes]:
+    """Yield the fields of a request's head that are passed on; a body is refused."""
+    for field in fields:
+        name, colon, value = field.partition(b":")
+        if not colon or not _TOKEN.fullmatch(name):
+            raise _Refused("a field of the request's head is malformed")
+        low = name.lower()
+        if low == b"transfer-encoding" or (low == b"content-length" and value.strip() != b"0"):
+            raise _Refused(f"{method} with a body")
+        if low not in _NOT_PASSED_ON and not low.startswith(b"proxy-"):
+            yield field
+
+
 def _shown(text: str) -> str:
     """What a program inside wrote, fit for a log."""
     return redact(ascii(text[:120])[1:-1])
@@ -299,16 +312,7 @@ class IndexProxy:
             raise _Refused("plain requests need an address http://HOST/…, without user and password")
         target = self._target(parts.netloc, parts.scheme)
         kept = [f"{method} {parts.path or '/'}{'?' + parts.query if parts.query else ''} HTTP/1.1".encode()]
-        kept += [f"Host: {parts.netloc}".encode(), b"Connection: close"]
-        for field in fields:
-            name, colon, value = field.partition(b":")
-            if not colon or not _TOKEN.fullmatch(name):
-                raise _Refused("a field of the request's head is malformed")
-            low = name.lower()
-            if low == b"transfer-encoding" or (low == b"content-length" and value.strip() != b"0"):
-                raise _Refused(f"{method} with a body")
-            if low not in _NOT_PASSED_ON and not low.startswith(b"proxy-"):
-                kept.append(field)
+        kept += [f"Host: {parts.netloc}".encode(), b"Connection: close", *_passed_on(method, fields)]
         upstream = await self._connect(target)
         try:
             request = b"\r\n".join(kept) + b"\r\n\r\n"

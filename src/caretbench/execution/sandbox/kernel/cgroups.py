@@ -19,11 +19,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.execution.types import Limits
 
 Version = Literal["cgroup-v2", "cgroup-v1"]
 
@@ -251,3 +253,15 @@ def find_groups() -> MemoryGroups | None:
                     return groups
                 groups.close()
     return None
+
+
+def bounded(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
+    """Return a control group for one program, where there are groups; files in memory count there, too."""
+    if groups is None:
+        return nullcontext()
+    return groups.group((limits.memory_mb + 2 * limits.tmp_mb + ROOM_MB) << 20)
+
+
+def version_of(groups: MemoryGroups | None) -> str:
+    """Return what bounds the memory of programs, as :class:`caretbench.execution.types.Isolation` names it."""
+    return groups.version if groups is not None else "watchdog"

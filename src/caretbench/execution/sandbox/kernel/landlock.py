@@ -32,11 +32,12 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.kernel_facts import FACTS, SETTINGS
 from caretbench.execution.sandbox.host.users import own_user, unprivileged_user, users
+from caretbench.execution.sandbox.invocation import Resolved
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
-from caretbench.execution.sandbox.places import Places
+from caretbench.execution.sandbox.kernel.places import Places
 from caretbench.execution.sandbox.removal import remove
-from caretbench.execution.sandbox.supervisor import Dialogue, SandboxResult, Supervisor
+from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
 
 OLDEST_ABI = 3
@@ -134,78 +135,53 @@ class LandlockWalls:
 
     def run(
         self,
-        job: Mapping[str, object],
+        resolved: Resolved,
         *,
-        binds: Mapping[str, str],
-        writable: Mapping[str, str],
-        limits: Limits,
-        wall_s: float,
         interrupted: threading.Event,
-        file_bytes: int,
-        dialogue: Dialogue | None = None,
-        stdin: int = subprocess.DEVNULL,
         group: MemoryGroup | None = None,
         memory: str = "watchdog",
     ) -> SandboxResult:
-        """Run one program; the arguments are those of ``Sandbox.run``, looked up."""
+        """Run one program and wait for its end.
+
+        Args:
+            resolved: The program.
+            interrupted: Ends it when it is set.
+            group: The control group that bounds its memory.
+            memory: What bounds the memory, for the result.
+        """
+        invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
         with ExitStack() as stack:
             user, name = stack.enter_context(own_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
-            held = [
-                folder_held,
-                *([name] if name is not None else []),
-            ]  # the keeper holds them until its own end
+            # The keeper holds them until its own end.
+            held = [folder_held, *([name] if name is not None else [])]
             try:
                 places = Places(root, {**binds, **writable})
             except ValueError as error:
                 return SandboxResult(error=str(error))
-            closed = [path for path in binds.values() if not reachable_by_others(path)]
-            closed += [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
+            closed = _closed(binds, writable)
             reads_all = self._root and bool(closed)
             if reads_all and not _may_read_all():
                 return SandboxResult(
                     error=f"{closed[0]} cannot be read by an unprivileged user: set CARETBENCH_CACHE to a folder "
                     "that everybody may read"
                 )
-            for folder in writable.values() if user is not None else ():
+            given = tuple(writable.values()) if user is not None else ()
+            for folder in given:
                 os.chown(folder, user or -1, user or -1)
-            told = _placed(job, places)
+            told = _placed(resolved.job, places)
             if not self._root:
-                told["rlimits"] = self._rlimits(told["rlimits"], limits)
-            told["walls"] = self._walls(places, binds, writable, limits, user, reads_all, held)
-            ours, theirs = socket.socketpair()
-            stack.callback(ours.close)
-            stack.callback(theirs.close)
-            control, let_go = os.pipe2(os.O_CLOEXEC)
-            stack.callback(os.close, control)
-            here = Path(__file__)
-            keeper = here.with_name("landlock_keeper.py")
-            command = [
-                launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
-                str(theirs.fileno()), str(control), str(here.parents[1] / "launcher.py"),
-            ]  # fmt: skip
-            # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
-            begin = time.monotonic()
-            try:
-                process = ConfinedProcess(
-                    subprocess.Popen(
-                        command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
-                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                        pass_fds=[theirs.fileno(), control, *held],
-                    ),
-                    let_go,
-                )  # fmt: skip
-            except OSError:
-                os.close(let_go)
-                raise
-            theirs.close()
+                told["rlimits"] = self._rlimits(told["rlimits"], invocation.limits)
+            told["walls"] = self._walls(places, binds, writable, invocation.limits, user, reads_all, held)
+            begin, process, ours = _started(stack, held, invocation.standard_input)
+            full_bytes = invocation.limits.tmp_mb << 20
             supervisor = Supervisor(
-                process, ours, limits, wall_s, interrupted, file_bytes=file_bytes, dialogue=dialogue, group=group,
-                look=lambda: "disk" if _is_full(root, limits.tmp_mb << 20) else None,
+                process, ours, invocation, interrupted, group=group,
+                look=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
             data = marshal.dumps(told, 2)
             supervisor.supervise(len(data).to_bytes(8, "big") + data)
-            for folder in writable.values() if user is not None else ():
+            for folder in given:
                 _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
 
@@ -271,6 +247,43 @@ class LandlockWalls:
             (name, most, most) if name == "RLIMIT_NPROC" else (name, soft, hard)
             for name, soft, hard in bounds
         ]
+
+
+def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
+    """Return what is bound that an unprivileged user cannot reach."""
+    closed = [path for path in binds.values() if not reachable_by_others(path)]
+    return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
+
+
+def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, ConfinedProcess, socket.socket]:
+    """Start the keeper: when that was, its process, and the channel to it, which ``stack`` closes."""
+    ours, theirs = socket.socketpair()
+    stack.callback(ours.close)
+    stack.callback(theirs.close)
+    control, let_go = os.pipe2(os.O_CLOEXEC)
+    stack.callback(os.close, control)
+    here = Path(__file__)
+    keeper = here.with_name("landlock_keeper.py")
+    command = [
+        launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
+        str(theirs.fileno()), str(control), str(here.parents[1] / "launcher.py"),
+    ]  # fmt: skip
+    begin = time.monotonic()
+    try:
+        # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
+        process = ConfinedProcess(
+            subprocess.Popen(
+                command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                pass_fds=[theirs.fileno(), control, *held],
+            ),
+            let_go,
+        )  # fmt: skip
+    except OSError:
+        os.close(let_go)
+        raise
+    theirs.close()
+    return begin, process, ours
 
 
 def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:

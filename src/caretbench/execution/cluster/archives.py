@@ -1,6 +1,6 @@
 """A project on its way to another machine: a snapshot as bytes, and from bytes into a store there.
 
-What arrives is hashed again: a parcel that is not what its name says is refused.
+What arrives is hashed again: an archive that is not what its name says is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
-"""Of a project that is sent; a parcel is held in memory, here and there."""
+"""Of a project that is sent; an archive is held in memory, here and there."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 
@@ -46,8 +46,8 @@ def packed(snapshot: Snapshot) -> bytes:
     return stream.getvalue()
 
 
-def unpacked(store: SnapshotStore, identity: str, parcel: bytes) -> Snapshot:
-    """Take a parcel into a store.
+def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
+    """Take an archive into a store.
 
     Raises:
         DataError: it does not unpack, leads out of its folder, or is another project than its name says.
@@ -56,8 +56,8 @@ def unpacked(store: SnapshotStore, identity: str, parcel: bytes) -> Snapshot:
         place = Path(folder) / "project"
         place.mkdir()
         try:
-            with tarfile.open(fileobj=io.BytesIO(parcel), mode="r:gz") as archive:
-                archive.extractall(place, filter="data")
+            with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+                opened.extractall(place, filter="data")
         except (tarfile.TarError, OSError, EOFError) as error:
             raise DataError(f"the project {identity} did not arrive whole ({error})") from None
         taken = store.add(place, ignore=())

@@ -1,4 +1,4 @@
-"""How programs come together for a compiler: chunks fill even when the window of requests is full."""
+"""How programs come together for a compiler: batches fill even when the window of requests is full."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import _Submission
+from caretbench.execution.engine import submission
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
@@ -18,14 +18,14 @@ from caretbench.execution.types import (
     Toolchain,
 )
 
-CHUNK = 10
+BATCH = 10
 
 
 class CountingRunner:
     """Stands where programs are compiled and run; notes how many programs each compiler was given."""
 
     def __init__(self) -> None:
-        self.chunks: list[int] = []
+        self.batches: list[int] = []
         self.sandbox = SimpleNamespace(interrupt=lambda: None, resume=lambda: None)
 
     def obstacle(self, _request: ExecutionRequest) -> str | None:
@@ -38,10 +38,10 @@ class CountingRunner:
         return ""
 
     def chunk_size(self, _language: str) -> int:
-        return CHUNK
+        return BATCH
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
-        self.chunks.append(len(requests))
+        self.batches.append(len(requests))
         time.sleep(0.01)
         return [CompileResult(artefact=Path("/nowhere")) for _ in requests]
 
@@ -53,8 +53,8 @@ class CountingRunner:
 def test_compilers_are_not_started_for_single_programs(tmp_path: Path) -> None:
     runner: Any = CountingRunner()
     requests = [ExecutionRequest(id=str(n), language="java", source=f"class A{n} {{}}") for n in range(300)]
-    results = list(_Submission(runner, ResultCache(tmp_path), workers=2, compilers=2).results(requests))
+    results = list(submission(runner, ResultCache(tmp_path), workers=2, compilers=2).results(requests))
     assert sorted(int(result.id) for result in results) == list(range(300))
-    assert sum(runner.chunks) == 300
-    # Two partial chunks at the end of the requests or of a window are fine, a compiler for each program is not.
-    assert len(runner.chunks) <= 300 / CHUNK + 2
+    assert sum(runner.batches) == 300
+    # Two partial batches at the end of the requests or of a window are fine, a compiler for each program is not.
+    assert len(runner.batches) <= 300 / BATCH + 2

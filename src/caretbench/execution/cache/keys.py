@@ -1,0 +1,139 @@
+"""Cache keys: hashes of all that decides what is kept, of programs and of commands in projects.
+
+A key never holds what does not decide: the ``id`` of a request, or the time. Requests with the same key are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.sandbox.bubblewrap import PATH
+from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.workspaces.java_projects import tools_mark
+from caretbench.execution.workspaces.request import WorkspaceRequest
+from caretbench.execution.workspaces.system_marks import folder_mark, system_mark
+from caretbench.files import sha256_json
+
+_PROJECT, _REMOTE_PROJECT, _PREPARED = "workspace 2", "project elsewhere 1", "prepared 1"
+
+
+def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """Return the hash of what decides a compiled program: text, flags, tools and packages."""
+    return sha256_json(
+        [
+            request.source,
+            request.language,
+            request.profile,
+            request.variant,
+            bundle,
+            toolchain,
+            CRITERION_VERSION,
+        ]
+    )
+
+
+def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """Return the hash of what decides a verdict: the program, its needs, its bounds, and which repeat it is.
+
+    Args:
+        request: The request; its ``id`` decides nothing.
+        toolchain: The toolchain's fingerprint.
+        bundle: The lock hash of the bundle, empty without one.
+    """
+    program = program_key(request, toolchain=toolchain, bundle=bundle)
+    lines = [list(request.answer_lines)] if request.answer_lines else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
+
+
+def project_key(
+    request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, marks: Callable[[str], str]
+) -> str:
+    """Return the hash of what decides the verdict of a command in a project on this machine.
+
+    That is the snapshot, the patch, the command and its surroundings, the bounds, and the tools: those of ``/usr`` by
+    the state of the system's package database, folders that are bound by names, sizes and dates of all they hold,
+    bundles by their lock.
+
+    Args:
+        request: The command.
+        bundle: The lock hash of its bundle, empty without one.
+        overlay: Whether projects are laid over their snapshots.
+        level: The isolation level.
+        marks: What stands for the content of a path of this machine (:class:`PathMarks`).
+    """
+    program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
+    return sha256_json(
+        [
+            _PROJECT,
+            CRITERION_VERSION,
+            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
+            *_contents(request),
+            sorted((inside, marks(place)) for inside, place in request.read_only.items()),
+            bundle,
+            marks(program) if program else "",
+            system_mark(),
+            overlay,
+            level,
+            *([mark] if (mark := tools_mark(request.command)) else []),
+        ]
+    )
+
+
+def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> str:
+    """Return the same for other machines; ``grounds``: the tools that decide there, by language."""
+    return sha256_json(
+        [
+            _REMOTE_PROJECT,
+            CRITERION_VERSION,
+            request.model_dump(mode="json", exclude={"id", "patch", "stdin"}),
+            *_contents(request),
+            list(grounds),
+        ]
+    )
+
+
+def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
+    """Return the hash of what decides what a project holds once it is prepared; ``bundle``: its lock hash."""
+    return sha256_json(
+        [
+            _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
+            sorted(request.read_only.items()), bundle, tools_mark(request.prepare), system_mark(),
+        ]
+    )  # fmt: skip
+
+
+class PathMarks:
+    """What stands for the contents of paths of this machine, looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, path: str) -> str:
+        """Return the mark of a path; empty where nothing can be read."""
+        if path not in self._known:
+            try:
+                self._known[path] = folder_mark(Path(path).resolve())
+            except OSError:
+                self._known[path] = ""
+        return self._known[path]
+
+
+def _unsaid(request: WorkspaceRequest) -> set[str]:
+    """Return fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
+    return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
+
+
+def _contents(request: WorkspaceRequest) -> tuple[object, object]:
+    """Return the hashes of the patch and of standard input."""
+    return sorted((path, _hash(content)) for path, content in request.patch.items()), _hash(request.stdin)
+
+
+def _hash(content: str | bytes | None) -> str | None:
+    if content is None:
+        return None
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()

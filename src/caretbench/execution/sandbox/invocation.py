@@ -1,0 +1,198 @@
+"""One program to run in a sandbox: its bounds and surroundings, and the form in which the launcher reads them."""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+import secrets
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from caretbench.execution.sandbox.bounds import resource_limits
+from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
+from caretbench.execution.sandbox.index.policy import PROXY_PORT
+from caretbench.execution.types import Limits, ProjectTree, Warm
+
+if TYPE_CHECKING:
+    from caretbench.execution.sandbox.index.proxy import IndexProxy
+
+NO_OVERLAY = "no overlay"
+"""Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
+SNAPSHOT = "/run/snapshot"
+
+Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
+
+
+class Dialogue(Protocol):
+    """The host's side of a program that answers requests. Called on the supervising thread, and never waits."""
+
+    def hear(self, data: bytes) -> Killed | None:
+        """Take in what the program wrote to standard output; the reason to end it, if there is one."""
+        ...
+
+    def check(self) -> Killed | None:
+        """Asked several times a second: the reason to end the program, if there is one."""
+        ...
+
+    def busy(self) -> bool:
+        """Return whether it is at work: the use of one that waits is not looked at."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One program to run in a sandbox.
+
+    Args:
+        argv: The program, by its path inside, and its arguments.
+        limits: Bounds; ``wall_s`` and ``cpu_s`` in seconds.
+        files: Name in the work folder (or a path below ``/tmp``) -> content, written before the start.
+        read_only: Path inside -> path on the host.
+        writable: Path inside -> folder on the host the program may write to: for compilers only. Started
+            by root, the folder is given to the unprivileged user.
+        environment: Added to a small default environment; nothing of the host's is passed on.
+        address_space_limit: Bound the address space; else data memory only (for runtimes that reserve much).
+        wall_s: Wall time in seconds, ``limits.wall_s`` by default.
+        sentinel: Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor
+            numbers: a harness reads a 32 byte word from the first before any foreign code runs, and
+            writes the same 32 bytes to the second when the program has reached its end. Both are pipes.
+        stdin: Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default.
+        dialogue: Hears what the program writes to standard output, which is not in the result then.
+        display: Start an X server inside first.
+        directory: Working directory inside.
+        warm: Build the program's sandbox inside one that exists already, where this machine can; nothing may be
+            writable then.
+        tree: Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm
+            sandbox or not at all: elsewhere the result's error begins with :data:`NO_OVERLAY`.
+        index: Let the program reach package indexes through this proxy, which serves one run. For setting
+            environments up: what such a program says is no verdict.
+    """
+
+    argv: Sequence[str]
+    _: KW_ONLY
+    limits: Limits
+    files: Mapping[str, str | bytes] | None = None
+    read_only: Mapping[str, str] | None = None
+    writable: Mapping[str, Path] | None = None
+    environment: Mapping[str, str] | None = None
+    address_space_limit: bool = True
+    wall_s: float | None = None
+    sentinel: bool = False
+    stdin: bytes | int | None = None
+    dialogue: Dialogue | None = None
+    display: bool = False
+    directory: str = WORK
+    warm: Warm | None = None
+    tree: ProjectTree | None = None
+    index: IndexProxy | None = None
+
+    @property
+    def longest_s(self) -> float:
+        """Wall time in seconds after which the program is ended."""
+        return self.wall_s or self.limits.wall_s
+
+    @property
+    def file_bytes(self) -> int:
+        """Bound of the files that are read out, all together."""
+        return self.tree.total_bytes if self.tree is not None and self.tree.results else 0
+
+    @property
+    def on_snapshot(self) -> bool:
+        """Whether the work folder lies over a snapshot."""
+        return self.tree is not None and self.tree.snapshot is not None
+
+    @property
+    def standard_input(self) -> int:
+        """The descriptor that the sandbox is started with as standard input."""
+        return self.stdin if isinstance(self.stdin, int) else subprocess.DEVNULL
+
+
+class Resolved(NamedTuple):
+    """An invocation whose paths on the host are resolved.
+
+    Args:
+        invocation: The program.
+        job: What the launcher reads.
+        binds: Path inside -> path on the host, to be read.
+        writable: Path inside -> folder on the host, to be written.
+    """
+
+    invocation: Invocation
+    job: dict[str, object]
+    binds: Mapping[str, str]
+    writable: Mapping[str, str]
+
+
+def resolved(invocation: Invocation, display: str | None) -> Resolved:
+    """Resolve an invocation; ``display`` is the X server to start, where one is wanted.
+
+    Raises:
+        ValueError: a file lies outside the work folder.
+    """
+    tree = invocation.tree
+    binds = {
+        inside: str(Path(path).resolve())
+        for inside, path in {**launcher_interpreter()[1], **(invocation.read_only or {})}.items()
+    }
+    if tree is not None and tree.snapshot is not None:
+        binds[SNAPSHOT] = str(tree.snapshot.resolve())
+    writable = {inside: str(path.resolve()) for inside, path in (invocation.writable or {}).items()}
+    return Resolved(invocation, _job(invocation, display), binds, writable)
+
+
+def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
+    limits, index = invocation.limits, invocation.index
+    return {
+        "argv": list(invocation.argv),
+        "directory": invocation.directory,
+        "environment": {
+            **DEFAULT_ENVIRONMENT, **({"DISPLAY": ":99"} if display else {}),
+            **(index.environment if index is not None else {}), **(invocation.environment or {}),
+        },
+        "files": [(_inside(name), _bytes(content)) for name, content in (invocation.files or {}).items()],
+        "rlimits": resource_limits(limits, address_space_limit=invocation.address_space_limit),
+        "nonce": base64.urlsafe_b64encode(secrets.token_bytes(24)) if invocation.sentinel else b"",
+        "descriptors": _random_descriptors(limits.nofile),
+        "display": [display, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if display else [],
+        "stdin": invocation.stdin if isinstance(invocation.stdin, bytes) else None,
+        "tree": _tree(invocation.tree) if invocation.tree is not None else None,
+        "door": index.door.fileno() if index is not None else None,
+        "port": PROXY_PORT,
+    }  # fmt: skip
+
+
+def _tree(tree: ProjectTree) -> dict[str, object]:
+    """Return the form that the launcher understands, all paths absolute."""
+    return {
+        "overlay": tree.snapshot is not None,
+        "deleted": [_inside(path) for path in tree.deleted],
+        "folders": [_inside(path) for path in tree.folders],
+        "links": [(_inside(path), target) for path, target in tree.links],
+        "executable": [_inside(path) for path in tree.executable],
+        "root": WORK,
+        "results": list(tree.results),
+        "file_bytes": tree.file_bytes,
+        "total_bytes": tree.total_bytes,
+        "loopback": tree.loopback,
+        "reader": script("readout.py").decode() if tree.results else "",
+    }
+
+
+def _inside(name: str) -> str:
+    path = posixpath.normpath(posixpath.join(WORK, name))
+    if not path.startswith("/tmp/"):  # noqa: S108 - inside the sandbox
+        raise ValueError(f"{name!r} lies outside the sandbox's work folder")
+    return path
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+
+
+def _random_descriptors(nofile: int) -> list[int]:
+    low = min(40, nofile - 40)
+    first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
+    return [first, second]

@@ -1,0 +1,140 @@
+"""One submission: identical requests are grouped, known results come from the cache, and what is missing is run.
+
+The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` says what a request
+is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: only so many are held as there is room
+for.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from caretbench.execution.types import ExecutionRequest, ExecutionResult
+from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
+
+Request = TypeVar("Request", ExecutionRequest, WorkspaceRequest)
+Result = TypeVar("Result", ExecutionResult, WorkspaceResult)
+_Request = TypeVar("_Request", ExecutionRequest, WorkspaceRequest, contravariant=True)
+_Result = TypeVar("_Result", ExecutionResult, WorkspaceResult, covariant=True)
+
+_REMEMBERED = 256
+
+
+@dataclass
+class Job(Generic[Request]):
+    """One distinct request, and the names of all that are identical to it."""
+
+    key: str
+    request: Request
+    others: list[str] = field(default_factory=list)
+
+
+class Kind(Protocol[_Request, Result]):
+    """One kind of request: its keys, and where its results are kept."""
+
+    def refused(self, request: _Request) -> Result | None:
+        """Return the result of a request that cannot run here; None where it can."""
+        ...
+
+    def key(self, request: _Request) -> str:
+        """Return the hash of what decides its result."""
+        ...
+
+    def known(self, key: str) -> Result | None:
+        """Return the result that is kept."""
+        ...
+
+    def keep(self, key: str, request: _Request, result: Result) -> None:
+        """Keep a result, where it would come out the same again."""
+        ...
+
+    def remembers(self, result: Result) -> bool:
+        """Return whether identical requests of the same submission are given this result, kept or not."""
+        ...
+
+
+class Runs(Protocol[Request, _Result]):
+    """Jobs that run, somewhere. Its methods are called by one thread."""
+
+    def room(self, held: int) -> bool:
+        """Return whether one more request may be taken; ``held`` wait for their results."""
+        ...
+
+    def start(self, job: Job[Request]) -> None:
+        """Take a job; it runs now, or when more have come that run together with it."""
+        ...
+
+    def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
+        """Yield what has ended, without waiting."""
+        ...
+
+    def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
+        """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
+        ...
+
+    def close(self) -> None:
+        """End what still runs."""
+        ...
+
+
+class Submission(Generic[Request, Result]):
+    """The state of one submission; all of it belongs to the caller's thread."""
+
+    def __init__(self, kind: Kind[Request, Result], runs: Runs[Request, Result]) -> None:
+        self._kind: Kind[Request, Result] = kind
+        self._runs: Runs[Request, Result] = runs
+        self._jobs: dict[str, Job[Request]] = {}
+        self._held = 0
+        self._recent: OrderedDict[str, Result] = OrderedDict()
+
+    def results(self, requests: Iterable[Request]) -> Iterator[Result]:
+        """Yield results as they come, one per request. Closed early, it ends what still runs."""
+        source = iter(requests)
+        exhausted = False
+        try:
+            while not exhausted or self._held:
+                if not exhausted and self._runs.room(self._held):
+                    request = next(source, None)
+                    if request is not None:
+                        yield from self._take(request)
+                        yield from self._give(self._runs.ended())
+                        continue
+                    exhausted = True
+                yield from self._give(self._runs.wait(last=exhausted))
+        finally:
+            self._runs.close()
+
+    def _take(self, request: Request) -> Iterator[Result]:
+        refused = self._kind.refused(request)
+        if refused is not None:
+            yield refused
+            return
+        key = self._kind.key(request)
+        running = self._jobs.get(key)
+        if running is not None:
+            running.others.append(request.id)
+            self._held += 1
+            return
+        known = self._recent.get(key) or self._kind.known(key)
+        if known is not None:
+            yield known.model_copy(update={"id": request.id, "cached": True})
+            return
+        job = self._jobs[key] = Job(key, request)
+        self._held += 1
+        self._runs.start(job)
+
+    def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
+        for job, result in ended:
+            self._kind.keep(job.key, job.request, result)
+            if self._kind.remembers(result):
+                self._recent[job.key] = result
+                if len(self._recent) > _REMEMBERED:
+                    self._recent.popitem(last=False)
+            del self._jobs[job.key]
+            self._held -= 1 + len(job.others)
+            yield result
+            for identity in job.others:
+                yield result.model_copy(update={"id": identity, "cached": True})

@@ -1,0 +1,115 @@
+"""A command to run in a project, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile, Status
+from caretbench.execution.workspaces.patching import Patch
+from caretbench.execution.workspaces.results import TestCounts, TestOutcome
+from caretbench.problem import ExpectedOutput
+
+WORKSPACE_LIMITS = Limits(
+    wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
+)
+"""What a whole test command may use. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+
+Placed = Literal["", "overlay", "copy"]
+
+
+class WorkspaceRequest(Frozen):
+    """A command in a project.
+
+    Args:
+        snapshot: The project's name in the store.
+        command: The program, searched in the environment's ``PATH``, and its arguments.
+        prepare: A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
+            ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself.
+        patch: Path in the project -> its new content, or None to delete it (a folder with all it holds).
+        environment: Added to a small environment; nothing of the host's is passed on.
+        directory: Where the command starts, relative to the project.
+        stdin: Standard input; ``/dev/null`` by default.
+        python_path: Folders of the project that Python looks in first, before those of the environment and the bundle.
+        read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
+            in the project.
+        bundle: Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
+            ``CLASSPATH``); what the request itself says of the environment goes before.
+        tools: What decides beside all that stands here, in any words: a part of the cache's key.
+        repeat: The same command with another number really runs again.
+        results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
+        junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
+        minimum_tests: Fewer tests that ran are no pass: as reports count them, or the runner's last words where no
+            reports are asked for.
+        expected: What the command must print.
+        needs: What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip.
+        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
+            package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
+        limits: Bounds of the command.
+        address_space_limit: Bound the address space rather than data memory: for programs that reserve little.
+        result_bytes: Bound of one result file; all together may have four times as much.
+    """
+
+    id: str
+    snapshot: str
+    command: tuple[str, ...] = Field(min_length=1)
+    prepare: tuple[str, ...] = ()
+    patch: Patch = Field(default_factory=dict)
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    directory: str = "."
+    stdin: bytes | None = None
+    python_path: tuple[str, ...] = ()
+    read_only: Mapping[str, str] = Field(default_factory=dict)
+    bundle: str | None = None
+    tools: str = ""
+    repeat: int = 0
+    results: tuple[str, ...] = ()
+    junit: tuple[str, ...] = ()
+    minimum_tests: int = 0
+    expected: ExpectedOutput | None = None
+    needs: tuple[str, ...] = ()
+    network: Literal["none", "loopback", "index"] = "loopback"
+    limits: Limits = WORKSPACE_LIMITS
+    address_space_limit: bool = False
+    result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
+
+
+class WorkspaceResult(Frozen):
+    """What became of the command. ``files`` holds what was asked for; ``tests`` what its reports say."""
+
+    id: str
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    files: tuple[ResultFile, ...] = ()
+    tests: tuple[TestOutcome, ...] = ()
+    missing_module: str | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    isolation: Isolation | None = None
+    placed: Placed = ""
+    """How the project came into the sandbox."""
+    attempt: int = 1
+    cached: bool = False
+    reason: str = ""
+    refusals: tuple[str, ...] = ()
+    """What of the network was refused to a command that may reach package indexes."""
+
+    @property
+    def counts(self) -> TestCounts:
+        """The tests of all reports, counted, and by name."""
+        return TestCounts.of(self.tests)
+
+    @property
+    def no_tests(self) -> bool:
+        """Whether no report tells of a test that ran."""
+        return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
+
+    def file(self, path: str) -> bytes | None:
+        """The content of a result file, or None where there is none that could be read."""
+        return next((file.data for file in self.files if file.path == path and not file.problem), None)
