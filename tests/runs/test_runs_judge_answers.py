@@ -287,7 +287,7 @@ def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
     folder = make_run(tmp_path, [asked("mpr-gen", "cache")], {"m": ["a diff: [x = 1]"]})
 
-    def only_lines(_problem: Problem, text: str) -> str:
+    def only_lines(_problem: Problem, text: str, _profile: str) -> str:
         return text.partition("[")[2].rstrip("]")
 
     _, client = judge(folder, text_of=only_lines)
