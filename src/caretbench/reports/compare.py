@@ -15,7 +15,7 @@ from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.reports.asked import differences, settings_of
 from caretbench.reports.estimates import Reported
 from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.left_out import find_left_out
+from caretbench.reports.results.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.reports.tables import Field, Table, number_field, percent, shown_stratum, text_field
 from caretbench.suites.base import ORDINARY, Stratification

@@ -84,6 +84,10 @@ class Estimate(Reported):
     method: str = ""
     warning: str | None = None
 
+    def numbers(self) -> dict[str, object]:
+        """Return the values of a line of the CSV export."""
+        return self.model_dump(include={"value", "low", "high", "problems", "method"})
+
 
 def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
     """One line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
 from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.reports.judged.answers import STRATA
-from caretbench.reports.judged.caret_tables import people_table, score_field
-from caretbench.reports.tables import Field, Table, number_field, percent, text_field
+from caretbench.reports.judged.caret_tables import people_table
+from caretbench.reports.tables import Field, Table, number_field, percent, score_field, text_field
 from caretbench.suites.base import REFUSED_MARK
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.judging.aggregation import TOTAL
-from caretbench.reports.estimates import Estimate
 from caretbench.reports.judged.numbers import ALL_GRADERS, HumanNumbers, Judged, JudgedColumn
-from caretbench.reports.published import BesideJudged
-from caretbench.reports.tables import Field, Table, number_field, percent, shown_label, text_field
+from caretbench.reports.tables import (
+    Field,
+    Table,
+    number_field,
+    percent,
+    score_field,
+    shown_label,
+    text_field,
+)
 
 _RULE = (
     "An instance's score is the mean over samples, graders and repeats; a number here is a mean over instances, with "
@@ -46,16 +52,6 @@ def _tables(judged: Judged) -> Iterator[Table]:
 
 def _title(judged: Judged, what: str) -> str:
     return f"{what}, {judged.criterion} ({judged.validity})"
-
-
-def score_field(estimate: Estimate | None) -> Field:
-    """A judge's score with its interval, in points."""
-    if estimate is None:
-        return number_field(None)
-    note = (
-        "" if estimate.low is None or estimate.high is None else f"{estimate.low:.2f} to {estimate.high:.2f}"
-    )
-    return Field(text=f"{estimate.value:.2f}", sort=estimate.value, note=note)
 
 
 def _name(column: JudgedColumn) -> Field:
@@ -235,32 +231,4 @@ def people_table(criterion: str, people: Sequence[HumanNumbers]) -> Table:
         numeric=(False, *[True] * 6),
         rows=tuple(rows),
         caption="Of people the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
-    )
-
-
-def judged_published_table(rows: Sequence[BesideJudged]) -> Table | None:
-    """Printed judge scores beside ours; None where nothing is published for what was judged."""
-    if not rows:
-        return None
-    fields = tuple(
-        (
-            text_field(row.table),
-            text_field(row.model),
-            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
-            text_field(row.criterion),
-            text_field(row.grader),
-            score_field(row.printed),
-            score_field(row.ours),
-        )
-        for row in rows
-    )
-    return Table(
-        title=f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        heads=("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
-        numeric=(False, False, False, False, False, True, True),
-        rows=fields,
-        caption=(
-            "Not a reproduction: the paper's judge was o3-mini with a prompt of its own wording, and its judgements "
-            "are not published. Another grader or another wording gives other scores."
-        ),
     )

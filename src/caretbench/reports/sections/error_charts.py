@@ -8,9 +8,9 @@ from typing import Any
 import altair as alt
 
 from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
-from caretbench.reports.sections.error_classes import class_title
-from caretbench.reports.sections.error_tables import part_name
-from caretbench.reports.sections.errors import ErrorColumn, classes_present
+from caretbench.reports.results.error_classes import class_title
+from caretbench.reports.results.errors import ErrorColumn, classes_present
+from caretbench.reports.tables import shown_labels
 
 
 def error_shares(
@@ -29,7 +29,7 @@ def error_shares(
             failed = sum(counts.values())
             rows += [
                 {
-                    "bar": f"{titles[key]}, {part_name(part)}", "class": class_title(name), "count": count,
+                    "bar": f"{titles[key]}, {shown_labels(part.labels)}", "class": class_title(name), "count": count,
                     "place": classes.index(name), "share": count / failed,
                 }
                 for name, count in counts.items()

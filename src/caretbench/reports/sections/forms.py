@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.reports.estimates import Estimate
-from caretbench.reports.sections.printed import BOOTSTRAP, PARAMETRIC, WILSON, Form
+from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, Form
+from caretbench.reports.section import Group, Section
 from caretbench.reports.summary import Cell, Column
 from caretbench.reports.tables import (
     Field,
     Table,
+    models_in,
     number_field,
+    numbers_table,
     ordered_names,
-    pass_columns,
+    present,
     rate_field,
     shown_label,
     shown_name,
@@ -27,6 +30,26 @@ _CAPTION = (
 )
 
 
+class PrintedIntervals(Section):
+    """pass@1 with the intervals that papers print."""
+
+    group_place = "lead"
+
+    def group_tables(self, group: Group) -> Iterable[Table]:
+        """Return one table by the main labels."""
+        return present([printed_table(group.columns, group.summary.main)])
+
+
+class Forms(Section):
+    """The paper's tables of results, in form; on the page only."""
+
+    group_place = "forms"
+
+    def group_page_tables(self, group: Group) -> Iterable[Table]:
+        """Return the tables for which there are numbers."""
+        return form_tables(group.columns, group.summary.forms)
+
+
 def printed_table(columns: Sequence[Column], main: str) -> Table | None:
     """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
     rows = [
@@ -37,28 +60,28 @@ def printed_table(columns: Sequence[Column], main: str) -> Table | None:
             rate_field(cell.pass_at.get(1)),
             *(_with_bounds(cell.printed[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
         )
-        for column in _shown(columns)
+        for column in models_in(columns)
         for cell in (column.overall, *column.strata.get(main, ()))
         if {PARAMETRIC, WILSON, BOOTSTRAP} <= cell.printed.keys()
     ]
     if not rows:
         return None
-    return Table(
-        title=f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
-        heads=("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
-        numeric=(False, False, *[True] * 5),
-        rows=tuple(rows),
-        caption=(
+    return numbers_table(
+        f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
+        ("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
+        rows,
+        (
             "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The other "
             "three take all problems for independent: the paper's ±, Wilson's and a seeded bootstrap's, as half their "
             "width."
         ),
+        words=2,
     )
 
 
 def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table, ...]:
     """The tables of a paper, in form; those for which there are no numbers are left out."""
-    shown = _shown(columns)
+    shown = models_in(columns)
     return tuple(
         table
         for form in forms
@@ -110,13 +133,7 @@ def _table(
 ) -> Table | None:
     if not any(field.estimate for row in rows for field in row):
         return None
-    return Table(
-        title=form.title,
-        heads=heads,
-        numeric=(*[False] * words, *[True] * (len(heads) - words)),
-        rows=rows,
-        caption=f"{note} {_CAPTION}".strip(),
-    )
+    return numbers_table(form.title, heads, rows, f"{note} {_CAPTION}".strip(), words=words)
 
 
 def _rate(cell: Cell | None) -> Field:
@@ -142,9 +159,3 @@ def _plus_minus(estimate: Estimate) -> str:
 
 def _bounds(estimate: Estimate) -> tuple[float, float]:
     return estimate.low or 0.0, estimate.high or 0.0
-
-
-def _shown(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The models; the baselines where there is nothing else."""
-    judged = pass_columns(columns)
-    return tuple(column for column in judged if not column.baseline) or judged

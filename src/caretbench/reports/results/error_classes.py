@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
 
 @cache
 def _rules() -> _Rules:
-    text = resources.files("caretbench.reports.sections").joinpath("error_classes.toml").read_text("utf-8")
+    text = resources.files("caretbench.reports.results").joinpath("error_classes.toml").read_text("utf-8")
     return _Rules.model_validate(tomllib.loads(text))
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.sections.best_of import STEPS
+from caretbench.reports.results.best_of import STEPS
 
 _TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or brackets")
 _LOOKED_AT = 60

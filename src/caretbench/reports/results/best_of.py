@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from caretbench.reports.estimates import Estimate, Reported, mean_estimate
-from caretbench.reports.left_out import LeftOut
+from caretbench.reports.results.left_out import LeftOut
 
 STEPS = ("simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
 """The policies that are the released steps, the first of them the paper's "without post-processing"."""

@@ -1,0 +1,155 @@
+"""Charts of pass rates: bars by label, policies next to each other, heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import altair as alt
+
+from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished, model_colour, tooltips
+from caretbench.reports.summary import Cell, Column
+from caretbench.reports.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
+
+
+def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> Spec | None:
+    """pass@1 by one label: a bar for each model with its 95 % interval; None where there is nothing to show."""
+    judged = [column for column in pass_columns(columns) if not column.baseline]
+    models = [column.title for column in judged]
+    rows = [
+        {
+            "label": shown_name(cell), "model": column.title, "rate": cell.pass_at[1].value,
+            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+        }
+        for column in judged
+        for cell in column.strata.get(stratum, ())
+        if 1 in cell.pass_at
+    ]  # fmt: skip
+    if not rows:
+        return None
+    labels = ordered_names(judged, stratum)
+    base = chart_of(rows).encode(
+        y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
+        yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
+        tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
+    )
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(
+        x=alt.X(
+            "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
+        ),
+        color=model_colour(models, palette),
+    )
+    whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
+    step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
+    chart = (bars + whiskers).properties(width="container", height={"step": step})
+    return finished(chart, palette, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
+
+
+def figures(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> dict[str, Spec]:
+    """pass@1 by three labels or more, a chart for each value of the first: its title, and the specification.
+
+    ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
+    """
+    first = stratum.split(" / ")[0]
+    cells = [cell for column in columns for cell in column.strata.get(stratum, ())]
+    found = {}
+    for value in dict.fromkeys(cell.labels[first] for cell in cells):
+        part = [
+            column.model_copy(
+                update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}}
+            )
+            for column in columns
+        ]
+        spec = rates_by(part, stratum, palette)
+        if spec is not None:
+            rest = shown_stratum(stratum.partition(" / ")[2])
+            found[f"{shown_label(first, value)}: pass@1 by {rest}"] = spec
+    return found
+
+
+def policies_of_models(
+    columns: Sequence[Column], stratum: str, palette: Palette = PAGE, most: int = 6
+) -> dict[str, Spec]:
+    """pass@1 by the main labels of every model that was scored under several policies, a bar for each policy."""
+    by_model: dict[tuple[str, str], list[Column]] = {}
+    for column in pass_columns(columns):
+        if not column.baseline:
+            by_model.setdefault((column.profile, column.title), []).append(column)
+    found = {}
+    for (profile, title), several in list(by_model.items())[:most]:
+        named = [column.model_copy(update={"title": column.policy}) for column in several]
+        spec = rates_by(named, stratum, palette) if len(several) > 1 else None
+        if spec is not None:
+            found[f"{title}: pass@1 by {shown_stratum(stratum)} ({profile} profile)"] = spec
+    return found
+
+
+def _without(cells: Sequence[Cell], name: str, value: str) -> tuple[Cell, ...]:
+    """The cells with this value of a label, without it."""
+    return tuple(
+        cell.model_copy(
+            update={
+                "labels": {key: text for key, text in cell.labels.items() if key != name},
+                "order": cell.order[1:],
+            }
+        )
+        for cell in cells
+        if cell.labels[name] == value
+    )
+
+
+def heat_map(column: Column, stratum: str = "language / category", palette: Palette = PAGE) -> Spec | None:
+    """pass@1 of one model by the labels of a stratum: the last across, the others down; None without such cells."""
+    cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
+    if not cells:
+        return None
+    names = [[shown_label(name, value) for name, value in cell.labels.items()] for cell in cells]
+    rows = [
+        {
+            "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": cell.pass_at[1].value,
+            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+        }
+        for cell, shown in zip(cells, names, strict=True)
+    ]  # fmt: skip
+    down = _in_order(
+        (cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True)
+    )
+    across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
+    base = chart_of(rows).encode(
+        x=alt.X(
+            "across:N",
+            sort=across,
+            title=None,
+            axis=alt.Axis(
+                orient="bottom",
+                labelAngle=0,
+                labelFontSize=11,
+                ticks=False,
+                domain=False,
+                labelExpr="split(datum.label, ' ')",
+            ),
+        ),
+        y=alt.Y("down:N", sort=down, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
+        tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
+    )
+    fields = base.mark_rect(cornerRadius=3, stroke="transparent", strokeWidth=3).encode(
+        color=alt.Color(
+            "rate:Q",
+            scale=alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab"),
+            legend=None,
+        )
+    )
+    numbers = base.mark_text(fontSize=12.5, fontWeight=600).encode(
+        text=alt.Text("rate:Q", format=".0%"),
+        color=alt.condition(
+            "datum.rate > 0.78 || datum.rate < 0.2", alt.value("#ffffff"), alt.value("#1b2330")
+        ),
+    )
+    chart = (fields + numbers).properties(width="container", height={"step": 36})
+    return finished(chart, palette, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
+
+
+def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
+    """Texts by their places, then by the alphabet, each once."""
+    return list(
+        dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
+    )
