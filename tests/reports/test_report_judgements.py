@@ -17,7 +17,7 @@ from caretbench.reports.frame import Run
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.numbers import NOT_VALIDATED, Judged
+from caretbench.reports.judged.scores import NOT_VALIDATED, CaretsJudged
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.html import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
@@ -76,7 +76,7 @@ def summary(run: Run) -> Summary:
     return summarise(run)
 
 
-def section(run: Run) -> Judged:
+def section(run: Run) -> CaretsJudged:
     [found] = run_sections(run)
     return found
 

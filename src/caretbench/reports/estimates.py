@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean, mean_interval
+from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, mean_interval
 from caretbench.metrics.passk import paper_pass_at_k
 from caretbench.problem import Profile
 from caretbench.reports.frame import LABELS
@@ -83,6 +83,19 @@ class Estimate(Reported):
     problems: int
     method: str = ""
     warning: str | None = None
+
+    @classmethod
+    def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> Estimate:
+        """Return a number with an interval of the same number divided by ``scale``."""
+        defined = not math.isnan(interval.low)
+        return cls(
+            value=value,
+            low=interval.low * scale if defined else None,
+            high=interval.high * scale if defined else None,
+            problems=problems,
+            method=interval.method,
+            warning=interval.warning,
+        )
 
     def numbers(self) -> dict[str, object]:
         """Return the values of a line of the CSV export."""
@@ -159,15 +172,7 @@ def mean_estimate(
         interval = bootstrap_mean(
             values, seed=seed, clusters=clusters, overlap_groups=overlap_groups, resamples=resamples
         )
-    defined = not math.isnan(interval.low)
-    return Estimate(
-        value=math.fsum(values) / len(values),
-        low=interval.low if defined else None,
-        high=interval.high if defined else None,
-        problems=len(values),
-        method=interval.method,
-        warning=interval.warning,
-    )
+    return Estimate.of(interval, math.fsum(values) / len(values), len(values))
 
 
 class Correlation(Reported):

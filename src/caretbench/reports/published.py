@@ -11,7 +11,7 @@ from typing import Any
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.estimates import Estimate, Reported
-from caretbench.reports.judged.numbers import JudgedColumn
+from caretbench.reports.judged.scores import JudgedColumn
 from caretbench.reports.summary import Cell, Column, Summary
 
 JUDGE_METRIC = "judge_score"

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field, JsonValue
 
 from caretbench.reports.estimates import Correlation, Estimate, Reported
-from caretbench.reports.judged.answer_numbers import AnswersJudged
-from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.judged.scores import AnswersJudged, CaretsJudged
 from caretbench.reports.own_tables import OwnTable
 from caretbench.reports.results.best_of import BestOf
 from caretbench.reports.results.discordant import DiscordantCase
@@ -81,7 +80,7 @@ class Summary(Reported):
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
     """What the answers took, of the models that were asked here."""
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[CaretsJudged, ...] = ()
     """What the judges said, by criterion."""
     answers: tuple[AnswersJudged, ...] = ()
     """What the judges said of answers to questions, by criterion."""

@@ -6,11 +6,11 @@ import altair as alt
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
-from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.judged.scores import CaretsJudged
 from caretbench.reports.tables import shown_label
 
 
-def overall_scores(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+def overall_scores(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
     """Every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
@@ -50,7 +50,7 @@ def overall_scores(judged: Judged, palette: Palette = PAGE) -> Spec | None:
     return finished(chart, palette, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
-def score_map(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+def score_map(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
     """Scores by language and category (down) and model (across), each field with its number."""
     rows = [
         {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from caretbench.reports.judged.answer_numbers import AnswersJudged
-from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.judged.scores import AnswersJudged, CaretsJudged
 
 Line = Mapping[str, object]
 
 
-def caret_lines(judged: Judged) -> Iterator[Line]:
+def caret_lines(judged: CaretsJudged) -> Iterator[Line]:
     """Yield judge scores in points, each with how far they are validated."""
     for column in (*judged.columns, *judged.by_grader):
         common = {

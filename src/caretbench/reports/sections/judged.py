@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.judged.answer_numbers import AnswersJudged
 from caretbench.reports.judged.answer_tables import answers_tables
 from caretbench.reports.judged.answers import answers_judged, control_warnings, coverage_warnings
 from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
 from caretbench.reports.judged.lines import answer_lines, caret_lines
-from caretbench.reports.judged.numbers import NOT_VALIDATED, Judged
+from caretbench.reports.judged.scores import NOT_VALIDATED, AnswersJudged, CaretsJudged
 from caretbench.reports.section import Block, Chart, Line, PagePart, Places, Section, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
@@ -62,7 +61,7 @@ class JudgeScores(Section):
         return blocks + [_block(entry, (), answers_tables(entry)) for entry in shown.summary.answers]
 
 
-def _block(entry: Judged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[Table]) -> Block:
+def _block(entry: CaretsJudged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[Table]) -> Block:
     return Block(
         title=entry.criterion,
         notes=(f"These scores: {entry.validity}.",),
@@ -73,7 +72,7 @@ def _block(entry: Judged | AnswersJudged, charts: Sequence[Chart], tables: Seque
     )
 
 
-def _charts(number: int, judged: Judged) -> list[Chart]:
+def _charts(number: int, judged: CaretsJudged) -> list[Chart]:
     from caretbench.reports.judged.caret_charts import (  # Altair takes long to import
         overall_scores,
         score_map,
@@ -90,7 +89,7 @@ def _charts(number: int, judged: Judged) -> list[Chart]:
     ]
 
 
-def judge_notes(judged: Sequence[Judged | AnswersJudged]) -> Iterator[str]:
+def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]:
     """Yield how far the scores are validated, and graders that do not know the controls' order."""
     for section in judged:
         if not section.validated:
@@ -98,7 +97,7 @@ def judge_notes(judged: Sequence[Judged | AnswersJudged]) -> Iterator[str]:
                 f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
                 f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
             )
-        for grader in section.graders if isinstance(section, Judged) else ():
+        for grader in section.graders if isinstance(section, CaretsJudged) else ():
             if grader.in_order is False:
                 yield (
                     f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
