@@ -1,4 +1,4 @@
-"""A problem is guilty until proven innocent: is it fit to measure anything?
+"""The gate for problems whose answers are programs: a problem is guilty until proven innocent.
 
 Every problem gets a verdict with its reasons:
 
@@ -15,14 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, read_rows, sha256_text
+from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.validation.duplicates import near_duplicates
+from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
 from caretbench.validation.validity import Validity
 
@@ -77,8 +77,8 @@ Outcomes = Mapping[Answer, Outcome]
 
 
 @dataclass
-class Gate:
-    """The gate for problems whose answers are run.
+class Gate(GateLoop):
+    """The gate for problems whose answers are run as programs.
 
     Args:
         executor: Runs the programs.
@@ -94,19 +94,11 @@ class Gate:
     faults: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
-        with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
-            repeated = near_duplicates(problems)
-            waiting = [problem for problem in problems if problem.id not in known]
-            self.progress(len(problems) - len(waiting))
-            for start in range(0, len(waiting), _CHUNK):
-                for verdict in self._decide(waiting[start : start + _CHUNK], repeated):
-                    appender.append(verdict)
-                    known[verdict.problem_id] = verdict
-                    self.progress(1)
-        return [known[problem.id] for problem in problems]
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, chunk by chunk."""
+        repeated = near_duplicates(beside or problems)
+        for start in range(0, len(problems), _CHUNK):
+            yield from self._decide(problems[start : start + _CHUNK], repeated)
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: dict[str, dict[Answer, Outcome]] = defaultdict(dict)
