@@ -9,8 +9,9 @@ from report_fakes import make_problem
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_markdown
-from caretbench.reports.output.html import render_html
-from caretbench.reports.results.error_classes import Evidence, class_of, class_title, error_classes
+from caretbench.reports.output.page import render_html
+from caretbench.reports.results.error_classes import AnswerEvidence as Evidence
+from caretbench.reports.results.error_classes import class_of, class_title, error_classes
 from caretbench.reports.results.errors import error_columns
 from caretbench.reports.sections.error_charts import error_shares
 from caretbench.reports.sections.errors import error_tables, error_titles

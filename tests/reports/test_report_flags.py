@@ -13,7 +13,7 @@ from report_fakes import make_problem
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
 from caretbench.reports.output.samples import pack_samples
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.results.flags import Flagged

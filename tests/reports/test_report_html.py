@@ -13,7 +13,7 @@ from report_fakes import XSS, make_run
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import Run
-from caretbench.reports.output.html import manifest_facts, render_comparison, render_html
+from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
 from caretbench.reports.output.samples import pack_samples, to_island
 from caretbench.reports.sections import answer_charts, rate_charts
 from caretbench.reports.summarise import summarise

@@ -19,7 +19,7 @@ from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
 from caretbench.reports.judged.scores import NOT_VALIDATED, CaretsJudged
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
 from caretbench.reports.published import judged_beside_published
 from caretbench.reports.summarise import summarise

@@ -9,11 +9,11 @@ from report_fakes import make_problem, make_run
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.reports import charts
-from caretbench.reports.asked import context_titles
-from caretbench.reports.estimates import Estimate
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
+from caretbench.reports.results.asked import context_titles
 from caretbench.reports.results.printed import forms_of, printed_estimates
 from caretbench.reports.results.step_examples import step_examples
 from caretbench.reports.run_summary import labels_by, summarised
@@ -111,7 +111,7 @@ def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
 
 
 def test_300_of_382_prints_the_same_by_three_methods() -> None:
-    rate = Estimate(value=300 / 382, problems=382, method="wilson")
+    rate = ReportedNumber(value=300 / 382, problems=382, method="wilson")
     printed = printed_estimates(rate, 0, all_three=True)
     texts = {
         name: plus_minus(entry.value, Interval(entry.low or 0.0, entry.high or 0.0, "wilson"))

@@ -9,7 +9,7 @@ from report_fakes import make_problem
 from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
 from caretbench.reports.sections.rate_charts import rates_by
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import decided, strata_of

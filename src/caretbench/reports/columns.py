@@ -10,7 +10,6 @@ import polars as pl
 
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Problem
-from caretbench.reports.asked import context_titles
 from caretbench.reports.estimates import (
     SimilarityColumn,
     correlate,
@@ -20,10 +19,11 @@ from caretbench.reports.estimates import (
     similarity_estimates,
 )
 from caretbench.reports.frame import BASELINES, GROUP, metric_columns
+from caretbench.reports.results.asked import context_titles
 from caretbench.reports.results.left_out import LeftOut
-from caretbench.reports.results.printed import Form, forms_of, printed_estimates
+from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.summary import Column, RateCell
 from caretbench.suites.base import Stratification
 
 STRATUM_RESAMPLES = 2000
@@ -71,7 +71,7 @@ def columns_of(
     return tuple(columns)
 
 
-def forms_in(columns: Sequence[Column], stratification: Stratification) -> tuple[Form, ...]:
+def forms_in(columns: Sequence[Column], stratification: Stratification) -> tuple[PaperForm, ...]:
     """Return the forms of the paper's tables whose strata the columns have."""
     return tuple(
         forms_of(stratification.paper_tables, {name for column in columns for name in column.strata})
@@ -98,12 +98,12 @@ def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, 
     return (profile, rank, model.lower(), parameters, place, policy)
 
 
-def _with_printed(column: Column, main: str, forms: Sequence[Form], seed: int) -> Column:
+def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: int) -> Column:
     """The column with the intervals that papers print, where one sample a problem gives them a meaning."""
     if column.samples != 1:
         return column
 
-    def printed(cell: Cell, *, all_three: bool) -> Cell:
+    def printed(cell: RateCell, *, all_three: bool) -> RateCell:
         rate = cell.pass_at.get(1)
         if rate is None:
             return cell
@@ -190,7 +190,7 @@ class _Cells:
     profile: str
     seed: int
 
-    def strata(self, strata: Sequence[Stratum]) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    def strata(self, strata: Sequence[Stratum]) -> Iterator[tuple[str, tuple[RateCell, ...]]]:
         """Yield the cells by stratum, without strata that have none."""
         there = set(self.table["problem_id"])
         for stratum in strata:
@@ -203,7 +203,7 @@ class _Cells:
             if cells:
                 yield stratum.name, tuple(cells)
 
-    def cell(self, labels: Mapping[str, str], table: pl.DataFrame) -> Cell:
+    def cell(self, labels: Mapping[str, str], table: pl.DataFrame) -> RateCell:
         """Pass rates over the eligible problems, similarities over all: a text needs no toolchain to be compared."""
         eligible = table.filter(pl.col("eligible"))
         resamples = STRATUM_RESAMPLES if labels else RESAMPLES
@@ -213,7 +213,7 @@ class _Cells:
             judged = pass_at[1].problems  # of the eligible ones some may lack a verdict of ours
             certain = pass_at[1].value * judged
             failed, passed = certain / table.height, (certain + table.height - judged) / table.height
-        return Cell(
+        return RateCell(
             labels=labels,
             problems=eligible.height,
             left_out=table.height - eligible.height,

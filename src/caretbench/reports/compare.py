@@ -12,12 +12,12 @@ import polars as pl
 
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
-from caretbench.reports.asked import differences, settings_of
 from caretbench.reports.estimates import Reported
 from caretbench.reports.frame import BASELINES, Run
+from caretbench.reports.results.asked import differences, settings_of
 from caretbench.reports.results.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
-from caretbench.reports.tables import Field, Table, number_field, percent, shown_stratum, text_field
+from caretbench.reports.tables import Field, ReportTable, number_field, percent, shown_stratum, text_field
 from caretbench.suites.base import ORDINARY, Stratification
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
@@ -304,7 +304,7 @@ def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]
     yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
 
 
-def comparison_tables(report: ComparisonReport) -> list[Table]:
+def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
     """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
     found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
@@ -313,7 +313,7 @@ def comparison_tables(report: ComparisonReport) -> list[Table]:
     return found
 
 
-def _table(title: str, rows: Sequence[ComparisonRow]) -> Table:
+def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
     strata = any(row.scope != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
     heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
@@ -333,7 +333,7 @@ def _table(title: str, rows: Sequence[ComparisonRow]) -> Table:
         )
         for row in rows
     )
-    return Table(title=title, heads=heads, numeric=numeric, rows=fields)
+    return ReportTable(title=title, heads=heads, numeric=numeric, rows=fields)
 
 
 def _difference(row: ComparisonRow) -> Field:

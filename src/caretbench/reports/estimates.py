@@ -74,7 +74,7 @@ def _title(metric: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{variant}, mean of n"
 
 
-class Estimate(Reported):
+class ReportedNumber(Reported):
     """A number with its 95 % interval, over ``problems`` problems; rates and similarities run from 0 to 1."""
 
     value: float
@@ -85,7 +85,7 @@ class Estimate(Reported):
     warning: str | None = None
 
     @classmethod
-    def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> Estimate:
+    def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> ReportedNumber:
         """Return a number with an interval of the same number divided by ``scale``."""
         defined = not math.isnan(interval.low)
         return cls(
@@ -125,7 +125,7 @@ def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
 
 def pass_estimates(
     problems: pl.DataFrame, profile: str, seed: int, resamples: int = RESAMPLES
-) -> Mapping[int, Estimate]:
+) -> Mapping[int, ReportedNumber]:
     """pass@k for every k up to the number of samples, over the problems that have a verdict.
 
     One sample per independent problem gives a Wilson interval, everything else a seeded bootstrap over clusters of
@@ -151,7 +151,7 @@ def _pass_rate(samples: int, passes: int, k: int) -> float:
 
 def similarity_estimates(
     problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...], seed: int, resamples: int = RESAMPLES
-) -> Mapping[str, Estimate]:
+) -> Mapping[str, ReportedNumber]:
     """The mean of every similarity column over the problems that have it."""
     estimates = {}
     for column in columns:
@@ -163,7 +163,7 @@ def similarity_estimates(
 
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
-) -> Estimate:
+) -> ReportedNumber:
     """The mean of one value per problem with the interval that fits (docs/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
@@ -172,10 +172,10 @@ def mean_estimate(
         interval = bootstrap_mean(
             values, seed=seed, clusters=clusters, overlap_groups=overlap_groups, resamples=resamples
         )
-    return Estimate.of(interval, math.fsum(values) / len(values), len(values))
+    return ReportedNumber.of(interval, math.fsum(values) / len(values), len(values))
 
 
-class Correlation(Reported):
+class SimilarityCorrelation(Reported):
     """How far similarity goes with passing, per problem: Pearson's and Spearman's coefficients."""
 
     pearson: float
@@ -185,7 +185,7 @@ class Correlation(Reported):
     problems: int
 
 
-def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> Correlation | None:
+def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> SimilarityCorrelation | None:
     """Cosine against the share of passing samples; None where one of them does not vary."""
     cosine = next((column.name for column in columns if column.metric == "cosine"), None)
     if cosine is None:
@@ -195,6 +195,6 @@ def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
     linear, ranked = pearson(similarity, rate), spearman(similarity, rate)
     if linear is None or ranked is None:
         return None
-    return Correlation(
+    return SimilarityCorrelation(
         pearson=linear.coefficient, spearman=ranked.coefficient, p_value=linear.p_value, problems=linear.n
     )

@@ -78,7 +78,7 @@ def write_html(
     samples: int = 2000,
 ) -> Path:
     """Write the page; gives its path."""
-    from caretbench.reports.output.html import render_html  # Altair and Jinja take long to import
+    from caretbench.reports.output.page import render_html  # Altair and Jinja take long to import
 
     path = output or folder / "report.html"
     write_atomically(path, render_html(summary, run, published=published, samples=samples))

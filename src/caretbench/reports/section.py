@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from caretbench.reports.frame import Run
 from caretbench.reports.results.left_out import LeftOut
-from caretbench.reports.results.step_examples import Step
+from caretbench.reports.results.step_examples import ShownStep
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column, Summary
-from caretbench.reports.tables import Table
+from caretbench.reports.tables import ReportTable
 
 Line = Mapping[str, object]
 """A line of the CSV export: values by column."""
@@ -26,7 +26,7 @@ class Chart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
+class PageBlock:
     """A piece of a page part: heading, notes, charts, tables, in this order.
 
     Args:
@@ -45,11 +45,11 @@ class Block:
     notes: Sequence[str] = ()
     warning: bool = False
     charts: Sequence[Chart] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
     level: int = 3
     folded: bool = False
     opened: bool = False
-    steps: Sequence[Step] = ()
+    steps: Sequence[ShownStep] = ()
     lists: Sequence[LeftOut] = ()
 
 
@@ -61,7 +61,7 @@ class PagePart:
     label: str
     heading: str
     aside: str = ""
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[PageBlock] = ()
 
 
 class Group(NamedTuple):
@@ -78,7 +78,7 @@ class Group(NamedTuple):
         policies = self.summary.manifest.get("further_policies")
         return isinstance(policies, list) and self.policy in policies
 
-    def named(self, table: Table) -> Table:
+    def named(self, table: ReportTable) -> ReportTable:
         """Return the table with profile and policy in its title."""
         title = f"{table.title} ({self.profile} profile, policy {self.policy})"
         return table.model_copy(update={"title": title})
@@ -91,7 +91,7 @@ class Shown(NamedTuple):
     run: Run
 
 
-class Places(NamedTuple):
+class SectionPlaces(NamedTuple):
     """The position of a section in the text output, on the page and in the CSV export, in ascending order."""
 
     text: int = 0
@@ -105,7 +105,7 @@ class Section:
     Sections about one profile and policy use the hooks whose names begin with ``group``.
     """
 
-    places: ClassVar[Places] = Places()
+    places: ClassVar[SectionPlaces] = SectionPlaces()
     part: ClassVar[PagePart | None] = None
     """Anchor, label and heading of its part of the page."""
     published: ClassVar[bool] = False
@@ -128,7 +128,7 @@ class Section:
         del summary
         return ()
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the tables of the terminal and of Markdown."""
         del summary
         return ()
@@ -138,22 +138,22 @@ class Section:
         del summary
         return ()
 
-    def blocks(self, shown: Shown) -> Sequence[Block]:
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return the blocks of its part of the page; by default its tables."""
         found = list(self.tables(shown.summary))
-        return [Block(tables=found)] if found else []
+        return [PageBlock(tables=found)] if found else []
 
     def page(self, shown: Shown) -> PagePart | None:
         """Return its part of the page; None where there is nothing to show."""
         blocks = self.blocks(shown) if self.part else []
         return replace(self.part, blocks=blocks) if self.part and blocks else None
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return the tables of one profile and policy."""
         del group
         return ()
 
-    def group_page_tables(self, group: Group) -> Iterable[Table]:
+    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return the tables of one profile and policy on the page."""
         return self.group_tables(group)
 

@@ -33,7 +33,7 @@ _NAMES: Mapping[int, tuple[Value, ...]] = {
 }
 
 
-class Part(NamedTuple):
+class StratumPart(NamedTuple):
     """The problems that share these labels; ``order`` is their place in a table."""
 
     labels: Mapping[str, str]
@@ -45,7 +45,7 @@ class Stratum(NamedTuple):
     """The parts by one label or several; ``note`` says how numbers were cut, and whether parts overlap."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[StratumPart, ...]
     note: str = ""
 
 
@@ -88,14 +88,14 @@ def strata_of(
 
 def _parts(
     names: tuple[str, ...], problems: Sequence[Problem], values: Mapping[str, Mapping[str, tuple[Value, ...]]]
-) -> Iterator[Part]:
+) -> Iterator[StratumPart]:
     held: dict[tuple[Value, ...], set[str]] = defaultdict(set)
     for problem in problems:
         for combination in product(*(values[name].get(problem.id, ()) for name in names)):
             held[combination].add(problem.id)
     for combination, ids in sorted(held.items()):
         labels = dict(zip(map(shown_label_name, names), (text for _, text in combination), strict=True))
-        yield Part(labels, tuple(place for place, _ in combination), frozenset(ids))
+        yield StratumPart(labels, tuple(place for place, _ in combination), frozenset(ids))
 
 
 def _values(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field, JsonValue
 
-from caretbench.reports.estimates import Correlation, Estimate, Reported
+from caretbench.reports.estimates import Reported, ReportedNumber, SimilarityCorrelation
 from caretbench.reports.judged.scores import AnswersJudged, CaretsJudged
 from caretbench.reports.own_tables import OwnTable
 from caretbench.reports.results.best_of import BestOf
@@ -14,11 +14,11 @@ from caretbench.reports.results.discordant import DiscordantCase
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.flags import Flagged
 from caretbench.reports.results.left_out import LeftOut
-from caretbench.reports.results.printed import Form
+from caretbench.reports.results.printed import PaperForm
 from caretbench.reports.results.usage import ModelUsage
 
 
-class Cell(Reported):
+class RateCell(Reported):
     """The numbers of one part of the problems: all of them, a language, a category in a language, ..."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
@@ -26,11 +26,11 @@ class Cell(Reported):
     """Its place among the cells of its stratum, where their names alone do not tell."""
     problems: int
     left_out: int
-    pass_at: Mapping[int, Estimate]
+    pass_at: Mapping[int, ReportedNumber]
     if_left_out_failed: float | None = None
     if_left_out_passed: float | None = None
-    similarity: Mapping[str, Estimate] = Field(default_factory=dict)
-    printed: Mapping[str, Estimate] = Field(default_factory=dict)
+    similarity: Mapping[str, ReportedNumber] = Field(default_factory=dict)
+    printed: Mapping[str, ReportedNumber] = Field(default_factory=dict)
     """pass@1 with the intervals that a paper prints, by method, where the suite wants them."""
 
     @property
@@ -53,16 +53,16 @@ class Column(Reported):
     verdicts: int
     expected: int
     coverage: float | None
-    overall: Cell
-    strata: Mapping[str, tuple[Cell, ...]]
+    overall: RateCell
+    strata: Mapping[str, tuple[RateCell, ...]]
     strata_notes: Mapping[str, str] = Field(default_factory=dict)
     """How numbers were cut, and which parts overlap, by stratum."""
-    valid: Cell | None = None
-    net_of_empty: Cell | None = None
+    valid: RateCell | None = None
+    net_of_empty: RateCell | None = None
     passed_by_empty: int = 0
     statuses: Mapping[str, int] = Field(default_factory=dict)
     similarity_titles: Mapping[str, str] = Field(default_factory=dict)
-    correlation: Correlation | None = None
+    correlation: SimilarityCorrelation | None = None
 
 
 class Summary(Reported):
@@ -97,7 +97,7 @@ class Summary(Reported):
     main: str = "language / category"
     """The stratum by which policies are set side by side."""
     heat_maps: tuple[str, ...] = ("language / category",)
-    forms: tuple[Form, ...] = ()
+    forms: tuple[PaperForm, ...] = ()
     """The paper's tables of results, in form."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)

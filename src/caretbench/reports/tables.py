@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from caretbench.languages import language
-from caretbench.reports.estimates import Estimate, Reported
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.summary import Column, RateCell
 
 NONE = "-"
 
@@ -17,11 +17,11 @@ class Field(Reported):
     text: str
     sort: float | str = ""
     note: str = ""
-    estimate: Estimate | None = None
+    estimate: ReportedNumber | None = None
     tone: str = ""
 
 
-class Table(Reported):
+class ReportTable(Reported):
     """A table with one text column first; the others hold numbers where ``numeric`` says so."""
 
     title: str
@@ -33,13 +33,13 @@ class Table(Reported):
 
 def numbers_table(
     title: str, heads: Sequence[str], rows: Iterable[tuple[Field, ...]], caption: str = "", *, words: int = 1
-) -> Table:
+) -> ReportTable:
     """Return a table whose first ``words`` columns are texts and whose others are numbers."""
     numeric = (*[False] * words, *[True] * (len(heads) - words))
-    return Table(title=title, heads=tuple(heads), numeric=numeric, rows=tuple(rows), caption=caption)
+    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=tuple(rows), caption=caption)
 
 
-def present(found: Iterable[Table | None]) -> list[Table]:
+def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:
     """Return the tables that exist."""
     return [table for table in found if table is not None]
 
@@ -61,7 +61,7 @@ def number_field(value: float | None, text: str | None = None, note: str = "") -
     return Field(text=shown, sort=-1.0 if value is None else value, note=note)
 
 
-def rate_field(estimate: Estimate | None) -> Field:
+def rate_field(estimate: ReportedNumber | None) -> Field:
     """A rate with its interval, in percent."""
     if estimate is None:
         return number_field(None)
@@ -70,14 +70,14 @@ def rate_field(estimate: Estimate | None) -> Field:
     )
 
 
-def similarity_field(estimate: Estimate | None) -> Field:
+def similarity_field(estimate: ReportedNumber | None) -> Field:
     """A mean similarity, from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
     return Field(text=f"{estimate.value:.3f}", sort=estimate.value, note=_range(estimate, 2))
 
 
-def score_field(estimate: Estimate | None) -> Field:
+def score_field(estimate: ReportedNumber | None) -> Field:
     """A judge's score with its interval, in points."""
     if estimate is None:
         return number_field(None)
@@ -99,7 +99,7 @@ def share_field(value: float | None, note: str = "") -> Field:
     return number_field(value, percent(value), note)
 
 
-def _range(estimate: Estimate, digits: int, scale: float = 1.0) -> str:
+def _range(estimate: ReportedNumber, digits: int, scale: float = 1.0) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f"{scale * estimate.low:.{digits}f} to {scale * estimate.high:.{digits}f}"
@@ -115,7 +115,7 @@ def shown_label(stratum: str, value: str) -> str:
     return value.replace("_", " ")
 
 
-def shown_name(cell: Cell) -> str:
+def shown_name(cell: RateCell) -> str:
     """The labels of a cell as people read them."""
     return shown_labels(cell.labels)
 
@@ -154,7 +154,7 @@ def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
     return sorted(places, key=lambda name: places[name])
 
 
-def _place(cell: Cell) -> tuple[tuple[int, str], ...]:
+def _place(cell: RateCell) -> tuple[tuple[int, str], ...]:
     """By its first label, then by the second: parts of numbers by their size, words by the alphabet."""
     order = cell.order or (0,) * len(cell.labels)
     names = (shown_label(name, value).lower() for name, value in cell.labels.items())

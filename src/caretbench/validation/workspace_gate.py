@@ -20,7 +20,7 @@ from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.syntax.testing import is_test_path
 from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.repeats import repeats, splice_in_file
-from caretbench.validation.trials import Answer, Trial, answers, judge, next_answer, undecided
+from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided
 from caretbench.validation.validity import Validity
 
 Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
@@ -136,7 +136,7 @@ class WorkspaceGate(GateLoop):
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Keep the engine fed: an answer's result puts its problem's next answer in the queue."""
-        under_way: dict[str, tuple[Trial, Answer]] = {}
+        under_way: dict[str, tuple[Trial, TrialAnswer]] = {}
         decided: list[Validity] = []
 
         def requests() -> Iterator[WorkspaceRequest]:
@@ -161,7 +161,7 @@ class WorkspaceGate(GateLoop):
                 yield from _taken(decided)
             yield from _taken(decided)
 
-    def _request(self, trial: Trial, answer: Answer) -> WorkspaceRequest | None:
+    def _request(self, trial: Trial, answer: TrialAnswer) -> WorkspaceRequest | None:
         request = self.request(trial.problem, answer.text)
         if request is None:
             return None

@@ -10,7 +10,7 @@ from caretbench.reports.judged.caret_tables import people_table
 from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     digits_field,
     number_field,
     numbers_table,
@@ -21,12 +21,12 @@ from caretbench.reports.tables import (
 from caretbench.suites.base import REFUSED_MARK
 
 
-def answers_tables(judged: AnswersJudged) -> tuple[Table, ...]:
+def answers_tables(judged: AnswersJudged) -> tuple[ReportTable, ...]:
     """The tables of one criterion in the order in which they are read."""
     return tuple(_tables(judged))
 
 
-def _tables(judged: AnswersJudged) -> Iterator[Table]:
+def _tables(judged: AnswersJudged) -> Iterator[ReportTable]:
     if judged.columns:
         yield _scores_table(judged)
         for stratum in STRATA:
@@ -49,7 +49,7 @@ def _scale(judged: AnswersJudged) -> str:
     return "share with a hallucination" if judged.hallucinations else f"0 to {judged.maximum:g}"
 
 
-def _scores_table(judged: AnswersJudged) -> Table:
+def _scores_table(judged: AnswersJudged) -> ReportTable:
     columns = (*judged.columns, *judged.by_grader)
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
@@ -97,7 +97,7 @@ def _coverage(column: AnswersColumn) -> Field:
     return found.model_copy(update={"tone": "warning"}) if column.failed else found
 
 
-def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
+def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
     rows = tuple(
         (
@@ -114,7 +114,7 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
     )
 
 
-def _graders_table(judged: AnswersJudged) -> Table:
+def _graders_table(judged: AnswersJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
@@ -136,7 +136,7 @@ def _graders_table(judged: AnswersJudged) -> Table:
     )
 
 
-def _consistency_table(judged: AnswersJudged) -> Table:
+def _consistency_table(judged: AnswersJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
@@ -167,7 +167,7 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
     return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
 
 
-def _controls_table(judged: AnswersJudged) -> Table:
+def _controls_table(judged: AnswersJudged) -> ReportTable:
     rows = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):
@@ -187,7 +187,7 @@ def _controls_table(judged: AnswersJudged) -> Table:
                     text_field(*_verdict(grader) if first else ("",)),
                 )
             )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Calibration by controls"),
         heads=(
             "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",

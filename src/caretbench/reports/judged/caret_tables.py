@@ -9,7 +9,7 @@ from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretsJudged, HumanNumbers, JudgedColumn
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     digits_field,
     number_field,
     numbers_table,
@@ -31,12 +31,12 @@ _RELEASED_RULE = (
 )
 
 
-def judged_tables(judged: CaretsJudged) -> tuple[Table, ...]:
+def judged_tables(judged: CaretsJudged) -> tuple[ReportTable, ...]:
     """The tables of one criterion in the order in which they are read."""
     return tuple(_tables(judged))
 
 
-def _tables(judged: CaretsJudged) -> Iterator[Table]:
+def _tables(judged: CaretsJudged) -> Iterator[ReportTable]:
     if judged.columns:
         yield _language_table(judged, judged.columns, "")
         if len(judged.scores) > 1:
@@ -59,7 +59,9 @@ def _title(judged: CaretsJudged, what: str) -> str:
     return f"{what}, {judged.criterion} ({judged.validity})"
 
 
-def _by_stratum(judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, title: str) -> Table:
+def _by_stratum(
+    judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, title: str
+) -> ReportTable:
     """Models down, the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
@@ -85,19 +87,19 @@ def _by_stratum(judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: 
     )
 
 
-def _language_table(judged: CaretsJudged, columns: Sequence[JudgedColumn], whose: str) -> Table:
+def _language_table(judged: CaretsJudged, columns: Sequence[JudgedColumn], whose: str) -> ReportTable:
     return _by_stratum(
         judged, columns, "language", f"Judge scores by language, 0 to {judged.maximum:g}{whose}"
     )
 
 
-def _category_table(judged: CaretsJudged) -> Table:
+def _category_table(judged: CaretsJudged) -> ReportTable:
     return _by_stratum(
         judged, judged.columns, "category", f"Judge scores by category, 0 to {judged.maximum:g}"
     )
 
 
-def _parts_table(judged: CaretsJudged) -> Table:
+def _parts_table(judged: CaretsJudged) -> ReportTable:
     rows = tuple(
         (
             title_field(column.title, baseline=column.baseline),
@@ -117,7 +119,7 @@ def _parts_table(judged: CaretsJudged) -> Table:
     )
 
 
-def _graders_table(judged: CaretsJudged) -> Table:
+def _graders_table(judged: CaretsJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
@@ -145,7 +147,7 @@ def _share(count: int, whole: int) -> Field:
     return number_field(count, percent(count / whole) if whole else None, str(count) if count else "")
 
 
-def _controls_table(judged: CaretsJudged) -> Table:
+def _controls_table(judged: CaretsJudged) -> ReportTable:
     rows = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
@@ -161,7 +163,7 @@ def _controls_table(judged: CaretsJudged) -> Table:
                     text_field(order, "warning" if order == "wrong" else ""),
                 )
             )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Calibration by controls"),
         heads=("Grader", "Control", "Mean", "Separation", "Golden above", "Problems", "Order"),
         numeric=(False, False, True, True, True, True, False),
@@ -173,7 +175,7 @@ def _controls_table(judged: CaretsJudged) -> Table:
     )
 
 
-def _pairs_table(judged: CaretsJudged) -> Table:
+def _pairs_table(judged: CaretsJudged) -> ReportTable:
     rows = [
         (
             text_field(pair.first),
@@ -193,7 +195,7 @@ def _pairs_table(judged: CaretsJudged) -> Table:
         digits_field(judged.alpha, ".3f"),
         number_field(judged.alpha_texts),
     )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Agreement of graders"),
         heads=("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts"),
         numeric=(False, False, True, True, True, True),
@@ -202,7 +204,7 @@ def _pairs_table(judged: CaretsJudged) -> Table:
     )
 
 
-def people_table(criterion: str, people: Sequence[HumanNumbers]) -> Table:
+def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
     """How far graders agree with people."""
     rows = [
         (

@@ -11,7 +11,7 @@ from typing import Any
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
-from caretbench.reports.estimates import Estimate
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.scores import HumanNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
@@ -33,7 +33,9 @@ class Instances:
     seed: int
     released: bool = False
 
-    def estimate(self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES) -> Estimate:
+    def estimate(
+        self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES
+    ) -> ReportedNumber:
         """Return the mean over instances with its interval, made on the scale from 0 to 1."""
         order = sorted(scores)
         problems = [self.problems[identity] for identity in order]
@@ -45,7 +47,7 @@ class Instances:
             method="percentile" if self.released else "bca",
             resamples=resamples,
         )
-        return Estimate.of(interval, math.fsum(scores.values()) / len(scores), len(scores), maximum)
+        return ReportedNumber.of(interval, math.fsum(scores.values()) / len(scores), len(scores), maximum)
 
     def parts(
         self, scores: Mapping[str, float], names: Sequence[str]

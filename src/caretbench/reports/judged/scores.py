@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from caretbench.reports.estimates import Estimate, Reported
+from caretbench.reports.estimates import Reported, ReportedNumber
 from caretbench.reports.judged.acceptance import VERSION, State
 from caretbench.reports.judged.rated import RULE
 from caretbench.runs.judging.result import COVERAGE_WANTED
@@ -19,7 +19,7 @@ class JudgedCell(Reported):
     """Scores over one part of the problems; ``total`` first, the sub-scores for the whole only."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
-    scores: Mapping[str, Estimate]
+    scores: Mapping[str, ReportedNumber]
 
 
 class JudgedColumn(Reported):
@@ -150,10 +150,10 @@ class AnswersColumn(Reported):
     grader: str
     answers: int
     rated: int
-    value: Estimate | None
+    value: ReportedNumber | None
     parts: Mapping[str, float] = Field(default_factory=dict)
     """Means of the sub-scores, or of the number of statements by verdict."""
-    strata: Mapping[str, Mapping[str, Estimate]] = Field(default_factory=dict)
+    strata: Mapping[str, Mapping[str, ReportedNumber]] = Field(default_factory=dict)
     says_nothing: int = 0
     """Answers that make no statement, where statements are judged."""
     claim_rate: float | None = None

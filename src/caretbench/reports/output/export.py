@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from caretbench.reports.output.terminal import summary_tables
 from caretbench.reports.sections.registry import in_csv
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Table
+from caretbench.reports.tables import ReportTable
 
 CSV_FIELDS = (
     "suite",
@@ -58,7 +58,7 @@ def to_markdown(summary: Summary, *, published: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def table_to_markdown(table: Table) -> str:
+def table_to_markdown(table: ReportTable) -> str:
     """One table under its title; bars in texts are escaped."""
     lines = [f"## {table.title}", "", _line(table.heads)]
     lines.append(_line(["---:" if numeric else "---" for numeric in table.numeric]))

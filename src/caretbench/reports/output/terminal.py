@@ -13,10 +13,10 @@ from rich.text import Text
 from caretbench.reports.section import groups
 from caretbench.reports.sections.registry import SECTIONS, in_text
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Field, Table
+from caretbench.reports.tables import Field, ReportTable
 
 
-def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
+def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
     """The tables of a summary in the order in which they are read; cells of two labels are left to the page."""
     sections = in_text(published=published)
     found = [
@@ -35,7 +35,9 @@ def print_summary(summary: Summary, stream: TextIO | None = None, *, published: 
     print_tables(summary_tables(summary, published=published), notes, stream)
 
 
-def print_tables(found: Sequence[Table], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
+def print_tables(
+    found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None
+) -> None:
     """Print tables and notes: framed on a terminal, as aligned plain lines elsewhere."""
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for table in found:
@@ -48,7 +50,7 @@ def print_tables(found: Sequence[Table], notes: Iterable[str] = (), stream: Text
         console.out(note, highlight=False)
 
 
-def _framed(table: Table) -> RichTable:
+def _framed(table: ReportTable) -> RichTable:
     framed = RichTable(
         title=table.title,
         caption=table.caption or None,
@@ -74,7 +76,7 @@ def _styled(field: Field) -> Text:
     return text
 
 
-def plain_lines(table: Table) -> str:
+def plain_lines(table: ReportTable) -> str:
     """The table as lines aligned by blanks, with the intervals in brackets."""
     body = [[_plain(field) for field in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.heads, *body, strict=True)]

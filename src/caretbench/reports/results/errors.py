@@ -11,7 +11,7 @@ import polars as pl
 from caretbench.problem import Completion
 from caretbench.reports.estimates import Reported
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.error_classes import OURS, Evidence, class_of, error_classes
+from caretbench.reports.results.error_classes import OURS, AnswerEvidence, class_of, error_classes
 
 _PARTS = ("language", "mode")
 
@@ -84,10 +84,10 @@ def _part(values: tuple[str, ...], counter: Counter[str]) -> ErrorPart:
     return ErrorPart(labels=labels, counts=dict(sorted(counter.items())), ours=ours)
 
 
-def _evidence(row: Mapping[str, Any], completion: Completion | None) -> Evidence:
+def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEvidence:
     compiling = row["stage"] == "compile" or row["status"] == "type_error"
     message = row["message"] or ""
-    return Evidence(
+    return AnswerEvidence(
         language=row["language"] or "",
         outcome=row["status"],
         text=completion.text or "" if completion is not None else None,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from caretbench.reports.estimates import Estimate, Reported, fold_problems, pass_estimates
+from caretbench.reports.estimates import Reported, ReportedNumber, fold_problems, pass_estimates
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.left_out import LeftOut
 
@@ -37,8 +37,8 @@ class Flagged(Reported):
     passes: int
     """All passes."""
     flagged_passes: int
-    pass_at_1: Estimate
-    pass_at_1_without: Estimate
+    pass_at_1: ReportedNumber
+    pass_at_1_without: ReportedNumber
     """The rate if every flagged pass were a failure."""
     kinds: Mapping[str, FlagCount]
     """By flag; an answer with two flags counts in both."""
@@ -93,7 +93,7 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
     )
 
 
-def _rate(judged: pl.DataFrame, profile: str, seed: int) -> Estimate:
+def _rate(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
     """pass@1 as the column's own is computed."""
     problems = fold_problems(judged.with_columns(eligible=True), ())
     return pass_estimates(problems, profile, seed)[1]

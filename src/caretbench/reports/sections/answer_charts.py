@@ -9,7 +9,7 @@ import altair as alt
 
 from caretbench.metrics.correlation import pearson
 from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished, model_colour
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import pass_columns, shown_name
 
 STATUS_ORDER = (
@@ -83,7 +83,7 @@ def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAG
     return finished(chart, palette, f"Similarity against pass rate: {title}")
 
 
-def _finest(column: Column) -> Sequence[Cell]:
+def _finest(column: Column) -> Sequence[RateCell]:
     """The finest cells that the problems' labels allow."""
     pairs = [name for name in column.strata if name.count(" / ") == 1]
     for stratum in (*pairs[:1], "category", "language"):

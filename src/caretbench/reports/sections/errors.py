@@ -14,7 +14,7 @@ from caretbench.reports.source import Source
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     number_field,
     numbers_table,
     present,
@@ -38,7 +38,7 @@ class Errors(Section):
             return {}
         return {"errors": error_columns(run.frame, run.completions)}
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return shares of the classes, and types of exceptions."""
         return error_tables(group.summary.errors, error_titles(group.columns))
 
@@ -58,7 +58,9 @@ def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 
 
-def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> tuple[Table, ...]:
+def error_tables(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
+) -> tuple[ReportTable, ...]:
     """Shares of the classes by model, language and mode; then the types of exceptions.
 
     Args:
@@ -86,7 +88,7 @@ def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
     return tuple(present([ended, _exceptions(shown, titles)]))
 
 
-def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Table | None:
+def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> ReportTable | None:
     by_model: dict[str, Counter[str]] = defaultdict(Counter)
     for column in columns:
         for part in column.parts:

@@ -8,16 +8,16 @@ from typing import Any
 from caretbench.execution.scan.tamper import patterns
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.flags import Flagged, flagged_passes
-from caretbench.reports.section import Line, PagePart, Places, Section
+from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Table, number_field, percent, rate_field, text_field
+from caretbench.reports.tables import ReportTable, number_field, percent, rate_field, text_field
 
 
 class Flags(Section):
     """Passes under suspicion."""
 
-    places = Places(text=30, page=50, lines=20)
+    places = SectionPlaces(text=30, page=50, lines=20)
     part = PagePart("flagged", "Flagged", "Passes under suspicion")
 
     def compute(self, source: Source) -> Mapping[str, Any]:
@@ -26,7 +26,7 @@ class Flags(Section):
         titles = {tuple(getattr(column, name) for name in GROUP): column.title for column in models}
         return {"flagged": tuple(flagged_passes(source.run.frame, source.left_out, titles, source.seed))}
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the rates, then the flags by kind."""
         return flag_tables(summary)
 
@@ -35,14 +35,14 @@ class Flags(Section):
         return (line for entry in summary.flagged for line in _lines(entry))
 
 
-def flag_tables(summary: Summary) -> tuple[Table, ...]:
+def flag_tables(summary: Summary) -> tuple[ReportTable, ...]:
     """pass@1 with and without flagged passes, by model; then the flags by kind."""
     if not summary.flagged:
         return ()
     return (_rates_table(summary), _kinds_table(summary))
 
 
-def _rates_table(summary: Summary) -> Table:
+def _rates_table(summary: Summary) -> ReportTable:
     rows = tuple(
         (
             text_field(entry.title),
@@ -55,7 +55,7 @@ def _rates_table(summary: Summary) -> Table:
         )
         for entry in summary.flagged
     )
-    return Table(
+    return ReportTable(
         title="Flagged passes",
         heads=(
             "Model", "Profile", "Policy", "Passes", "Flagged passes", "pass@1", "pass@1, flagged passes failed",
@@ -69,7 +69,7 @@ def _rates_table(summary: Summary) -> Table:
     )  # fmt: skip
 
 
-def _kinds_table(summary: Summary) -> Table:
+def _kinds_table(summary: Summary) -> ReportTable:
     meanings: dict[str, str] = {}
     for entry in patterns():
         meanings.setdefault(f"tamper:{entry.name}", entry.about)
@@ -86,7 +86,7 @@ def _kinds_table(summary: Summary) -> Table:
         for entry in summary.flagged
         for flag, count in entry.kinds.items()
     )
-    return Table(
+    return ReportTable(
         title="Flags by kind",
         heads=("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes"),
         numeric=(False, False, False, False, False, True, True),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caretbench.metrics.intervals import Interval, plus_minus
-from caretbench.reports.estimates import Estimate
-from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, Form
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, PaperForm
 from caretbench.reports.section import Group, Section
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     models_in,
     number_field,
     numbers_table,
@@ -35,7 +35,7 @@ class PrintedIntervals(Section):
 
     group_place = "lead"
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return one table by the main labels."""
         return present([printed_table(group.columns, group.summary.main)])
 
@@ -45,12 +45,12 @@ class Forms(Section):
 
     group_place = "forms"
 
-    def group_page_tables(self, group: Group) -> Iterable[Table]:
+    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return the tables for which there are numbers."""
         return form_tables(group.columns, group.summary.forms)
 
 
-def printed_table(columns: Sequence[Column], main: str) -> Table | None:
+def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
     rows = [
         (
@@ -79,7 +79,7 @@ def printed_table(columns: Sequence[Column], main: str) -> Table | None:
     )
 
 
-def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table, ...]:
+def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[ReportTable, ...]:
     """The tables of a paper, in form; those for which there are no numbers are left out."""
     shown = models_in(columns)
     return tuple(
@@ -89,7 +89,7 @@ def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table
     )
 
 
-def _models_across(columns: Sequence[Column], form: Form) -> Table | None:
+def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
     rows = tuple((text_field(name), *(_rate(by_name.get(name)) for by_name in cells)) for name in names)
@@ -98,9 +98,9 @@ def _models_across(columns: Sequence[Column], form: Form) -> Table | None:
     return _table(form, (head, *(column.title for column in columns)), 1, rows, note)
 
 
-def _parts_across(columns: Sequence[Column], form: Form) -> Table | None:
+def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     """The stratum's last label below each other, the other labels across; with two labels, only models below."""
-    by_row: dict[str, dict[str, dict[str, Cell]]] = {}
+    by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
     for column in columns:
         for cell in column.strata.get(form.stratum, ()):
@@ -123,20 +123,20 @@ def _parts_across(columns: Sequence[Column], form: Form) -> Table | None:
     return _table(form, (*first, "Model", *heads), len(first) + 1, rows, note)
 
 
-def _divided(cell: Cell) -> tuple[str, str]:
+def _divided(cell: RateCell) -> tuple[str, str]:
     shown = [shown_label(name, value) for name, value in cell.labels.items()]
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
 def _table(
-    form: Form, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
-) -> Table | None:
+    form: PaperForm, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
+) -> ReportTable | None:
     if not any(field.estimate for row in rows for field in row):
         return None
     return numbers_table(form.title, heads, rows, f"{note} {_CAPTION}".strip(), words=words)
 
 
-def _rate(cell: Cell | None) -> Field:
+def _rate(cell: RateCell | None) -> Field:
     printed = _printed(cell)
     if cell is None or printed is None:
         return number_field(None)
@@ -144,18 +144,18 @@ def _rate(cell: Cell | None) -> Field:
     return field.model_copy(update={"estimate": printed})
 
 
-def _with_bounds(estimate: Estimate) -> Field:
+def _with_bounds(estimate: ReportedNumber) -> Field:
     low, high = (100 * bound for bound in _bounds(estimate))
     return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
 
 
-def _printed(cell: Cell | None) -> Estimate | None:
+def _printed(cell: RateCell | None) -> ReportedNumber | None:
     return cell.printed.get(PARAMETRIC) if cell is not None else None
 
 
-def _plus_minus(estimate: Estimate) -> str:
+def _plus_minus(estimate: ReportedNumber) -> str:
     return plus_minus(estimate.value, Interval(*_bounds(estimate), method="parametric"))
 
 
-def _bounds(estimate: Estimate) -> tuple[float, float]:
+def _bounds(estimate: ReportedNumber) -> tuple[float, float]:
     return estimate.low or 0.0, estimate.high or 0.0

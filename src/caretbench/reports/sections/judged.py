@@ -11,16 +11,16 @@ from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
 from caretbench.reports.judged.lines import answer_lines, caret_lines
 from caretbench.reports.judged.scores import NOT_VALIDATED, AnswersJudged, CaretsJudged
-from caretbench.reports.section import Block, Chart, Line, PagePart, Places, Section, Shown
+from caretbench.reports.section import Chart, Line, PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Table
+from caretbench.reports.tables import ReportTable
 
 
 class JudgeScores(Section):
     """Scores by criterion, calibration and agreement of the graders."""
 
-    places = Places(text=50, page=30, lines=40)
+    places = SectionPlaces(text=50, page=30, lines=40)
     part = PagePart("judged", "Judged", "What the judges said")
 
     def compute(self, source: Source) -> Mapping[str, Any]:
@@ -38,7 +38,7 @@ class JudgeScores(Section):
         """Yield how far the scores are validated."""
         return judge_notes((*summary.judged, *summary.answers))
 
-    def tables(self, summary: Summary) -> Iterator[Table]:
+    def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the tables criterion by criterion."""
         for judged in summary.judged:
             yield from judged_tables(judged)
@@ -52,7 +52,7 @@ class JudgeScores(Section):
         for answers in summary.answers:
             yield from answer_lines(answers)
 
-    def blocks(self, shown: Shown) -> Sequence[Block]:
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return a block for each criterion."""
         blocks = [
             _block(entry, _charts(number, entry), judged_tables(entry))
@@ -61,8 +61,10 @@ class JudgeScores(Section):
         return blocks + [_block(entry, (), answers_tables(entry)) for entry in shown.summary.answers]
 
 
-def _block(entry: CaretsJudged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[Table]) -> Block:
-    return Block(
+def _block(
+    entry: CaretsJudged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[ReportTable]
+) -> PageBlock:
+    return PageBlock(
         title=entry.criterion,
         notes=(f"These scores: {entry.validity}.",),
         warning=not entry.validated,

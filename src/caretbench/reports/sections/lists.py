@@ -9,11 +9,11 @@ import polars as pl
 
 from caretbench.reports.frame import BASELINES
 from caretbench.reports.results.discordant import KIND_TITLES, discordant_cases
-from caretbench.reports.section import Block, PagePart, Places, Section, Shown
+from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
-    Table,
+    ReportTable,
     number_field,
     present,
     shown_label,
@@ -27,27 +27,27 @@ LISTED_CASES = 40
 class LeftOutProblems(Section):
     """Problems that no rate contains, by cause."""
 
-    places = Places(text=40, page=60)
+    places = SectionPlaces(text=40, page=60)
     part = PagePart("left-out", "Left out", "What the rates leave out")
 
     def compute(self, source: Source) -> Mapping[str, Any]:
         """Return the problems by profile and cause."""
         return {"left_out": source.left_out}
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return one table of causes."""
         return present([left_out_table(summary)])
 
-    def blocks(self, shown: Shown) -> Sequence[Block]:
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return the table, and all problems in a folded list."""
-        lists = Block(title="All problems left out", folded=True, lists=shown.summary.left_out)
+        lists = PageBlock(title="All problems left out", folded=True, lists=shown.summary.left_out)
         return [*super().blocks(shown), lists] if lists.lists else []
 
 
 class Discordant(Section):
     """Answers whose similarity says the opposite of their execution; on the page only."""
 
-    places = Places(page=70)
+    places = SectionPlaces(page=70)
     part = PagePart("discordant", "Discordant", "Where similarity misleads")
 
     def compute(self, source: Source) -> Mapping[str, Any]:
@@ -56,13 +56,13 @@ class Discordant(Section):
         cases = discordant_cases(models, LISTED_CASES)
         return {"discordant": cases.listed, "discordant_totals": cases.totals}
 
-    def blocks(self, shown: Shown) -> Sequence[Block]:
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return a table for each kind."""
         found = discordant_tables(shown.summary)
-        return [Block(tables=found)] if found else []
+        return [PageBlock(tables=found)] if found else []
 
 
-def left_out_table(summary: Summary) -> Table | None:
+def left_out_table(summary: Summary) -> ReportTable | None:
     """Problems without a part in the rates, by cause; None where there are none."""
     if not summary.left_out:
         return None
@@ -75,7 +75,7 @@ def left_out_table(summary: Summary) -> Table | None:
         )
         for entry in summary.left_out
     )
-    return Table(
+    return ReportTable(
         title="Problems left out, by cause",
         heads=("Cause", "Profile", "Problems", "Which"),
         numeric=(False, False, True, False),
@@ -88,7 +88,7 @@ def _ids(problems: Sequence[str], shown: int = 6) -> str:
     return ", ".join(problems[:shown]) + more
 
 
-def discordant_tables(summary: Summary) -> tuple[Table, ...]:
+def discordant_tables(summary: Summary) -> tuple[ReportTable, ...]:
     """The discordant cases, a table for each kind."""
     tables = []
     for kind, title in KIND_TITLES.items():
@@ -108,7 +108,7 @@ def discordant_tables(summary: Summary) -> tuple[Table, ...]:
         )
         total = summary.discordant_totals.get(kind, len(cases))
         tables.append(
-            Table(
+            ReportTable(
                 title=title,
                 heads=("Problem", "Model", "Language", "Category", "Cosine", "Status"),
                 numeric=(False, False, False, False, True, False),

@@ -7,22 +7,22 @@ from typing import Any
 
 from caretbench.reports.frame import BASELINES
 from caretbench.reports.own_tables import OwnTable
-from caretbench.reports.section import PagePart, Places, Section, Shown
+from caretbench.reports.section import PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import NONE, Field, Table, number_field
+from caretbench.reports.tables import NONE, Field, ReportTable, number_field
 
 
 class OwnTables(Section):
     """Tables that a suite computes itself."""
 
-    places = Places(text=20, page=10)
+    places = SectionPlaces(text=20, page=10)
 
     def compute(self, source: Source) -> Mapping[str, Any]:
         """Return the tables as the suite gives them."""
         return {"own": source.own}
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the suite's tables."""
         return map(own_table, summary.own)
 
@@ -34,7 +34,7 @@ class OwnTables(Section):
         )
 
 
-def own_table(entry: OwnTable) -> Table:
+def own_table(entry: OwnTable) -> ReportTable:
     """A suite's own table."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
@@ -48,7 +48,9 @@ def own_table(entry: OwnTable) -> Table:
         for row in parts
     )
     caption = " ".join(entry.notes)
-    return Table(title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption)
+    return ReportTable(
+        title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption
+    )
 
 
 def _number(text: str) -> float | None:

@@ -8,13 +8,13 @@ from typing import Any
 from caretbench.reports.frame import BASELINES
 from caretbench.reports.results.best_of import STEPS, TITLE, best_of_steps
 from caretbench.reports.results.step_examples import step_examples
-from caretbench.reports.section import Block, Chart, PagePart, Places, Section, Shown, groups
+from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import headline
 from caretbench.reports.source import Source
-from caretbench.reports.summary import Cell, Summary
+from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
-    Table,
+    ReportTable,
     models_in,
     number_field,
     numbers_table,
@@ -32,7 +32,7 @@ _STEPS_ASIDE = "▮: where the answer goes; the paper's Figures 6 and 7, in form
 class Policies(Section):
     """Pass rates of the same answers under several policies."""
 
-    places = Places(text=10, page=20)
+    places = SectionPlaces(text=10, page=20)
     part = PagePart(
         "policies",
         "Policies",
@@ -44,12 +44,12 @@ class Policies(Section):
         """Return the paper's best of three, of models that were scored under its three steps."""
         return {"best_of": tuple(best_of_steps(source.run.frame, source.left_out, source.seed))}
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of policies for each profile, and the best of three."""
         profiles = dict.fromkeys(column.profile for column in summary.columns)
         return present([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
 
-    def blocks(self, shown: Shown) -> Sequence[Block]:
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return the tables, a chart for each model, examples of the steps, and the further policies one by one."""
         summary = shown.summary
         found = super().blocks(shown)
@@ -60,16 +60,16 @@ class Policies(Section):
         drawn = policies_of_models(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
         steps = [
-            Block(title=example.title, steps=example.steps, folded=True, opened=not place)
+            PageBlock(title=example.title, steps=example.steps, folded=True, opened=not place)
             for place, example in enumerate(step_examples(shown.run))
         ]
-        heading = [Block(title="Post-processing step by step", aside=_STEPS_ASIDE)] if steps else []
+        heading = [PageBlock(title="Post-processing step by step", aside=_STEPS_ASIDE)] if steps else []
         further = list(_further(summary))
-        details = Block(title="The further policies one by one", tables=further, level=4, folded=True)
-        return [*found, Block(charts=charts), *heading, *steps, details]
+        details = PageBlock(title="The further policies one by one", tables=further, level=4, folded=True)
+        return [*found, PageBlock(charts=charts), *heading, *steps, details]
 
 
-def _further(summary: Summary) -> Iterator[Table]:
+def _further(summary: Summary) -> Iterator[ReportTable]:
     """Pass rates and errors under each further policy."""
     for group in groups(summary):
         if group.further and (judged := pass_columns(group.columns)):
@@ -78,13 +78,13 @@ def _further(summary: Summary) -> Iterator[Table]:
                 yield group.named(table)
 
 
-def policies_table(summary: Summary, profile: str) -> Table | None:
+def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     """pass@1 under every policy side by side, for all problems and by the main labels; None where there is one."""
     columns = models_in(column for column in summary.columns if column.profile == profile)
     policies = [group.policy for group in groups(summary) if group.profile == profile]
     if len(policies) < 2 or not columns:
         return None
-    cells: dict[tuple[str, str], dict[str, Cell]] = {}
+    cells: dict[tuple[str, str], dict[str, RateCell]] = {}
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
             cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
@@ -109,7 +109,7 @@ def policies_table(summary: Summary, profile: str) -> Table | None:
     )
 
 
-def best_of_table(summary: Summary) -> Table | None:
+def best_of_table(summary: Summary) -> ReportTable | None:
     """The paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None

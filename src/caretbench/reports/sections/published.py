@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from caretbench.reports.published import Beside, BesideJudged, beside_published, judged_beside_published
-from caretbench.reports.section import PagePart, Places, Section
+from caretbench.reports.section import PagePart, Section, SectionPlaces
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Field, Table, number_field, percent, present, score_field, text_field
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    number_field,
+    percent,
+    present,
+    score_field,
+    text_field,
+)
 
 
 class Published(Section):
     """Printed numbers next to ours; only where they are asked for."""
 
-    places = Places(text=80, page=40)
+    places = SectionPlaces(text=80, page=40)
     part = PagePart("published", "Published", "Published numbers")
     published = True
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of rates and similarities, and one of judge scores."""
         return present(
             [
@@ -27,7 +35,7 @@ class Published(Section):
         )
 
 
-def published_table(rows: Sequence[Beside]) -> Table | None:
+def published_table(rows: Sequence[Beside]) -> ReportTable | None:
     """Printed numbers beside ours; None where nothing is published for what was run."""
     if not rows:
         return None
@@ -45,7 +53,7 @@ def published_table(rows: Sequence[Beside]) -> Table | None:
         for row in rows
     )
     agreeing = sum(row.agrees for row in rows)
-    return Table(
+    return ReportTable(
         title="Published numbers beside ours",
         heads=("Table", "Model", "Part", "Metric", "Printed", "Ours", "Ours can be", "Printed lies inside"),
         numeric=(False, False, False, False, True, True, False, False),
@@ -67,7 +75,7 @@ def _published_range(row: Beside) -> str:
     return f"{percent(row.low)} to {percent(row.high)}"
 
 
-def judged_published_table(rows: Sequence[BesideJudged]) -> Table | None:
+def judged_published_table(rows: Sequence[BesideJudged]) -> ReportTable | None:
     """Printed judge scores beside ours; None where nothing is published for what was judged."""
     if not rows:
         return None
@@ -83,7 +91,7 @@ def judged_published_table(rows: Sequence[BesideJudged]) -> Table | None:
         )
         for row in rows
     )
-    return Table(
+    return ReportTable(
         title=f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
         heads=("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
         numeric=(False, False, False, False, False, True, True),

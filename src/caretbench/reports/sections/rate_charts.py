@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import altair as alt
 
 from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished, model_colour, tooltips
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
 
 
@@ -83,7 +83,7 @@ def policies_of_models(
     return found
 
 
-def _without(cells: Sequence[Cell], name: str, value: str) -> tuple[Cell, ...]:
+def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell, ...]:
     """The cells with this value of a label, without it."""
     return tuple(
         cell.model_copy(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caretbench.reports.estimates import Estimate
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import GROUP, LABELS
 from caretbench.reports.section import Line
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.summary import Column, RateCell
 
 
 def rate_lines(column: Column) -> Iterator[Line]:
@@ -21,7 +21,7 @@ def rate_lines(column: Column) -> Iterator[Line]:
         yield {"scope": "all"} | common | row
 
 
-def _scopes(column: Column) -> Iterator[tuple[str, Cell]]:
+def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
     yield "all", column.overall
     if column.valid is not None:
         yield "valid", column.valid
@@ -32,14 +32,14 @@ def _scopes(column: Column) -> Iterator[tuple[str, Cell]]:
             yield stratum, cell
 
 
-def _labels(cell: Cell) -> dict[str, str]:
+def _labels(cell: RateCell) -> dict[str, str]:
     """The labels that have columns of their own, and the others as ``name=value; name=value``."""
     own = {name: value for name, value in cell.labels.items() if name in LABELS}
     further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
     return own | ({"labels": "; ".join(further)} if further else {})
 
 
-def _estimates(cell: Cell) -> Iterator[tuple[str, Estimate]]:
+def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
     for k, estimate in cell.pass_at.items():
         yield f"pass@{k}", estimate
     for method, estimate in cell.printed.items():

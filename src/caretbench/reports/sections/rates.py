@@ -9,14 +9,14 @@ import polars as pl
 
 from caretbench.reports.columns import forms_in
 from caretbench.reports.notes import asked_twice, coverage_warnings, interval_notes
-from caretbench.reports.section import Chart, Group, Line, Places, Section
+from caretbench.reports.section import Chart, Group, Line, Section, SectionPlaces
 from caretbench.reports.sections.rate_lines import rate_lines
 from caretbench.reports.source import Source
 from caretbench.reports.strata import stratum_name
-from caretbench.reports.summary import Cell, Column, Summary
+from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     models_in,
     number_field,
     numbers_table,
@@ -40,7 +40,7 @@ HEAT_MAPS = 12
 class PassRates(Section):
     """Pass rates of models and baselines, and how the problems of a run are broken down."""
 
-    places = Places(lines=10)
+    places = SectionPlaces(lines=10)
     group_place = "lead"
 
     def compute(self, source: Source) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ class PassRates(Section):
         yield from asked_twice(summary.columns, summary.manifest)
         yield from interval_notes(summary.columns)
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return the main table, where there are verdicts."""
         judged = pass_columns(group.columns)
         return [headline(judged)] if judged else []
@@ -76,16 +76,16 @@ class PassRates(Section):
 class Strata(Section):
     """pass@1 by single labels; by several at once on the page."""
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return a table for each label."""
         return self._tables(group, strata_names(group.columns))
 
-    def group_page_tables(self, group: Group) -> Iterable[Table]:
+    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return a table for each label, and for labels that are crossed."""
         columns = group.columns
         return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
 
-    def _tables(self, group: Group, names: Iterable[str]) -> Iterable[Table]:
+    def _tables(self, group: Group, names: Iterable[str]) -> Iterable[ReportTable]:
         return present(stratum_table(group.columns, name) for name in names)
 
     def group_charts(self, group: Group) -> Iterator[Chart]:
@@ -106,7 +106,7 @@ class SimilarityMeans(Section):
 
     group_place = "after"
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return one table, where the scores hold similarities."""
         return present([similarity_table(group.columns)])
 
@@ -114,7 +114,7 @@ class SimilarityMeans(Section):
 class Statuses(Section):
     """Completions by status."""
 
-    def group_tables(self, group: Group) -> Iterable[Table]:
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return one table of counts."""
         return present([status_table(group.columns)])
 
@@ -154,7 +154,7 @@ class SimilarityAgainstPassing(Section):
         yield Chart("similarity", "Similarity against pass rate", spec)
 
 
-def headline(columns: Sequence[Column]) -> Table:
+def headline(columns: Sequence[Column]) -> ReportTable:
     """Models, then baselines: pass rates on all problems, on the valid ones, net of the empty answer; coverage."""
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
     heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
@@ -182,14 +182,14 @@ def headline(columns: Sequence[Column]) -> Table:
     return numbers_table("Pass rates", heads, rows, caption)
 
 
-def _part_rate(cell: Cell | None) -> Field:
+def _part_rate(cell: RateCell | None) -> Field:
     if cell is None or 1 not in cell.pass_at:
         return number_field(None)
     field = rate_field(cell.pass_at[1])
     return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
 
 
-def similarity_table(columns: Sequence[Column]) -> Table | None:
+def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
     """The similarity means of one profile; None where the scores hold none."""
     titles: dict[str, str] = {}
     for column in columns:
@@ -215,7 +215,7 @@ def similarity_table(columns: Sequence[Column]) -> Table | None:
     return numbers_table("Similarity to the reference", heads, rows, caption)
 
 
-def stratum_table(columns: Sequence[Column], stratum: str) -> Table | None:
+def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
     """pass@1 by one label or two, a column for each model (baselines only where they are alone).
 
     None where the problems lack the label.
@@ -242,7 +242,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> Table | None:
     return numbers_table(title, heads, rows, caption)
 
 
-def status_table(columns: Sequence[Column]) -> Table | None:
+def status_table(columns: Sequence[Column]) -> ReportTable | None:
     """How many completions ended in which status."""
     judged = [column for column in columns if column.statuses]
     statuses = sorted({status for column in judged for status in column.statuses})

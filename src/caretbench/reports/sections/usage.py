@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from caretbench.reports.results.usage import TOKENS, ModelUsage, Spread, model_usage
-from caretbench.reports.section import Line, PagePart, Places, Section
+from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
     number_field,
     numbers_table,
     present,
@@ -23,14 +23,14 @@ from caretbench.reports.tables import (
 class UsageOfModels(Section):
     """Requests, tokens, money and time, of the models that were asked here."""
 
-    places = Places(text=70, page=80, lines=30)
+    places = SectionPlaces(text=70, page=80, lines=30)
     part = PagePart("usage", "Usage", "What the answers took")
 
     def compute(self, source: Source) -> Mapping[str, Any]:
         """Return the usage by model."""
         return {"usage": model_usage(source.run.completions, source.run.missing)}
 
-    def tables(self, summary: Summary) -> Iterable[Table]:
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""
         return usage_tables(summary)
 
@@ -42,12 +42,12 @@ class UsageOfModels(Section):
                 yield common | {"metric": metric, "value": value}
 
 
-def usage_tables(summary: Summary) -> list[Table]:
+def usage_tables(summary: Summary) -> list[ReportTable]:
     """What the answers took: requests and what did not come, then tokens, money and time; only where there is any."""
     return present((_requests_table(summary.usage), _tokens_table(summary.usage)))
 
 
-def _requests_table(usage: Sequence[ModelUsage]) -> Table | None:
+def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     if not usage:
         return None
     kinds = sorted({kind for entry in usage for kind in entry.missing})
@@ -74,7 +74,7 @@ def _requests_table(usage: Sequence[ModelUsage]) -> Table | None:
     return numbers_table("Requests and answers", heads, rows, caption)
 
 
-def _tokens_table(usage: Sequence[ModelUsage]) -> Table | None:
+def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
     if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
         return None

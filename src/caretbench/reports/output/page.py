@@ -18,10 +18,10 @@ from markupsafe import Markup
 from caretbench.reports.compare import ComparisonReport, comparison_tables
 from caretbench.reports.frame import Run
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_island
-from caretbench.reports.section import Block, Chart, Group, PagePart, Shown, groups
+from caretbench.reports.section import Chart, Group, PageBlock, PagePart, Shown, groups
 from caretbench.reports.sections.registry import SECTIONS, on_page
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Table
+from caretbench.reports.tables import ReportTable
 
 
 def render_html(
@@ -65,22 +65,24 @@ def render_comparison(comparison: ComparisonReport) -> str:
 
 
 def _comparison(comparison: ComparisonReport) -> PagePart:
-    block = Block(notes=comparison.notes, tables=comparison_tables(comparison))
+    block = PageBlock(notes=comparison.notes, tables=comparison_tables(comparison))
     return PagePart("comparison", "Comparison", "Comparison", blocks=[block])
 
 
 def _group(identity: str, group: Group) -> PagePart:
     """Return everything about one profile and policy, in blocks by the sections' ``group_place``."""
-    tables: dict[str, list[Table]] = defaultdict(list)
+    tables: dict[str, list[ReportTable]] = defaultdict(list)
     for section in SECTIONS:
         tables[section.group_place] += section.group_page_tables(group)
     label = f"{group.profile.capitalize()} profile"
     blocks = [
-        Block(tables=tables["lead"]),
-        Block(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
-        Block(title="The paper's tables, in form", tables=tables["forms"], level=4, folded=True, opened=True),
-        Block(tables=tables["after"]),
-        Block(title="The charts' numbers as tables", tables=tables["details"], level=4, folded=True),
+        PageBlock(tables=tables["lead"]),
+        PageBlock(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
+        PageBlock(
+            title="The paper's tables, in form", tables=tables["forms"], level=4, folded=True, opened=True
+        ),
+        PageBlock(tables=tables["after"]),
+        PageBlock(title="The charts' numbers as tables", tables=tables["details"], level=4, folded=True),
     ]
     return PagePart(identity, label, label, f"truncation policy {group.policy}", blocks)
 
@@ -118,7 +120,7 @@ def _drawn(part: PagePart) -> PagePart:
     """Return the part without empty charts, each with the identity of its element."""
     prefix = f"chart-{part.identity.removeprefix('group-')}"
 
-    def charts(block: Block) -> list[Chart]:
+    def charts(block: PageBlock) -> list[Chart]:
         return [
             chart._replace(name=f"{prefix}-{re.sub(r'[^0-9A-Za-z]+', '-', chart.name)}")
             for chart in block.charts
