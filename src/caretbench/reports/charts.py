@@ -77,6 +77,67 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(data)
 
 
+def quiet_axis(label_limit: int = 220, **options: Any) -> alt.Axis:
+    """Return an axis of names: labels without ticks and line."""
+    return alt.Axis(labelLimit=label_limit, ticks=False, domain=False, **options)
+
+
+def bars_with_intervals(base: alt.Chart, palette: Palette, x: alt.X, colour: alt.Color) -> Any:
+    """Return a bar for each row, with a line from ``low`` to ``high``."""
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=x, color=colour)
+    return bars + base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
+
+
+def stacked_shares(
+    rows: Sequence[Mapping[str, Any]], palette: Palette, bar: alt.Y, part: alt.Color, title: str
+) -> Any:
+    """Return bars whose parts add up to one; rows hold ``share``, ``count`` and the part's ``place``."""
+    share = alt.X(
+        "share:Q",
+        stack="zero",
+        title=title,
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", tickCount=6),
+    )
+    return (
+        chart_of(rows)
+        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
+        .encode(
+            y=bar,
+            x=share,
+            color=part,
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip(bar.shorthand),
+                alt.Tooltip(part.shorthand),
+                alt.Tooltip("count:Q"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
+
+
+def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
+    """Return fields coloured by a share from 0 to 1, each with its number on it.
+
+    Args:
+        base: The rows, with their places.
+        share: The field of the share.
+        number: The number that is written.
+        size: Font size of the number.
+        corner: Radius of the corners; as wide are the gaps.
+    """
+    scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab")
+    fields = base.mark_rect(cornerRadius=corner, stroke="transparent", strokeWidth=corner).encode(
+        color=alt.Color(f"{share}:Q", scale=scale, legend=None)
+    )
+    dark = f"datum.{share} > 0.78 || datum.{share} < 0.2"
+    numbers = base.mark_text(fontSize=size, fontWeight=600).encode(
+        text=number, color=alt.condition(dark, alt.value("#ffffff"), alt.value("#1b2330"))
+    )
+    return fields + numbers
+
+
 def model_colour(models: Sequence[str], palette: Palette) -> alt.Color:
     """The encoding of models by colour; with a legend where there are several."""
     colours = [palette.series[place % len(palette.series)] for place in range(len(models))]

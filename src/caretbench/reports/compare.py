@@ -17,7 +17,6 @@ from caretbench.reports.frame import BASELINES, Run
 from caretbench.reports.results.asked import differences, settings_of
 from caretbench.reports.results.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
-from caretbench.reports.tables import Field, ReportTable, number_field, percent, shown_stratum, text_field
 from caretbench.suites.base import ORDINARY, Stratification
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
@@ -117,14 +116,7 @@ def compare_runs(
     """
     aligned = _check_identity(runs, align)
     same = _equal_problems(runs) if len({_identity(run)["data"] for run in runs}) > 1 else None
-    entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
-    if len(entries) < 2:
-        found = ", ".join(entry.name for entry in entries) or "none"
-        if all(run.frame["passed"].is_null().all() for run in runs):
-            raise DataError(
-                "no verdict to compare: the programs were not run (--no-execute), or none could be"
-            )
-        raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
+    entries = _several(runs, models, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if decided(problem)]
     strata = strata_of(parted, _identity(runs[0])["profile"], stratification)
@@ -212,6 +204,21 @@ def _entries(
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
         rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
         yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
+
+
+def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None) -> list[_Entry]:
+    """The models to compare.
+
+    Raises:
+        DataError: there are fewer than two.
+    """
+    entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
+    if len(entries) > 1:
+        return entries
+    if all(run.frame["passed"].is_null().all() for run in runs):
+        raise DataError("no verdict to compare: the programs were not run (--no-execute), or none could be")
+    found = ", ".join(entry.name for entry in entries) or "none"
+    raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
 
 
 def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
@@ -302,40 +309,3 @@ def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
     yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
-
-
-def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
-    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
-    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
-    for scope in dict.fromkeys(row.scope for row in report.strata):
-        rows = [row for row in report.strata if row.scope == scope]
-        found.append(_table(f"By {shown_stratum(scope)}", rows))
-    return found
-
-
-def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
-    strata = any(row.scope != "all" for row in rows)
-    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
-    heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
-    numeric = (False, False, *((False,) if strata else ()), True, True, True, True, True, False, False)
-    fields = tuple(
-        (
-            text_field(row.first),
-            text_field(row.second),
-            *((text_field(row.label),) if strata else ()),
-            number_field(row.problems),
-            number_field(row.first_rate, percent(row.first_rate)),
-            number_field(row.second_rate, percent(row.second_rate)),
-            _difference(row),
-            number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
-            text_field(row.test),
-            text_field(row.verdict, "good" if row.distinguishable else ""),
-        )
-        for row in rows
-    )
-    return ReportTable(title=title, heads=heads, numeric=numeric, rows=fields)
-
-
-def _difference(row: ComparisonRow) -> Field:
-    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
-    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

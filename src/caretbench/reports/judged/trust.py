@@ -12,12 +12,7 @@ import numpy as np
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import (
-    GOLDEN,
-    HALLUCINATIONS,
-    asked_controls,
-    control_names,
-)
+from caretbench.judging.asked_controls import GOLDEN, HALLUCINATIONS, asked_controls, control_names
 from caretbench.judging.criteria import Criterion
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem

@@ -15,8 +15,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from caretbench.reports.compare import ComparisonReport, comparison_tables
+from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import Run
+from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_island
 from caretbench.reports.section import Chart, Group, PageBlock, PagePart, Shown, groups
 from caretbench.reports.sections.registry import SECTIONS, on_page

@@ -8,7 +8,16 @@ from typing import Any
 import altair as alt
 
 from caretbench.metrics.correlation import pearson
-from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished, model_colour
+from caretbench.reports.charts import (
+    PAGE,
+    Palette,
+    Spec,
+    chart_of,
+    finished,
+    model_colour,
+    quiet_axis,
+    stacked_shares,
+)
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import pass_columns, shown_name
 
@@ -109,37 +118,15 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
         return None
     bad = iter(palette.bad * 2)
     colours = [palette.good if s == "passed" else palette.ours if s in OURS else next(bad) for s in order]
-    chart = (
-        chart_of(rows)
-        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
-        .encode(
-            y=alt.Y(
-                "model:N",
-                sort=[column.title for column in shown],
-                title=None,
-                axis=alt.Axis(ticks=False, domain=False, labelLimit=220),
-            ),
-            x=alt.X(
-                "share:Q",
-                stack="zero",
-                title="share of completions",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=6),
-            ),
-            color=alt.Color(
-                "status:N",
-                title=None,
-                scale=alt.Scale(domain=[status.replace("_", " ") for status in order], range=colours),
-                legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("model:N"),
-                alt.Tooltip("status:N"),
-                alt.Tooltip("count:Q"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
-        .properties(width="container", height={"step": 30})
+    shown_order = [status.replace("_", " ") for status in order]
+    bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=quiet_axis())
+    part = alt.Color(
+        "status:N",
+        title=None,
+        scale=alt.Scale(domain=shown_order, range=colours),
+        legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
     )
-    return finished(chart, palette, "Completions by status")
+    chart = stacked_shares(rows, palette, bar, part, "share of completions")
+    return finished(
+        chart.properties(width="container", height={"step": 30}), palette, "Completions by status"
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
+from caretbench.reports.charts import PAGE, Palette, Spec, finished, quiet_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present
 from caretbench.reports.tables import shown_labels
@@ -79,32 +79,12 @@ def _stacked(
     # The legend begins where the bars do: beside long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [palette.good if name == "pass" else next(bad) for name in classes]
-    chart = (
-        chart_of(rows)
-        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
-        .encode(
-            y=alt.Y("bar:N", title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False)),
-            x=alt.X(
-                "share:Q",
-                title=axis,
-                stack="zero",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=6),
-            ),
-            color=alt.Color(
-                "class:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(orient="top", title=None, columns=columns),
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("bar:N"),
-                alt.Tooltip("class:N"),
-                alt.Tooltip("count:Q"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
-        .properties(width="container", height={"step": 24})
+    bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))
+    part = alt.Color(
+        "class:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=colours),
+        legend=alt.Legend(orient="top", title=None, columns=columns),
     )
-    return finished(chart, palette, description)
+    chart = stacked_shares(rows, palette, bar, part, axis)
+    return finished(chart.properties(width="container", height={"step": 24}), palette, description)

@@ -12,13 +12,7 @@ from caretbench.reports.results.discordant import KIND_TITLES, discordant_cases
 from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import (
-    ReportTable,
-    number_field,
-    present,
-    shown_label,
-    text_field,
-)
+from caretbench.reports.tables import ReportTable, number_field, present, shown_label, text_field
 
 LISTED_CASES = 40
 """Maximum number of discordant cases of a kind that are listed; their total is always given."""

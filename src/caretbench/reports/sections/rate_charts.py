@@ -6,9 +6,23 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
-from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished, model_colour, tooltips
+from caretbench.reports.charts import (
+    PAGE,
+    Palette,
+    Spec,
+    bars_with_intervals,
+    chart_of,
+    finished,
+    model_colour,
+    numbered_fields,
+    quiet_axis,
+    tooltips,
+)
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
+
+_SPLIT = "split(datum.label, ' ')"
+"""A label of several words, one below the other."""
 
 
 def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> Spec | None:
@@ -28,19 +42,16 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
         return None
     labels = ordered_names(judged, stratum)
     base = chart_of(rows).encode(
-        y=alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
+        y=alt.Y("label:N", sort=labels, title=None, axis=quiet_axis()),
         yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
         tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
-    bars = base.mark_bar(cornerRadiusEnd=2).encode(
-        x=alt.X(
-            "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
-        ),
-        color=model_colour(models, palette),
+    x = alt.X(
+        "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
     )
-    whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
+    bars = bars_with_intervals(base, palette, x, model_colour(models, palette))
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
-    chart = (bars + whiskers).properties(width="container", height={"step": step})
+    chart = bars.properties(width="container", height={"step": step})
     return finished(chart, palette, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
 
 
@@ -120,31 +131,14 @@ def heat_map(column: Column, stratum: str = "language / category", palette: Pale
             sort=across,
             title=None,
             axis=alt.Axis(
-                orient="bottom",
-                labelAngle=0,
-                labelFontSize=11,
-                ticks=False,
-                domain=False,
-                labelExpr="split(datum.label, ' ')",
+                orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT
             ),
         ),
-        y=alt.Y("down:N", sort=down, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)),
+        y=alt.Y("down:N", sort=down, title=None, axis=quiet_axis()),
         tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
-    fields = base.mark_rect(cornerRadius=3, stroke="transparent", strokeWidth=3).encode(
-        color=alt.Color(
-            "rate:Q",
-            scale=alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab"),
-            legend=None,
-        )
-    )
-    numbers = base.mark_text(fontSize=12.5, fontWeight=600).encode(
-        text=alt.Text("rate:Q", format=".0%"),
-        color=alt.condition(
-            "datum.rate > 0.78 || datum.rate < 0.2", alt.value("#ffffff"), alt.value("#1b2330")
-        ),
-    )
-    chart = (fields + numbers).properties(width="container", height={"step": 36})
+    fields = numbered_fields(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
+    chart = fields.properties(width="container", height={"step": 36})
     return finished(chart, palette, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
 
 
