@@ -100,7 +100,7 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     specs = [
         rate_charts.rates_by(columns, "language", charts.PAPER),
         rate_charts.heat_map(columns[0], palette=charts.PAPER),
-        answer_charts.similarity_against_passing(columns, charts.PAPER),
+        rate_charts.similarity_against_passing(columns, charts.PAPER),
         answer_charts.status_shares(columns, charts.PAPER),
     ]
     drawn = [charts.to_svg(spec) for spec in specs if spec is not None]

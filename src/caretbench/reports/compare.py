@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -15,23 +15,16 @@ from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.reports.estimates import Reported
 from caretbench.reports.frame import BASELINES, Run
 from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.results.identity import Alignable, IncomparableError, check_identity, identity_of
 from caretbench.reports.results.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.suites.base import ORDINARY, Stratification
-
-Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
-ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
-"""What must agree between runs, and may be aligned by request."""
 
 NOT_DISTINGUISHABLE = "not distinguishable"
 
 _SINGLE = ORDINARY._replace(crossed=())
 
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
-
-
-class IncomparableError(DataError):
-    """The runs differ in what makes their numbers what they are; the message names it."""
 
 
 class ComparisonRow(Reported):
@@ -114,12 +107,12 @@ def compare_runs(
             sides.
         DataError: fewer than two models are there to compare.
     """
-    aligned = _check_identity(runs, align)
-    same = _equal_problems(runs) if len({_identity(run)["data"] for run in runs}) > 1 else None
+    aligned = check_identity(runs, align)
+    same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
     entries = _several(runs, models, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if decided(problem)]
-    strata = strata_of(parted, _identity(runs[0])["profile"], stratification)
+    strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
     tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
@@ -134,39 +127,6 @@ def compare_runs(
     )
 
 
-def _identity(run: Run) -> dict[str, str]:
-    """What must agree, as texts to show."""
-    manifest = run.manifest
-    data = manifest.get("data")
-    isolation = manifest.get("isolation")
-    variants: Mapping[str, Any] = manifest.get("variants") or {}
-    return {
-        "data": str(data.get("hash") if isinstance(data, Mapping) else data),
-        "policy": str(manifest.get("policy")),
-        "profile": str(manifest.get("profile")),
-        "variants": ", ".join(f"{name}={build}" for name, build in sorted(variants.items())) or "none",
-        "isolation": str(isolation.get("level") if isinstance(isolation, Mapping) else isolation),
-    }
-
-
-def _check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
-    first = _identity(runs[0])
-    refused: list[str] = []
-    aligned: list[str] = []
-    for run in runs[1:]:
-        for name, value in _identity(run).items():
-            if value != first[name]:
-                difference = f"{name}: {runs[0].name} has {first[name][:24]}, {run.name} has {value[:24]}"
-                (aligned if name in align else refused).append(difference)
-    if refused:
-        options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
-        raise IncomparableError(
-            f"these runs are not comparable; {'; '.join(refused)}. Run one of them again, or compare in spite of it "
-            f"with {options}"
-        )
-    return aligned
-
-
 def _equal_problems(runs: Sequence[Run]) -> set[str]:
     """Ids of the problems that are the same, to the letter, in every run."""
     hashes = [
@@ -179,7 +139,7 @@ def _equal_problems(runs: Sequence[Run]) -> set[str]:
 def _entries(
     run: Run, runs: Sequence[Run], models: Collection[str], same: set[str] | None
 ) -> Iterator[_Entry]:
-    identity = _identity(run)
+    identity = identity_of(run)
     rows = run.frame.filter(
         (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
     )

@@ -18,7 +18,7 @@ from caretbench.problem import Profile
 from caretbench.reports.frame import Run, missing_counts
 from caretbench.reports.judged.acceptance import Acceptance, known_criterion, refusal_line, run_acceptance
 from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_counts
-from caretbench.reports.judged.rated import JudgedTexts
+from caretbench.reports.judged.rated import JudgedTexts, mean_parts
 from caretbench.reports.judged.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
 from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust, HumanNumbers
 from caretbench.reports.judged.trust import calibration, consistency
@@ -135,7 +135,6 @@ def _columns(
         gathered[row.grader, row.model, row.parameters].append(row)
     for (grader, model, parameters), found in sorted(gathered.items()):
         rated = [row for row in found if row.value is not None]
-        names = dict.fromkeys(name for row in rated for name in row.parts)
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
         false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
         scores, maximum = _means(found), found[0].maximum
@@ -146,14 +145,8 @@ def _columns(
             answers=len(found),
             rated=len(rated),
             value=instances.estimate(scores, maximum) if scores else None,
-            parts={name: math.fsum(row.parts.get(name, 0.0) for row in rated) / len(rated) for name in names},
-            strata={
-                name: {
-                    label: instances.estimate(part, maximum)
-                    for (label,), part in instances.parts(scores, (name,))
-                }
-                for name in STRATA
-            },
+            parts=mean_parts([row.parts for row in rated]),
+            strata={name: instances.by_label(scores, name, maximum) for name in STRATA},
             says_nothing=sum(row.says_nothing for row in rated),
             claim_rate=false / claims if claims else None,
             refused="; ".join(reason for title, reason in refused.items() if grader in (title, ALL_GRADERS)),

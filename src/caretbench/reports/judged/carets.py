@@ -23,17 +23,16 @@ from caretbench.judging.aggregation import (
     instance_scores,
     over_graders,
 )
-from caretbench.judging.agreement import grader_agreement, in_order, repeat_spread, separation
-from caretbench.judging.answers import answer_key, inserted
-from caretbench.judging.controls import CONTROLS, completely_judged, controls
+from caretbench.judging.agreement import grader_agreement
+from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, Judgement, Problem, Profile
 from caretbench.reports.frame import BASELINES, Run, missing_counts
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_counts, grader_titles
+from caretbench.reports.judged.caret_graders import grader_numbers
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretsJudged,
-    ControlNumbers,
     GraderNumbers,
     GraderPair,
     HumanNumbers,
@@ -169,7 +168,7 @@ class _Section:
                 for column in self._columns(self.titles[key], texts)
                 if several
             ),
-            graders=tuple(self._grader(key) for key in self._keys()),
+            graders=tuple(map(self._grader, self._keys())),
             alpha=agreement.alpha if agreement else None,
             alpha_texts=agreement.texts if agreement else 0,
             pairs=tuple(
@@ -237,38 +236,10 @@ class _Section:
             if cells:
                 yield " / ".join(names), tuple(cells)
 
-    # --- graders ------------------------------------------------------------------------------------------------
-
     def _grader(self, key: GraderKey) -> GraderNumbers:
-        rows = [row for row in self.rows if (row.grader, row.parameters) == key]
+        missing = self.missing.get((*key, self.criterion), 0)
         texts = self.graders.get(key, {})
-        answers = {
-            problem: {name: answer_key(text) for name, text in named.items()}
-            for problem, named in controls(list(self.problems.values())).items()
-        }
-        totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
-        golden = totals["golden"]
-        numbers = {
-            name: ControlNumbers(
-                mean=math.fsum(values) / len(values),
-                separation=separation(golden, values) if name != "golden" else None,
-                golden_above=_above(golden, values) if name != "golden" else None,
-            )
-            for name, values in totals.items()
-            if values
-        }
-        return GraderNumbers(
-            grader=key[0],
-            parameters=key[1],
-            title=self.titles[key],
-            texts=len(texts),
-            **grader_counts(rows),
-            missing=self.missing.get((*key, self.criterion), 0),
-            repeat_deviation=repeat_spread(texts),
-            control_problems=len(golden),
-            controls=numbers,
-            in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
-        )
+        return grader_numbers(key, self.titles[key], self.rows, texts, self.problems, missing)
 
     def _people(self) -> Iterator[HumanNumbers]:
         ratings = [row for row in self.ratings if set(row.values) == set(self.scales)]
@@ -282,8 +253,3 @@ class _Section:
 def _rank(model: str) -> tuple[int]:
     """Models first, then the baselines in their order."""
     return (BASELINES.index(model) + 1 if model in BASELINES else 0,)
-
-
-def _above(golden: Sequence[float], control: Sequence[float]) -> float:
-    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
-    return math.fsum(wins) / len(wins)

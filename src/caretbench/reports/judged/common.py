@@ -60,6 +60,11 @@ class Instances:
                 parts[tuple(problem.label(name) for name in names)][identity] = score
         return sorted(parts.items())
 
+    def by_label(self, scores: Mapping[str, float], name: str, maximum: float) -> dict[str, ReportedNumber]:
+        """Return the mean over the instances with each value of a label."""
+        parts = self.parts(scores, (name,))
+        return {label: self.estimate(part, maximum) for (label,), part in parts}
+
 
 def grader_titles(keys: Iterable[GraderKey]) -> dict[GraderKey, str]:
     """Return the graders' names, with the beginning of the parameters where one was asked in several ways."""

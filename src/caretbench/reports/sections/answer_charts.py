@@ -1,25 +1,17 @@
-"""Charts of answers: similarity against passing, and shares of statuses."""
+"""Charts of answers: shares of statuses, and of the classes of errors (SimCopilot's Figure 8, in form)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
-from caretbench.metrics.correlation import pearson
-from caretbench.reports.charts import (
-    PAGE,
-    Palette,
-    Spec,
-    chart_of,
-    finished,
-    model_colour,
-    quiet_axis,
-    stacked_shares,
-)
-from caretbench.reports.summary import Column, RateCell
-from caretbench.reports.tables import pass_columns, shown_name
+from caretbench.reports.charts import PAGE, Palette, Spec, finished, quiet_axis, stacked_shares
+from caretbench.reports.results.error_classes import class_title
+from caretbench.reports.results.errors import ErrorColumn, classes_present
+from caretbench.reports.summary import Column
+from caretbench.reports.tables import shown_labels
 
 STATUS_ORDER = (
     "passed",
@@ -40,65 +32,6 @@ STATUS_ORDER = (
 
 OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})
 """Statuses that say nothing about the model."""
-
-
-def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
-    """Mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
-    models = [column for column in pass_columns(columns) if not column.baseline]
-    rows: list[dict[str, Any]] = []
-    for column in models:
-        cosine = next((name for name in column.similarity_titles if name.startswith("cosine")), None)
-        rows += [
-            {
-                "model": column.title,
-                "part": shown_name(cell),
-                "cosine": cell.similarity[cosine].value,
-                "rate": cell.pass_at[1].value,
-            }
-            for cell in _finest(column)
-            if cosine is not None and cosine in cell.similarity and 1 in cell.pass_at
-        ]
-    correlation = pearson([row["cosine"] for row in rows], [row["rate"] for row in rows]) if rows else None
-    if correlation is None:
-        return None
-    title = (
-        f"r = {correlation.coefficient:.2f} over {correlation.n} cells "
-        f"({'p < 0.001' if correlation.p_value < 0.001 else f'p = {correlation.p_value:.2g}'})"
-    )
-    base = chart_of(rows).encode(
-        x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
-        y=alt.Y(
-            "rate:Q",
-            title="pass@1",
-            scale=alt.Scale(zero=False, nice=False, padding=12),
-            axis=alt.Axis(format="%"),
-        ),
-    )
-    titles = [column.title for column in models]
-    dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
-        color=model_colour(titles, palette),
-        shape=alt.Shape("model:N", sort=titles, legend=None),
-        tooltip=[
-            alt.Tooltip("part:N"),
-            alt.Tooltip("model:N"),
-            alt.Tooltip("cosine:Q", format=".3f"),
-            alt.Tooltip("rate:Q", format=".1%"),
-        ],
-    )
-    line = base.transform_regression("cosine", "rate").mark_line(
-        clip=True, color=palette.soft, strokeDash=[5, 4], strokeWidth=1.5
-    )
-    chart = (line + dots).properties(width="container", height=320, title=title)
-    return finished(chart, palette, f"Similarity against pass rate: {title}")
-
-
-def _finest(column: Column) -> Sequence[RateCell]:
-    """The finest cells that the problems' labels allow."""
-    pairs = [name for name in column.strata if name.count(" / ") == 1]
-    for stratum in (*pairs[:1], "category", "language"):
-        if column.strata.get(stratum):
-            return column.strata[stratum]
-    return ()
 
 
 def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
@@ -130,3 +63,80 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
     return finished(
         chart.properties(width="container", height={"step": 30}), palette, "Completions by status"
     )
+
+
+def error_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """Of the answers that failed, the share of each class: a bar for each model, language and mode.
+
+    None where nothing failed.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
+    rows = []
+    for key, column in shown.items():
+        for part in column.parts:
+            counts = {name: count for name, count in part.by_class().items() if name != "pass"}
+            failed = sum(counts.values())
+            rows += [
+                {
+                    "bar": f"{titles[key]}, {shown_labels(part.labels)}", "class": class_title(name), "count": count,
+                    "place": classes.index(name), "share": count / failed,
+                }
+                for name, count in counts.items()
+                if count
+            ]  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of failures", "How answers failed: shares of the classes of errors"
+    )
+
+
+def outcome_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
+
+    None where there is no verdict.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = classes_present(tuple(shown.values()))
+    rows = []
+    for key, column in shown.items():
+        total = sum(part.total for part in column.parts)
+        for place, name in enumerate(classes):
+            count = sum(part.by_class().get(name, 0) for part in column.parts)
+            if count:
+                rows.append(
+                    {
+                        "bar": titles[key], "class": class_title(name), "count": count, "place": place,
+                        "share": count / total,
+                    }
+                )  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of all answers", "How all answers ended, in classes of errors"
+    )
+
+
+def _stacked(
+    rows: Sequence[Mapping[str, Any]], classes: Sequence[str], palette: Palette, axis: str, description: str
+) -> Spec:
+    """Bars of shares that add up to one, each class in its colour."""
+    names = [class_title(name) for name in classes]
+    bad = iter(palette.bad * 2)
+    # The legend begins where the bars do: beside long names there is less room for it.
+    columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
+    colours = [palette.good if name == "pass" else next(bad) for name in classes]
+    bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))
+    part = alt.Color(
+        "class:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=colours),
+        legend=alt.Legend(orient="top", title=None, columns=columns),
+    )
+    chart = stacked_shares(rows, palette, bar, part, axis)
+    return finished(chart.properties(width="container", height={"step": 24}), palette, description)

@@ -44,12 +44,12 @@ class Errors(Section):
 
     def group_charts(self, group: Group) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
-        from caretbench.reports.sections import error_charts  # Altair takes long to import
+        from caretbench.reports.sections import answer_charts  # Altair takes long to import
 
         errors, titles = group.summary.errors, error_titles(group.columns)
-        outcomes = error_charts.outcome_shares(errors, titles)
+        outcomes = answer_charts.outcome_shares(errors, titles)
         yield Chart("outcomes", "How all answers ended, by class", outcomes)
-        yield Chart("errors", "How answers failed", error_charts.error_shares(errors, titles))
+        yield Chart("errors", "How answers failed", answer_charts.error_shares(errors, titles))
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:

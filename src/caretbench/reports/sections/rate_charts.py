@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import altair as alt
 
+from caretbench.metrics.correlation import pearson
 from caretbench.reports.charts import (
     PAGE,
     Palette,
@@ -147,3 +149,62 @@ def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
     return list(
         dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
     )
+
+
+def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
+    """Mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
+    models = [column for column in pass_columns(columns) if not column.baseline]
+    rows: list[dict[str, Any]] = []
+    for column in models:
+        cosine = next((name for name in column.similarity_titles if name.startswith("cosine")), None)
+        rows += [
+            {
+                "model": column.title,
+                "part": shown_name(cell),
+                "cosine": cell.similarity[cosine].value,
+                "rate": cell.pass_at[1].value,
+            }
+            for cell in _finest(column)
+            if cosine is not None and cosine in cell.similarity and 1 in cell.pass_at
+        ]
+    correlation = pearson([row["cosine"] for row in rows], [row["rate"] for row in rows]) if rows else None
+    if correlation is None:
+        return None
+    title = (
+        f"r = {correlation.coefficient:.2f} over {correlation.n} cells "
+        f"({'p < 0.001' if correlation.p_value < 0.001 else f'p = {correlation.p_value:.2g}'})"
+    )
+    base = chart_of(rows).encode(
+        x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
+        y=alt.Y(
+            "rate:Q",
+            title="pass@1",
+            scale=alt.Scale(zero=False, nice=False, padding=12),
+            axis=alt.Axis(format="%"),
+        ),
+    )
+    titles = [column.title for column in models]
+    dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
+        color=model_colour(titles, palette),
+        shape=alt.Shape("model:N", sort=titles, legend=None),
+        tooltip=[
+            alt.Tooltip("part:N"),
+            alt.Tooltip("model:N"),
+            alt.Tooltip("cosine:Q", format=".3f"),
+            alt.Tooltip("rate:Q", format=".1%"),
+        ],
+    )
+    line = base.transform_regression("cosine", "rate").mark_line(
+        clip=True, color=palette.soft, strokeDash=[5, 4], strokeWidth=1.5
+    )
+    chart = (line + dots).properties(width="container", height=320, title=title)
+    return finished(chart, palette, f"Similarity against pass rate: {title}")
+
+
+def _finest(column: Column) -> Sequence[RateCell]:
+    """The finest cells that the problems' labels allow."""
+    pairs = [name for name in column.strata if name.count(" / ") == 1]
+    for stratum in (*pairs[:1], "category", "language"):
+        if column.strata.get(stratum):
+            return column.strata[stratum]
+    return ()

@@ -27,7 +27,6 @@ from caretbench.reports.tables import (
     share_field,
     shown_name,
     shown_stratum,
-    similarity_field,
     strata_names,
     text_field,
     title_field,
@@ -101,16 +100,6 @@ class Strata(Section):
                     yield Chart(f"{name}-{title}", title, found)
 
 
-class SimilarityMeans(Section):
-    """Means of similarities to the reference."""
-
-    group_place = "after"
-
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
-        """Return one table, where the scores hold similarities."""
-        return present([similarity_table(group.columns)])
-
-
 class Statuses(Section):
     """Completions by status."""
 
@@ -139,19 +128,6 @@ class HeatMaps(Section):
             for place, column in enumerate(best[: max(1, HEAT_MAPS // max(1, len(strata)))]):
                 title = f"{column.title}: pass@1 by {shown_stratum(stratum)}"
                 yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
-
-
-class SimilarityAgainstPassing(Section):
-    """Similarity against pass rate, cell by cell; on the page only."""
-
-    def group_charts(self, group: Group) -> Iterator[Chart]:
-        """Yield one chart of dots."""
-        from caretbench.reports.sections.answer_charts import (  # Altair takes long to import
-            similarity_against_passing,
-        )
-
-        spec = similarity_against_passing(group.columns)
-        yield Chart("similarity", "Similarity against pass rate", spec)
 
 
 def headline(columns: Sequence[Column]) -> ReportTable:
@@ -187,32 +163,6 @@ def _part_rate(cell: RateCell | None) -> Field:
         return number_field(None)
     field = rate_field(cell.pass_at[1])
     return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
-
-
-def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
-    """The similarity means of one profile; None where the scores hold none."""
-    titles: dict[str, str] = {}
-    for column in columns:
-        titles |= column.similarity_titles
-    if not titles:
-        return None
-    rows = tuple(
-        (
-            title_field(column.title, baseline=column.baseline),
-            *(similarity_field(column.overall.similarity.get(name)) for name in titles),
-            number_field(
-                column.correlation.pearson if column.correlation else None,
-                f"{column.correlation.pearson:.2f}" if column.correlation else None,
-                f"p = {column.correlation.p_value:.2g}" if column.correlation else "",
-            ),
-        )
-        for column in columns
-    )
-    heads = ("Model", *titles.values(), "r with pass rate")
-    caption = (
-        "Over all problems, runnable here or not. r: Pearson, per problem, cosine against share of passes."
-    )
-    return numbers_table("Similarity to the reference", heads, rows, caption)
 
 
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:

@@ -16,11 +16,10 @@ from caretbench.reports.sections.published import Published
 from caretbench.reports.sections.rates import (
     HeatMaps,
     PassRates,
-    SimilarityAgainstPassing,
-    SimilarityMeans,
     Statuses,
     Strata,
 )
+from caretbench.reports.sections.similarity import SimilarityAgainstPassing, SimilarityMeans
 from caretbench.reports.sections.usage import UsageOfModels
 
 SECTIONS: tuple[Section, ...] = (
