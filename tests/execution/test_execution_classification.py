@@ -15,7 +15,7 @@ LIMITS = Limits(cpu_s=5)
 def judge(result: SandboxResult, failure: Status = Status.RUNTIME_ERROR, *, paper: bool = False) -> Status:
     return classify(
         result,
-        profile="paper" if paper else "default",
+        sentinel=not paper,
         limits=LIMITS,
         of_failure=lambda _text, _code: failure,
     )[0]

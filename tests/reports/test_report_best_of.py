@@ -3,9 +3,9 @@
 from report_fakes import make_problem
 
 from caretbench.problem import Score
-from caretbench.reports.frame import build_frame
+from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_markdown
-from caretbench.reports.summary import summarise
+from caretbench.reports.summarise import summarise
 
 PROBLEMS = [make_problem("java", "c", number) for number in range(4)]
 PASSES = {"simcopilot/clean@1": "ynnn", "simcopilot/trim@1": "nynn", "simcopilot/repair@1": "yynn"}
@@ -25,7 +25,7 @@ def rows(passes: dict[str, str]) -> list[Score]:
 
 
 def test_the_tests_choose_among_the_steps() -> None:
-    summary = summarise(build_frame(PROBLEMS, rows(PASSES)), PROBLEMS, {})
+    summary = summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(PASSES))))
     [entry] = summary.best_of
     assert [estimate.value for estimate in entry.by_step.values()] == [0.25, 0.25, 0.5]
     assert entry.best.value == 0.5
@@ -36,7 +36,7 @@ def test_the_tests_choose_among_the_steps() -> None:
 
 def test_a_sample_needs_all_three_verdicts() -> None:
     partly = PASSES | {"simcopilot/repair@1": "yy"}
-    [entry] = summarise(build_frame(PROBLEMS, rows(partly)), PROBLEMS, {}).best_of
+    [entry] = summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(partly)))).best_of
     assert entry.best.problems == 2
     two = {name: marks for name, marks in PASSES.items() if "repair" not in name}
-    assert summarise(build_frame(PROBLEMS, rows(two)), PROBLEMS, {}).best_of == ()
+    assert summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(two)))).best_of == ()

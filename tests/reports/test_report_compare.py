@@ -6,8 +6,10 @@ from report_fakes import make_problem
 
 from caretbench.files import DataError
 from caretbench.problem import Score
-from caretbench.reports.compare import NOT_DISTINGUISHABLE, IncomparableError, compare_runs, comparison_tables
+from caretbench.reports.compare import NOT_DISTINGUISHABLE, compare_runs
 from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.output.comparison import comparison_tables
+from caretbench.reports.results.identity import IncomparableError
 from caretbench.suites.values import Stratification
 
 PROBLEMS = [

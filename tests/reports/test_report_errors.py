@@ -7,14 +7,15 @@ import pytest
 from report_fakes import make_problem
 
 from caretbench.problem import Completion, Score
-from caretbench.reports.frame import build_frame
+from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_markdown
-from caretbench.reports.output.html import render_html
-from caretbench.reports.sections.error_charts import error_shares
-from caretbench.reports.sections.error_classes import Evidence, class_of, class_title, error_classes
-from caretbench.reports.sections.error_tables import error_tables, error_titles
-from caretbench.reports.sections.errors import error_columns
-from caretbench.reports.summary import summarise
+from caretbench.reports.output.page import render_html
+from caretbench.reports.results.error_classes import AnswerEvidence as Evidence
+from caretbench.reports.results.error_classes import class_of, class_title, error_classes
+from caretbench.reports.results.errors import error_columns
+from caretbench.reports.sections.answer_charts import error_shares
+from caretbench.reports.sections.errors import error_tables, error_titles
+from caretbench.reports.summarise import summarise
 
 MESSAGES = [
     json.loads(line) for line in (Path(__file__).parent / "error_messages.jsonl").read_text().splitlines()
@@ -117,7 +118,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
         "wrong_output": 1,
     }
     assert (part.total, part.ours) == (4, 1)
-    summary = summarise(frame, PROBLEMS, {"suite": "simcopilot"}, errors=errors)
+    summary = summarise(Run("r", {"suite": "simcopilot"}, PROBLEMS, completions, frame))
     ended, exceptions = error_tables(summary.errors, error_titles(summary.columns))
     assert [head for head in ended.heads if "Unresolved" in head] == ["Unresolved name"]
     assert [field.text for field in ended.rows[0]][:5] == ["m", "Python / infill", "4", "25.0%", "25.0%"]
@@ -142,7 +143,7 @@ def test_the_page_shows_the_failures() -> None:
     from report_fakes import make_run
 
     frame, completions = run()
-    summary = summarise(frame, PROBLEMS, {"suite": "s"}, errors=error_columns(frame, completions))
+    summary = summarise(Run("r", {"suite": "s"}, PROBLEMS, completions, frame))
     page = render_html(summary, make_run(per_cell=1, samples=1), samples=0)
     assert "How answers failed" in page
     assert "Run-time exceptions by type" in page

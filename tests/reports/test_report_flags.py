@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from report_fakes import make_problem
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
+from caretbench.reports.output.samples import pack_samples
 from caretbench.reports.output.terminal import print_summary
-from caretbench.reports.sections.flags import Flagged
-from caretbench.reports.sections.samples import pack_samples
-from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.results.flags import Flagged
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 
 PROBLEMS = [make_problem("python", "api_usage", number) for number in range(1, 5)]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -62,7 +64,7 @@ def run_of(*scores: Sequence[Score]) -> Run:
 
 
 def summary_of(run: Run, manifest: Mapping[str, object] | None = None) -> Summary:
-    return summarise(run.frame, run.problems, dict(run.manifest) | dict(manifest or {}), run=run.name)
+    return summarise(replace(run, manifest=dict(run.manifest) | dict(manifest or {})))
 
 
 def flagged(summary: Summary, model: str) -> Flagged:

@@ -13,9 +13,11 @@ from report_fakes import XSS, make_run
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import Run
-from caretbench.reports.output.html import manifest_facts, render_comparison, render_html
-from caretbench.reports.sections.samples import pack_samples, to_island
-from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
+from caretbench.reports.output.samples import pack_samples, to_island
+from caretbench.reports.sections import answer_charts, rate_charts
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt install chromium")
@@ -28,7 +30,7 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def summary(run: Run) -> Summary:
-    return summarise(run.frame, run.problems, run.manifest, run=run.name)
+    return summarise(run)
 
 
 @pytest.fixture(scope="module")
@@ -88,18 +90,18 @@ def test_the_manifest_is_flattened() -> None:
 
 def test_a_legend_of_long_names_has_several_rows() -> None:
     names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
-    colour = charts._model_colour(names, charts.PAGE).to_dict()
+    colour = charts.model_colour(names, charts.PAGE).to_dict()
     assert colour["legend"]["columns"] == 1
-    assert charts._model_colour(["a", "b", "c"], charts.PAGE).to_dict()["legend"]["columns"] >= 3
+    assert charts.model_colour(["a", "b", "c"], charts.PAGE).to_dict()["legend"]["columns"] >= 3
 
 
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [
-        charts.rates_by(columns, "language", charts.PAPER),
-        charts.heat_map(columns[0], palette=charts.PAPER),
-        charts.similarity_against_passing(columns, charts.PAPER),
-        charts.status_shares(columns, charts.PAPER),
+        rate_charts.rates_by(columns, "language", charts.PAPER),
+        rate_charts.heat_map(columns[0], palette=charts.PAPER),
+        rate_charts.similarity_against_passing(columns, charts.PAPER),
+        answer_charts.status_shares(columns, charts.PAPER),
     ]
     drawn = [charts.to_svg(spec) for spec in specs if spec is not None]
     assert len(drawn) == 4
@@ -130,7 +132,7 @@ def page(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object
 
 @needs_browser
 def test_the_page_draws_its_charts_and_asks_nobody(page) -> None:
-    assert page.locator(".chart").count() == page.locator(".chart svg").count() == 7
+    assert page.locator(".chart").count() == page.locator(".chart svg").count() == 9
     assert page.faults == []
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
 

@@ -17,12 +17,13 @@ from caretbench.reports.frame import Run
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.numbers import NOT_VALIDATED, Judged
+from caretbench.reports.judged.scores import NOT_VALIDATED, CaretsJudged
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
 from caretbench.reports.published import judged_beside_published
-from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
 
 CRITERION = "devbench-quality@1"
@@ -72,10 +73,10 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def summary(run: Run) -> Summary:
-    return summarise(run.frame, run.problems, run.manifest, run=run.name, judged=run_sections(run))
+    return summarise(run)
 
 
-def section(run: Run) -> Judged:
+def section(run: Run) -> CaretsJudged:
     [found] = run_sections(run)
     return found
 
@@ -152,7 +153,7 @@ def test_controls_show_whether_a_judge_can_be_believed(run: Run) -> None:
     good = section(judged_run({"k/judge": knowing}))
     assert good.graders[0].in_order is True
     assert good.graders[0].controls["other-golden"].separation == 1.0
-    notes = summarise(run.frame, run.problems, run.manifest, judged=[section(run)]).notes
+    notes = summarise(run).notes
     assert any("does not rate the controls in the order" in text for text in notes)
 
 
@@ -290,5 +291,5 @@ def test_people_take_the_place_of_the_note(run: Run) -> None:
 def test_a_run_without_judgements_has_none_of_this() -> None:
     run = make_run(per_cell=1, samples=1)
     assert run_sections(run) == ()
-    summary = summarise(run.frame, run.problems, run.manifest)
+    summary = summarise(run)
     assert "What the judges said" not in render_html(summary, run, samples=0)

@@ -8,16 +8,18 @@ from report_fakes import make_problem, make_run
 
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
-from caretbench.reports import charts, tables
-from caretbench.reports.asked import context_titles
-from caretbench.reports.estimates import Estimate
+from caretbench.reports import charts
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
+from caretbench.reports.results.asked import context_titles
+from caretbench.reports.results.printed import forms_of, printed_estimates
+from caretbench.reports.results.step_examples import step_examples
 from caretbench.reports.run_summary import labels_by, summarised
-from caretbench.reports.sections.form_tables import form_tables, printed_table
-from caretbench.reports.sections.printed import forms_of, printed_estimates
-from caretbench.reports.sections.step_examples import step_examples
+from caretbench.reports.sections.forms import form_tables, printed_table
+from caretbench.reports.sections.policies import policies_table
+from caretbench.reports.sections.rate_charts import heat_map
 from caretbench.reports.strata import strata_of
 from caretbench.suites.simcopilot.suite import SimCopilot
 from caretbench.suites.values import PaperTable
@@ -62,7 +64,7 @@ def run() -> Run:
 def test_policies_stand_side_by_side_the_runs_own_first() -> None:
     summary = summarised(run())
     assert [column.policy for column in summary.columns] == list(PASSES)
-    table = tables.policies_table(summary, "default")
+    table = policies_table(summary, "default")
     assert table is not None
     assert table.heads == ("Model", "Part", "Problems", *PASSES)
     assert [field.text for field in table.rows[0]][1:] == [
@@ -92,7 +94,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     assert "Python: pass@1 by mode and constructs" in page
     assert "m: pass@1 by mode and block" in page  # the heat map that was asked for
     assert "As the paper prints it" in page
-    heat = charts.heat_map(summary.columns[0], "language / mode / constructs", charts.PAPER)
+    heat = heat_map(summary.columns[0], "language / mode / constructs", charts.PAPER)
     assert heat is not None
     assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]
     assert 'id="policies"' not in render_html(summarised(make_run(per_cell=1, samples=1)), found, samples=0)
@@ -109,7 +111,7 @@ def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
 
 
 def test_300_of_382_prints_the_same_by_three_methods() -> None:
-    rate = Estimate(value=300 / 382, problems=382, method="wilson")
+    rate = ReportedNumber(value=300 / 382, problems=382, method="wilson")
     printed = printed_estimates(rate, 0, all_three=True)
     texts = {
         name: plus_minus(entry.value, Interval(entry.low or 0.0, entry.high or 0.0, "wilson"))

@@ -5,14 +5,15 @@ import pytest
 from report_fakes import make_run
 
 from caretbench.reports.published import beside_published, names, printed_cells
-from caretbench.reports.summary import Summary, summarise
-from caretbench.reports.tables import published_table
+from caretbench.reports.sections.published import published_table
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 
 
 @pytest.fixture(scope="module")
 def paper() -> Summary:
     run = make_run(per_cell=2, samples=1, profiles=("paper",))
-    return summarise(run.frame, run.problems, run.manifest)
+    return summarise(run)
 
 
 def test_every_table_of_numbers_ships_with_the_package() -> None:
@@ -49,7 +50,7 @@ def test_printed_values_are_rates(paper: Summary) -> None:
 
 def test_default_similarities_stand_beside_nothing() -> None:
     run = make_run(per_cell=1, samples=1, profiles=("default",))
-    rows = beside_published(summarise(run.frame, run.problems, run.manifest))
+    rows = beside_published(summarise(run))
     assert {row.metric for row in rows} == {"pass@1"}
 
 

@@ -7,13 +7,14 @@ import pytest
 from report_fakes import make_problem
 
 from caretbench.problem import Score
-from caretbench.reports import tables
-from caretbench.reports.charts import rates_by
-from caretbench.reports.frame import build_frame
+from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
+from caretbench.reports.sections.rate_charts import rates_by
+from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import decided, strata_of
-from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 from caretbench.suites.values import ORDINARY, Stratification
 from tests.asked_problems import all_asked
 
@@ -92,7 +93,7 @@ def summary(profile: str = "default") -> Summary:
         for number, problem in enumerate(problems())
     ]  # fmt: skip
     frame = build_frame(problems(), rows)
-    return summarise(frame, problems(), {"suite": "simcopilot"}, run="r", stratification=PLAN)
+    return summarise(Run("r", {"suite": "simcopilot"}, problems(), [], frame), stratification=PLAN)
 
 
 def test_every_form_shows_the_strata_in_their_order() -> None:
@@ -101,10 +102,10 @@ def test_every_form_shows_the_strata_in_their_order() -> None:
     assert list(column.strata) == [
         "language", "constructs", "distance", "language / constructs", "constructs / distance",
     ]  # fmt: skip
-    table = tables.stratum_table(found.columns, "distance")
+    table = stratum_table(found.columns, "distance")
     assert [row[0].text for row in table.rows] == ["short", "medium", "long"]
     assert "terciles" in table.caption
-    assert "several parts" in tables.stratum_table(found.columns, "constructs").caption
+    assert "several parts" in stratum_table(found.columns, "constructs").caption
     assert "## pass@1 by distance" in to_markdown(found)
     rows = list(csv.DictReader(io.StringIO(to_csv(found))))
     crossed = next(row for row in rows if row["scope"] == "constructs / distance")

@@ -7,10 +7,11 @@ import pytest
 from report_fakes import make_problem, make_run
 
 from caretbench.problem import Score
-from caretbench.reports.frame import build_frame
+from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary, summary_tables
-from caretbench.reports.summary import Summary, summarise
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 
 PYTHON = [make_problem("python", "api_usage", number) for number in range(1, 5)]
 JAVA = [make_problem("java", "low_context", number) for number in range(1, 3)]
@@ -34,7 +35,7 @@ def summary_of(
     *scores, manifest: dict | None = None, gate: dict[str, str] | None = None, problems=PROBLEMS
 ) -> Summary:
     frame = build_frame(problems, [score for group in scores for score in group], gate)
-    return summarise(frame, problems, {"suite": "devbench"} | (manifest or {}), run="small")
+    return summarise(Run("small", {"suite": "devbench"} | (manifest or {}), problems, [], frame))
 
 
 def column(summary: Summary, model: str, profile: str = "default"):
@@ -196,7 +197,7 @@ def test_a_run_without_verdicts_still_has_similarities() -> None:
 @pytest.fixture(scope="module")
 def made_up() -> Summary:
     run = make_run(per_cell=2, samples=2, profiles=("paper", "default"))
-    return summarise(run.frame, run.problems, run.manifest, run=run.name)
+    return summarise(run)
 
 
 def test_models_stand_before_baselines(made_up: Summary) -> None:
@@ -210,7 +211,7 @@ def test_the_summary_survives_json(made_up: Summary) -> None:
 
 def test_the_same_seed_gives_the_same_numbers(made_up: Summary) -> None:
     run = make_run(per_cell=2, samples=2, profiles=("paper", "default"))
-    assert summarise(run.frame, run.problems, run.manifest, run=run.name) == made_up
+    assert summarise(run) == made_up
 
 
 def test_csv_holds_one_number_a_line(made_up: Summary) -> None:

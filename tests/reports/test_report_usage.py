@@ -10,10 +10,10 @@ from report_fakes import make_problem
 from caretbench.files import write_rows
 from caretbench.problem import Completion, Latency, Missing, Score, Usage
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
-from caretbench.reports.output.html import render_html
+from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import summary_tables
+from caretbench.reports.results.usage import model_usage
 from caretbench.reports.run_summary import load, summarised
-from caretbench.reports.sections.usage import model_usage
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 

@@ -41,9 +41,11 @@ def compare(
 
     Looks at the problems that both sides have verdicts for; says "not distinguishable" where nothing can be told apart.
     """
-    from caretbench.reports.compare import ALIGNABLE, Alignable, compare_runs, comparison_tables
-    from caretbench.reports.output.html import render_comparison
+    from caretbench.reports.compare import compare_runs
+    from caretbench.reports.output.comparison import comparison_tables
+    from caretbench.reports.output.page import render_comparison
     from caretbench.reports.output.terminal import print_tables
+    from caretbench.reports.results.identity import ALIGNABLE, Alignable
     from caretbench.reports.run_summary import labels_by, load, of_suite
 
     for name in align or ():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
@@ -79,7 +78,7 @@ def does_not_compile(*outputs: str) -> bool:
 def classify(
     result: SandboxResult,
     *,
-    profile: Literal["paper", "default"],
+    sentinel: bool,
     limits: Limits,
     of_failure: Callable[[str, int | None], Status],
 ) -> tuple[Status, str]:
@@ -87,7 +86,7 @@ def classify(
 
     Args:
         result: What became of the program.
-        profile: Under ``paper``, exit status 0 is a pass; under ``default``, only with the sentinel.
+        sentinel: Exit status 0 is a pass only with the sentinel.
         limits: The bounds it ran under.
         of_failure: The language's judgement of a failed run, from standard error and the exit status.
     """
@@ -102,7 +101,7 @@ def classify(
         return Status.TIMEOUT, _KILLED["cpu"][1].format(limits=limits)
     if result.exit_code is None and result.signal is None:
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
-    waited = profile == "default" and result.waits
+    waited = sentinel and result.waits
     if result.exit_code != 0:
         status = of_failure(result.stderr.text, result.exit_code)
         if (
@@ -112,7 +111,7 @@ def classify(
         return _failure(status), ""
     if waited:
         return Status.INCOMPLETE, WAITS
-    if profile == "default" and not result.sentinel:
+    if sentinel and not result.sentinel:
         return Status.INCOMPLETE, "exit status 0, but the end of the program was not reached"
     return Status.PASSED, ""
 

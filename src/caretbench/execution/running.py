@@ -224,9 +224,9 @@ class Runner:
 
     def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
         language = self.runtime(request.language)
-        default = request.profile == "default"
+        sentinel = request.rules.sentinel
         environment = dict(plan.environment)
-        if default and plan.answer_lines:
+        if sentinel and plan.answer_lines:
             environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
         ran = self.sandbox.run(
             Invocation(
@@ -236,7 +236,7 @@ class Runner:
                 environment=environment,
                 address_space_limit=plan.address_space_limit,
                 limits=request.limits,
-                sentinel=default,
+                sentinel=sentinel,
                 display="display" in request.needs,
                 warm=plan.warm,
             )
@@ -245,7 +245,7 @@ class Runner:
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})
         status, reason = classify(
             ran,
-            profile=request.profile,
+            sentinel=sentinel,
             limits=request.limits,
             of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
         )

@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from caretbench.problem import Profile
+from caretbench.profiles import ProfileRules, rules_of
+
 
 class Frozen(BaseModel):
     """Base of the executor's values."""
@@ -102,7 +105,7 @@ class ExecutionRequest(Frozen):
     id: str
     language: str
     source: str
-    profile: Literal["paper", "default"] = "default"
+    profile: Profile = "default"
     variant: str | None = None
     bundle: str | None = None
     needs: tuple[str, ...] = ()
@@ -111,6 +114,11 @@ class ExecutionRequest(Frozen):
     repeat: int = 0
     """Part of the cache key: the same program with another number really runs again."""
     limits: Limits = Field(default_factory=Limits)
+
+    @property
+    def rules(self) -> ProfileRules:
+        """The rules of the profile."""
+        return rules_of(self.profile)
 
 
 class Output(Frozen):

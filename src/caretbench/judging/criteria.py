@@ -37,7 +37,7 @@ _SHOWN: Mapping[About, frozenset[str]] = {
 }
 """What a prompt must show."""
 
-_DECIDES_NOTHING = frozenset({"about", "sampling", "subject", "repeats", "overall", "paper", "then"})
+_DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then"])
 """Fields that leave a judge's answer to a prompt as it is."""
 
 

@@ -6,33 +6,25 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
-from caretbench.reports.asked import differences, settings_of
 from caretbench.reports.estimates import Reported
 from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.left_out import find_left_out
+from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.results.identity import Alignable, IncomparableError, check_identity, identity_of
+from caretbench.reports.results.left_out import find_left_out
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
-from caretbench.reports.tables import Field, Table, number_field, percent, shown_stratum, text_field
 from caretbench.suites.values import ORDINARY, Stratification
-
-Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
-ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
-"""What must agree between runs, and may be aligned by request."""
 
 NOT_DISTINGUISHABLE = "not distinguishable"
 
 _SINGLE = ORDINARY._replace(crossed=())
 
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
-
-
-class IncomparableError(DataError):
-    """The runs differ in what makes their numbers what they are; the message names it."""
 
 
 class ComparisonRow(Reported):
@@ -115,19 +107,12 @@ def compare_runs(
             sides.
         DataError: fewer than two models are there to compare.
     """
-    aligned = _check_identity(runs, align)
-    same = _equal_problems(runs) if len({_identity(run)["data"] for run in runs}) > 1 else None
-    entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
-    if len(entries) < 2:
-        found = ", ".join(entry.name for entry in entries) or "none"
-        if all(run.frame["passed"].is_null().all() for run in runs):
-            raise DataError(
-                "no verdict to compare: the programs were not run (--no-execute), or none could be"
-            )
-        raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
+    aligned = check_identity(runs, align)
+    same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
+    entries = _several(runs, models, same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if decided(problem)]
-    strata = strata_of(parted, _identity(runs[0])["profile"], stratification)
+    strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
     tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
     if same is not None:
         aligned.append(f"data: compared on the {len(same)} problems that are equal in all runs")
@@ -142,39 +127,6 @@ def compare_runs(
     )
 
 
-def _identity(run: Run) -> dict[str, str]:
-    """What must agree, as texts to show."""
-    manifest = run.manifest
-    data = manifest.get("data")
-    isolation = manifest.get("isolation")
-    variants: Mapping[str, Any] = manifest.get("variants") or {}
-    return {
-        "data": str(data.get("hash") if isinstance(data, Mapping) else data),
-        "policy": str(manifest.get("policy")),
-        "profile": str(manifest.get("profile")),
-        "variants": ", ".join(f"{name}={build}" for name, build in sorted(variants.items())) or "none",
-        "isolation": str(isolation.get("level") if isinstance(isolation, Mapping) else isolation),
-    }
-
-
-def _check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
-    first = _identity(runs[0])
-    refused: list[str] = []
-    aligned: list[str] = []
-    for run in runs[1:]:
-        for name, value in _identity(run).items():
-            if value != first[name]:
-                difference = f"{name}: {runs[0].name} has {first[name][:24]}, {run.name} has {value[:24]}"
-                (aligned if name in align else refused).append(difference)
-    if refused:
-        options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
-        raise IncomparableError(
-            f"these runs are not comparable; {'; '.join(refused)}. Run one of them again, or compare in spite of it "
-            f"with {options}"
-        )
-    return aligned
-
-
 def _equal_problems(runs: Sequence[Run]) -> set[str]:
     """Ids of the problems that are the same, to the letter, in every run."""
     hashes = [
@@ -187,7 +139,7 @@ def _equal_problems(runs: Sequence[Run]) -> set[str]:
 def _entries(
     run: Run, runs: Sequence[Run], models: Collection[str], same: set[str] | None
 ) -> Iterator[_Entry]:
-    identity = _identity(run)
+    identity = identity_of(run)
     rows = run.frame.filter(
         (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
     )
@@ -212,6 +164,21 @@ def _entries(
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
         rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
         yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
+
+
+def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None) -> list[_Entry]:
+    """The models to compare.
+
+    Raises:
+        DataError: there are fewer than two.
+    """
+    entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
+    if len(entries) > 1:
+        return entries
+    if all(run.frame["passed"].is_null().all() for run in runs):
+        raise DataError("no verdict to compare: the programs were not run (--no-execute), or none could be")
+    found = ", ".join(entry.name for entry in entries) or "none"
+    raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
 
 
 def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
@@ -302,40 +269,3 @@ def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
     yield from sorted({row.warning for row, _ in tests if row.warning is not None and row.scope == "all"})
-
-
-def comparison_tables(report: ComparisonReport) -> list[Table]:
-    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
-    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
-    for scope in dict.fromkeys(row.scope for row in report.strata):
-        rows = [row for row in report.strata if row.scope == scope]
-        found.append(_table(f"By {shown_stratum(scope)}", rows))
-    return found
-
-
-def _table(title: str, rows: Sequence[ComparisonRow]) -> Table:
-    strata = any(row.scope != "all" for row in rows)
-    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
-    heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
-    numeric = (False, False, *((False,) if strata else ()), True, True, True, True, True, False, False)
-    fields = tuple(
-        (
-            text_field(row.first),
-            text_field(row.second),
-            *((text_field(row.label),) if strata else ()),
-            number_field(row.problems),
-            number_field(row.first_rate, percent(row.first_rate)),
-            number_field(row.second_rate, percent(row.second_rate)),
-            _difference(row),
-            number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
-            text_field(row.test),
-            text_field(row.verdict, "good" if row.distinguishable else ""),
-        )
-        for row in rows
-    )
-    return Table(title=title, heads=heads, numeric=numeric, rows=fields)
-
-
-def _difference(row: ComparisonRow) -> Field:
-    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
-    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

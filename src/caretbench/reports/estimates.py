@@ -15,9 +15,9 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean, mean_interval
+from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, mean_interval
 from caretbench.metrics.passk import pass_at_k
-from caretbench.problem import Profile
+from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.frame import LABELS
 
 Fold = Literal["mean", "any"]
@@ -52,18 +52,19 @@ DEFAULT_COLUMNS = (
 )
 
 
-def similarity_columns(profile: Profile | str, metrics: list[str]) -> tuple[SimilarityColumn, ...]:
+def similarity_columns(profile: str, metrics: list[str]) -> tuple[SimilarityColumn, ...]:
     """The similarity columns of a profile, given the metrics that the scores hold.
 
     The paper's columns fold as its released code does (a line matches if any of the samples matches); the default
     ones take means, and every further metric keeps its own name.
     """
-    known = PAPER_COLUMNS if profile == "paper" else DEFAULT_COLUMNS
+    first_lines = rules_of(profile_named(profile)).first_lines
+    known = PAPER_COLUMNS if first_lines else DEFAULT_COLUMNS
     named = {column.metric for column in known}
     further = tuple(
         SimilarityColumn(name=f"{metric}_mean", metric=metric, fold="mean", title=_title(metric))
         for metric in metrics
-        if metric not in named and profile != "paper"
+        if metric not in named and not first_lines
     )
     return tuple(column for column in known if column.metric in metrics) + further
 
@@ -74,7 +75,7 @@ def _title(metric: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{variant}, mean of n"
 
 
-class Estimate(Reported):
+class ReportedNumber(Reported):
     """A number with its 95 % interval, over ``problems`` problems; rates and similarities run from 0 to 1."""
 
     value: float
@@ -83,6 +84,23 @@ class Estimate(Reported):
     problems: int
     method: str = ""
     warning: str | None = None
+
+    @classmethod
+    def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> ReportedNumber:
+        """Return a number with an interval of the same number divided by ``scale``."""
+        defined = not math.isnan(interval.low)
+        return cls(
+            value=value,
+            low=interval.low * scale if defined else None,
+            high=interval.high * scale if defined else None,
+            problems=problems,
+            method=interval.method,
+            warning=interval.warning,
+        )
+
+    def numbers(self) -> dict[str, object]:
+        """Return the values of a line of the CSV export."""
+        return self.model_dump(include={"value", "low", "high", "problems", "method"})
 
 
 def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
@@ -108,17 +126,18 @@ def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
 
 def pass_estimates(
     problems: pl.DataFrame, profile: str, seed: int, resamples: int = RESAMPLES
-) -> Mapping[int, Estimate]:
+) -> Mapping[int, ReportedNumber]:
     """pass@k for every k up to the number of samples, over the problems that have a verdict.
 
     One sample per independent problem gives a Wilson interval, everything else a seeded bootstrap over clusters of
     problems. Problems with fewer than k samples are left out of pass@k; under ``paper`` they count as the released
     code counts them (1 if any sample passed).
     """
+    any_of_fewer = rules_of(profile_named(profile)).any_of_fewer
     judged = problems.filter(pl.col("samples") > 0)
     estimates = {}
     for k in range(1, int(judged["samples"].max() or 0) + 1):  # type: ignore[arg-type]
-        enough = judged if profile == "paper" else judged.filter(pl.col("samples") >= k)
+        enough = judged if any_of_fewer else judged.filter(pl.col("samples") >= k)
         rates = [
             _pass_rate(samples, passes, k)
             for samples, passes in enough.select("samples", "passes").iter_rows()
@@ -134,7 +153,7 @@ def _pass_rate(samples: int, passes: int, k: int) -> float:
 
 def similarity_estimates(
     problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...], seed: int, resamples: int = RESAMPLES
-) -> Mapping[str, Estimate]:
+) -> Mapping[str, ReportedNumber]:
     """The mean of every similarity column over the problems that have it."""
     estimates = {}
     for column in columns:
@@ -146,7 +165,7 @@ def similarity_estimates(
 
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
-) -> Estimate:
+) -> ReportedNumber:
     """The mean of one value per problem with the interval that fits (docs/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
@@ -155,18 +174,10 @@ def mean_estimate(
         interval = bootstrap_mean(
             values, seed=seed, clusters=clusters, overlap_groups=overlap_groups, resamples=resamples
         )
-    defined = not math.isnan(interval.low)
-    return Estimate(
-        value=math.fsum(values) / len(values),
-        low=interval.low if defined else None,
-        high=interval.high if defined else None,
-        problems=len(values),
-        method=interval.method,
-        warning=interval.warning,
-    )
+    return ReportedNumber.of(interval, math.fsum(values) / len(values), len(values))
 
 
-class Correlation(Reported):
+class SimilarityCorrelation(Reported):
     """How far similarity goes with passing, per problem: Pearson's and Spearman's coefficients."""
 
     pearson: float
@@ -176,7 +187,7 @@ class Correlation(Reported):
     problems: int
 
 
-def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> Correlation | None:
+def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> SimilarityCorrelation | None:
     """Cosine against the share of passing samples; None where one of them does not vary."""
     cosine = next((column.name for column in columns if column.metric == "cosine"), None)
     if cosine is None:
@@ -186,6 +197,6 @@ def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
     linear, ranked = pearson(similarity, rate), spearman(similarity, rate)
     if linear is None or ranked is None:
         return None
-    return Correlation(
+    return SimilarityCorrelation(
         pearson=linear.coefficient, spearman=ranked.coefficient, p_value=linear.p_value, problems=linear.n
     )

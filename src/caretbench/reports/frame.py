@@ -123,11 +123,14 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
             row if CLAIMS in row.values else row.model_copy(update={"text": None})
             for row in files.judgements()
         ],
-        judgements_missing=Counter(
-            (row.grader, row.parameters, row.criterion) for row in missing_judgements(files)
-        ),
+        judgements_missing=missing_counts(files),
         ratings=ratings(files),
     )
+
+
+def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
+    """Return how many judgements did not come, by grader, parameters and criterion."""
+    return Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
 
 
 def read_verdicts(path: Path) -> dict[str, str]:

@@ -10,9 +10,10 @@ from importlib import resources
 from typing import Any
 
 from caretbench.judging.aggregation import TOTAL
-from caretbench.reports.estimates import Estimate, Reported
-from caretbench.reports.judged.numbers import JudgedColumn
-from caretbench.reports.summary import Cell, Column, Summary
+from caretbench.profiles import PROFILES
+from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.judged.scores import JudgedColumn
+from caretbench.reports.summary import Column, RateCell, Summary
 
 JUDGE_METRIC = "judge_score"
 """The name in ``names.toml`` of what a paper's judge gave."""
@@ -81,8 +82,8 @@ class BesideJudged(Reported):
     validity: str
     stratum: str
     label: str
-    printed: Estimate
-    ours: Estimate
+    printed: ReportedNumber
+    ours: ReportedNumber
 
 
 def names(suite: str) -> Mapping[str, Any]:
@@ -137,7 +138,7 @@ def beside_published(summary: Summary) -> tuple[Beside, ...]:
     """
     models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
     profiles = {column.profile for column in summary.columns}
-    wanted = "paper" if "paper" in profiles else "default"
+    wanted = next((name for name in PROFILES if name in profiles), PROFILES[-1])
     rows = [
         row
         for column in summary.columns
@@ -196,7 +197,7 @@ def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
             validity=judged.validity,
             stratum=printed.stratum,
             label=printed.label,
-            printed=Estimate(
+            printed=ReportedNumber(
                 value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
             ),
             ours=ours,
@@ -210,7 +211,7 @@ def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
     return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.label)))
 
 
-def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> Estimate | None:
+def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> ReportedNumber | None:
     if printed.label == "all":
         return column.overall.scores[TOTAL]
     labels = names(suite).get("labels", {}).get(printed.stratum, {})
@@ -221,7 +222,7 @@ def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> 
     return next(found, None)
 
 
-def _find(column: Column, stratum: str, label: str, mapping: Mapping[str, str]) -> Cell | None:
+def _find(column: Column, stratum: str, label: str, mapping: Mapping[str, str]) -> RateCell | None:
     """Our cell for a printed one, whatever the two call it."""
     if label == "all":
         return column.overall

@@ -6,16 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from caretbench.files import write_atomically
-from caretbench.judging.answers import plain_answer
-from caretbench.problem import Problem, Question
+from caretbench.problem import Problem
 from caretbench.reports.frame import Run, load_run
-from caretbench.reports.judged.answers import answers_judged, control_failures, coverage_warnings, run_answers
-from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.values import KEY, judged_values
-from caretbench.reports.own_tables import own_tables
-from caretbench.reports.sections.errors import error_columns
-from caretbench.reports.sections.usage import model_usage
-from caretbench.reports.summary import COVERAGE_WANTED, Summary, summarise
+from caretbench.reports.judged.answers import control_failures, coverage_warnings
+from caretbench.reports.notes import COVERAGE_WANTED
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite, suite_names
 from caretbench.suites.values import ORDINARY, Stratification
@@ -55,29 +51,10 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     name = str(run.manifest.get("suite"))
     house = suite(name) if name in suite_names() else None
-    answers = run_answers(run, house.judged_text if house else plain_answer)
-    stratification = _extended(of_suite(name), by)
-    # Programs fail in many ways; an answer to a question is right or not, and the suite's own tables say more.
-    programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
-    usage = model_usage(run.completions, run.missing)
     return summarise(
-        run.frame,
-        run.problems,
-        run.manifest,
-        run=run.name,
-        usage=usage,
-        judged=run_sections(run),
-        answers=answers_judged(answers, missing=run.judgements_missing, people=run.ratings),
-        stratification=stratification,
-        errors=error_columns(run.frame, run.completions) if programs else (),
-        own=own_tables(
-            house,
-            run.frame.join(judged_values(answers), on=list(KEY), how="left"),
-            run.problems,
-            int(run.manifest.get("seed") or 0),
-        )
-        if house
-        else (),
+        run,
+        stratification=_extended(of_suite(name), by),
+        suite=house,
     )
 
 
@@ -100,7 +77,7 @@ def write_html(
     samples: int = 2000,
 ) -> Path:
     """Write the page; gives its path."""
-    from caretbench.reports.output.html import render_html  # Altair and Jinja take long to import
+    from caretbench.reports.output.page import render_html  # Altair and Jinja take long to import
 
     path = output or folder / "report.html"
     write_atomically(path, render_html(summary, run, published=published, samples=samples))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
 from caretbench.problem import Caret, CriterionCheck, Problem
+from caretbench.profiles import profile_named, rules_of
 from caretbench.suites.values import Stratification
 
 EVERY_LANGUAGE = "*"
@@ -33,7 +34,7 @@ _NAMES: Mapping[int, tuple[Value, ...]] = {
 }
 
 
-class Part(NamedTuple):
+class StratumPart(NamedTuple):
     """The problems that share these labels; ``order`` is their place in a table."""
 
     labels: Mapping[str, str]
@@ -45,7 +46,7 @@ class Stratum(NamedTuple):
     """The parts by one label or several; ``note`` says how numbers were cut, and whether parts overlap."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[StratumPart, ...]
     note: str = ""
 
 
@@ -71,7 +72,8 @@ def strata_of(
     wanted = [
         names
         for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
-        if profile != "paper" or not any(name.endswith(PRESET) for name in names)
+        if not rules_of(profile_named(profile)).paper_bounds
+        or not any(name.endswith(PRESET) for name in names)
     ]
     values: dict[str, Mapping[str, tuple[Value, ...]]] = {}
     notes: dict[str, str] = {}
@@ -88,14 +90,14 @@ def strata_of(
 
 def _parts(
     names: tuple[str, ...], problems: Sequence[Problem], values: Mapping[str, Mapping[str, tuple[Value, ...]]]
-) -> Iterator[Part]:
+) -> Iterator[StratumPart]:
     held: dict[tuple[Value, ...], set[str]] = defaultdict(set)
     for problem in problems:
         for combination in product(*(values[name].get(problem.id, ()) for name in names)):
             held[combination].add(problem.id)
     for combination, ids in sorted(held.items()):
         labels = dict(zip(map(shown_label_name, names), (text for _, text in combination), strict=True))
-        yield Part(labels, tuple(place for place, _ in combination), frozenset(ids))
+        yield StratumPart(labels, tuple(place for place, _ in combination), frozenset(ids))
 
 
 def _values(
@@ -117,7 +119,11 @@ def _values(
             numbers[problem.id] = (_language(problem) or EVERY_LANGUAGE, label)
     if not numbers:
         return words, f"A problem may count in several parts of {name.replace('_', ' ')}." if several else ""
-    preset = stratification.bounds.get(name, {}) if profile == "paper" or asked != name else {}
+    preset = (
+        stratification.bounds.get(name, {})
+        if rules_of(profile_named(profile)).paper_bounds or asked != name
+        else {}
+    )
     bounds = _bounds(numbers, preset)
     cut = {
         identity: (_part(bin_of(number, bounds[tongue]), bounds[tongue]),)

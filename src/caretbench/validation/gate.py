@@ -1,4 +1,4 @@
-"""A problem is guilty until proven innocent: is it fit to measure anything?
+"""The gate for problems whose answers are programs: a problem is guilty until proven innocent.
 
 Every problem gets a verdict with its reasons:
 
@@ -15,14 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, read_rows, sha256_text
+from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.validation.duplicates import near_duplicates
+from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
 from caretbench.validation.validity import Validity
 
@@ -37,7 +37,7 @@ _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 _FIRST = frozenset({"golden", "empty", "stub"})
 
 
-class Answer(NamedTuple):
+class GateAnswer(NamedTuple):
     """One answer to try: what it is called, its text, and the number of the repetition."""
 
     name: str
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     repeat: int = 0
 
 
-class Outcome(NamedTuple):
+class GateOutcome(NamedTuple):
     """How an answer fared: the execution status, and the predicates that failed."""
 
     status: Status
@@ -64,12 +64,12 @@ class Outcome(NamedTuple):
         return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.faults))
 
 
-Outcomes = Mapping[Answer, Outcome]
+GateOutcomes = Mapping[GateAnswer, GateOutcome]
 
 
 @dataclass
-class Gate:
-    """The gate for problems whose answers are run.
+class Gate(GateLoop):
+    """The gate for problems whose answers are run as programs.
 
     Args:
         executor: Runs the programs.
@@ -85,25 +85,19 @@ class Gate:
     faults: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
-        with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
-            repeated = near_duplicates(problems)
-            waiting = [problem for problem in problems if problem.id not in known]
-            self.progress(len(problems) - len(waiting))
-            for start in range(0, len(waiting), _CHUNK):
-                for verdict in self._decide(waiting[start : start + _CHUNK], repeated):
-                    appender.append(verdict)
-                    known[verdict.problem_id] = verdict
-                    self.progress(1)
-        return [known[problem.id] for problem in problems]
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, chunk by chunk."""
+        repeated = near_duplicates(beside or problems)
+        for start in range(0, len(problems), _CHUNK):
+            yield from self._decide(problems[start : start + _CHUNK], repeated)
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
-        outcomes: dict[str, dict[Answer, Outcome]] = defaultdict(dict)
-        first: list[tuple[Problem, Answer]] = []
+        outcomes: dict[str, dict[GateAnswer, GateOutcome]] = defaultdict(dict)
+        first: list[tuple[Problem, GateAnswer]] = []
         for problem in problems:
-            first += [(problem, Answer("golden", problem.reference, repeat)) for repeat in range(GOLDEN_RUNS)]
+            first += [
+                (problem, GateAnswer("golden", problem.reference, repeat)) for repeat in range(GOLDEN_RUNS)
+            ]
             first += [(problem, answer) for answer in _nothing(problem)]
         self._try(first, outcomes)
         queues = {
@@ -115,7 +109,7 @@ class Gate:
         waiting = [problem for problem in problems if problem.id in queues]
         while waiting:
             answers = [
-                (problem, Answer(mutant.name, mutant.text))
+                (problem, GateAnswer(mutant.name, mutant.text))
                 for problem in waiting
                 for mutant in islice(queues[problem.id], MUTANTS_A_ROUND)
             ]
@@ -130,15 +124,17 @@ class Gate:
             yield _verdict(problem, outcomes[problem.id], self.policy, repeated.get(problem.id))
 
     def _try(
-        self, answers: Sequence[tuple[Problem, Answer]], outcomes: dict[str, dict[Answer, Outcome]]
+        self,
+        answers: Sequence[tuple[Problem, GateAnswer]],
+        outcomes: dict[str, dict[GateAnswer, GateOutcome]],
     ) -> None:
-        asked: dict[str, tuple[Problem, Answer]] = {}
+        asked: dict[str, tuple[Problem, GateAnswer]] = {}
 
         def requests() -> Iterator[ExecutionRequest]:
             for problem, answer in answers:
                 request = self.request(problem, answer.text)
                 if request is None:
-                    outcomes[problem.id][answer] = Outcome(Status.RUNTIME_ERROR, (), None)
+                    outcomes[problem.id][answer] = GateOutcome(Status.RUNTIME_ERROR, (), None)
                     continue
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
                 asked[identity] = (problem, answer)
@@ -152,20 +148,20 @@ class Gate:
             problem, answer = asked[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
 
-    def _outcome(self, problem: Problem, answer: Answer, result: ExecutionResult) -> Outcome:
+    def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
         faults = self.faults(problem, answer.text) if result.status is Status.PASSED else ()
-        return Outcome(result.status, tuple(faults), result.missing_module, result.run_s)
+        return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s)
 
 
-def _patience(outcomes: Outcomes, most_s: float) -> float:
+def _patience(outcomes: GateOutcomes, most_s: float) -> float:
     """Seconds that a mutant may run, rounded up so that equal mutants have equal limits most of the time."""
     golden_s = max((outcome.wall_s for outcome in _goldens(outcomes)), default=0.0)
     return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * golden_s / 10.0)))
 
 
-def _nothing(problem: Problem) -> list[Answer]:
+def _nothing(problem: Problem) -> list[GateAnswer]:
     """The empty answer and the stub, once where they are the same."""
-    answers = [Answer("empty", ""), Answer("stub", stub(problem))]
+    answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
     return answers if answers[1].text else answers[:1]
 
 
@@ -173,11 +169,11 @@ def _candidates(problem: Problem) -> Iterator[Mutant]:
     return iter(mutants(problem))
 
 
-def _goldens(outcomes: Outcomes) -> list[Outcome]:
+def _goldens(outcomes: GateOutcomes) -> list[GateOutcome]:
     return [outcome for answer, outcome in outcomes.items() if answer.name == "golden"]
 
 
-def _machine(outcomes: Outcomes) -> list[str]:
+def _machine(outcomes: GateOutcomes) -> list[str]:
     """Why this machine cannot say: no toolchain, a missing package."""
     return sorted(
         {
@@ -188,7 +184,7 @@ def _machine(outcomes: Outcomes) -> list[str]:
     )
 
 
-def _objections(problem: Problem, outcomes: Outcomes, policy: Policy) -> list[str]:
+def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> list[str]:
     goldens = _goldens(outcomes)
     reasons = []
     if not _machine(outcomes):
@@ -210,7 +206,7 @@ def _objections(problem: Problem, outcomes: Outcomes, policy: Policy) -> list[st
     return reasons
 
 
-def _killer(outcomes: Outcomes) -> str | None:
+def _killer(outcomes: GateOutcomes) -> str | None:
     """A wrong answer that compiled and failed; one that proves more than reach, if there is one."""
     killed = [
         answer.name for answer, outcome in outcomes.items() if answer.name != "golden" and outcome.killed
@@ -218,7 +214,7 @@ def _killer(outcomes: Outcomes) -> str | None:
     return next((name for name in killed if name not in REACH_ONLY), killed[0] if killed else None)
 
 
-def _verdict(problem: Problem, outcomes: Outcomes, policy: Policy, repeats: str | None) -> Validity:
+def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: str | None) -> Validity:
     objections = _objections(problem, outcomes, policy)
     if repeats is not None:
         objections.append(f"near_duplicate: {repeats}")

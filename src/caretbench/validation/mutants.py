@@ -18,7 +18,7 @@ from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
 from caretbench.validation.mutation import OPERATORS
-from caretbench.validation.mutation_subject import Edit, Subject
+from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
 from caretbench.validation.mutation_tables import TABLES
 from caretbench.validation.mutation_throws import CRASH, early_throw
 
@@ -88,7 +88,7 @@ def _vague_comments(problem: Problem) -> list[Mutant]:
     return [Mutant(VAGUE_COMMENT, lead + body + tail)]
 
 
-def _in_turn(subject: Subject) -> list[Edit]:
+def _in_turn(subject: MutationSubject) -> list[MutationEdit]:
     """The first change of every kind, then the second of every kind, up to the third; crashes last."""
     kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
     edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
@@ -111,7 +111,7 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     program = encode(splice.program(problem.reference))
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
-    subject = Subject(program, language, start, end)
+    subject = MutationSubject(program, language, start, end)
     allowed = fault_count(subject.tree, language)
     found: dict[str, Mutant] = {}
     for edit in _in_turn(subject):
@@ -139,7 +139,7 @@ def throw_at_start(problem: Problem) -> Mutant | None:
     language = language_named(problem.caret.language).name
     before, reference = encode(splice.before), encode(problem.reference)
     program = encode(splice.program(problem.reference))
-    subject = Subject(program, language, len(before), len(before) + len(reference))
+    subject = MutationSubject(program, language, len(before), len(before) + len(reference))
     edit = early_throw(subject)
     if edit is None:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import tree_sitter
 
-from caretbench.validation.mutation_subject import Edit, Subject
+from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
 from caretbench.validation.mutation_tables import SWAPS
 from caretbench.validation.mutation_throws import (
     crashes,
@@ -40,7 +40,7 @@ _TYPE_ARGUMENTS = re.compile(r"<[\s\S]*>")
 _WHOLE_NUMBER = re.compile(r"(?!0[xXbBoO_])(\d+)([\s\S]*)")
 
 
-def _return_of_nothing(subject: Subject, function: tree_sitter.Node) -> str | None:
+def _return_of_nothing(subject: MutationSubject, function: tree_sitter.Node) -> str | None:
     """What follows ``return`` so that a function gives nothing of use; None where that would not compile."""
     table = subject.table
     if not table.typed:
@@ -58,14 +58,14 @@ def _return_of_nothing(subject: Subject, function: tree_sitter.Node) -> str | No
     )
 
 
-def _stubs(subject: Subject) -> Iterator[Edit]:
+def _stubs(subject: MutationSubject) -> Iterator[MutationEdit]:
     for function, body in own_functions(subject):
         returned = _return_of_nothing(subject, function)
         if subject.language == "python":
-            yield Edit("default_return", body.start_byte, body.end_byte, "pass")
+            yield MutationEdit("default_return", body.start_byte, body.end_byte, "pass")
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
-            yield Edit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
+            yield MutationEdit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
     first = next(statements(subject), None)
     around = subject.function_around(first) if first is not None else None
     if first is None or around is None or is_entry(subject, around):
@@ -78,17 +78,17 @@ def _stubs(subject: Subject) -> Iterator[Edit]:
             )
 
 
-def _conditions(subject: Subject) -> Iterator[Edit]:
+def _conditions(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in subject.nodes("condition"):
         negated = subject.table.negation.replace("@", subject.text(node))
-        yield Edit("condition", node.start_byte, node.end_byte, negated)
+        yield MutationEdit("condition", node.start_byte, node.end_byte, negated)
 
 
-def _negations(subject: Subject) -> Iterator[Edit]:
+def _negations(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in subject.nodes("negation"):
         operand = node.named_children[-1] if node.named_children else None
         if operand is not None:
-            yield Edit("condition", node.start_byte, node.end_byte, f"({subject.text(operand)})")
+            yield MutationEdit("condition", node.start_byte, node.end_byte, f"({subject.text(operand)})")
 
 
 def _statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
@@ -98,8 +98,8 @@ def _statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return parent
 
 
-def _swaps(kind: str) -> Callable[[Subject], Iterator[Edit]]:
-    def edits(subject: Subject) -> Iterator[Edit]:
+def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
+    def edits(subject: MutationSubject) -> Iterator[MutationEdit]:
         for node in subject.nodes(kind):
             text = " ".join(subject.text(node).split())
             statement = _statement_around(node)
@@ -112,23 +112,23 @@ def _swaps(kind: str) -> Callable[[Subject], Iterator[Edit]]:
                 kind == "arithmetic" and subject.table.typed and any(mark in operands for mark in "\"'")
             )
             if text in SWAPS[kind] and not endless and not joins_text:
-                yield Edit(kind, node.start_byte, node.end_byte, SWAPS[kind][text])
+                yield MutationEdit(kind, node.start_byte, node.end_byte, SWAPS[kind][text])
 
     return edits
 
 
-def _is_message(subject: Subject, node: tree_sitter.Node) -> bool:
+def _is_message(subject: MutationSubject, node: tree_sitter.Node) -> bool:
     statement = _statement_around(node)
     return statement is not None and subject.text(statement).startswith(_MESSAGES)
 
 
-def _numbers(subject: Subject) -> Iterator[Edit]:
+def _numbers(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in sorted(subject.nodes("number"), key=lambda node: _is_message(subject, node)):
         if hit := _WHOLE_NUMBER.fullmatch(subject.text(node)):
-            yield Edit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
+            yield MutationEdit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
 
 
-def _strings(subject: Subject) -> Iterator[Edit]:
+def _strings(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in sorted(subject.nodes("string"), key=lambda node: _is_message(subject, node)):
         parent = node.parent
         ancestors = {parent.type if parent is not None else ""}
@@ -141,10 +141,10 @@ def _strings(subject: Subject) -> Iterator[Edit]:
         is_required = subject.program[: node.start_byte].endswith((b"require(", b"import("))
         if node.children and not is_bare and not is_required and not ancestors & _IMPORTS:
             closing = node.children[-1].start_byte
-            yield Edit("string", closing, closing, "x")
+            yield MutationEdit("string", closing, closing, "x")
 
 
-def _returned_values(subject: Subject) -> Iterator[Edit]:
+def _returned_values(subject: MutationSubject) -> Iterator[MutationEdit]:
     table = subject.table
     for node in subject.nodes("returned"):
         function = subject.function_around(node)
@@ -152,18 +152,18 @@ def _returned_values(subject: Subject) -> Iterator[Edit]:
         if table.typed and declared is None:
             continue
         value = table.wrong_values.get(declared or "", table.wrong_value).replace("@", subject.text(node))
-        yield Edit("return_value", node.start_byte, node.end_byte, value)
+        yield MutationEdit("return_value", node.start_byte, node.end_byte, value)
 
 
-def _no_items(subject: Subject) -> Iterator[Edit]:
+def _no_items(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Loops that find nothing: the one change for the head of a loop over what a call gives."""
     for node in subject.nodes("iterable"):
         nothing = _nothing_to_loop_over(subject, node)
         if nothing is not None:
-            yield Edit("no_items", node.start_byte, node.end_byte, nothing)
+            yield MutationEdit("no_items", node.start_byte, node.end_byte, nothing)
 
 
-def _nothing_to_loop_over(subject: Subject, node: tree_sitter.Node) -> str | None:
+def _nothing_to_loop_over(subject: MutationSubject, node: tree_sitter.Node) -> str | None:
     """What holds no item of the type that the loop declares; None where that is not known."""
     template = subject.table.no_items
     if template is None or "@" not in template:
@@ -178,29 +178,29 @@ def _nothing_to_loop_over(subject: Subject, node: tree_sitter.Node) -> str | Non
     return template.replace("@", element) + bracket + dimensions
 
 
-def _no_rounds(subject: Subject) -> Iterator[Edit]:
+def _no_rounds(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Loops that end before they begin, whatever their condition says."""
     for node in subject.nodes("loop_condition"):
         never = subject.table.never.replace("@", subject.text(node))
-        yield Edit("no_rounds", node.start_byte, node.end_byte, never)
+        yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
 
 
-def _dropped(subject: Subject) -> Iterator[Edit]:
+def _dropped(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in subject.nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
-            yield Edit("dropped_statement", node.start_byte, node.end_byte, subject.table.nothing)
+            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, subject.table.nothing)
 
 
-def _dropped_lines(subject: Subject) -> Iterator[Edit]:
+def _dropped_lines(subject: MutationSubject) -> Iterator[MutationEdit]:
     marks = ("#", "//", "/*", "*", "import ", "from ", "using ", "return", "def ", "class ", "assert")
     position = subject.start
     for line in subject.program[subject.start : subject.end].splitlines(keepends=True):
         if line.strip() and not line.strip().decode("utf-8", "surrogatepass").startswith(marks):
-            yield Edit("dropped_line", position, position + len(line), "")
+            yield MutationEdit("dropped_line", position, position + len(line), "")
         position += len(line)
 
 
-OPERATORS: tuple[Callable[[Subject], Iterator[Edit]], ...] = (
+OPERATORS: tuple[Callable[[MutationSubject], Iterator[MutationEdit]], ...] = (
     _stubs,
     throws,
     _conditions,

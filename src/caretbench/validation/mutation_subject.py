@@ -15,7 +15,7 @@ _ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
 _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
 
 
-class Edit(NamedTuple):
+class MutationEdit(NamedTuple):
     """Bytes ``start`` to ``end`` of the program become ``text``; ``name`` says what kind of change it is."""
 
     name: str
@@ -24,7 +24,7 @@ class Edit(NamedTuple):
     text: str
 
 
-class Subject:
+class MutationSubject:
     """A golden program and the bytes ``start`` to ``end`` of it that are the reference."""
 
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import tree_sitter
 
-from caretbench.validation.mutation_subject import Edit, Subject
+from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
 
 CRASH = "crash"
 """The name of throws in code that every run passes, at the top level or in the main function."""
@@ -16,16 +16,16 @@ _LEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 """Blanks and comments before the first code."""
 
 
-def insertion(subject: Subject, node: tree_sitter.Node, name: str, statement: str) -> Edit:
+def insertion(subject: MutationSubject, node: tree_sitter.Node, name: str, statement: str) -> MutationEdit:
     """A statement before another one; in Python on a line of its own where the other has one."""
     if subject.language != "python":
-        return Edit(name, node.start_byte, node.start_byte, f"{statement} ")
+        return MutationEdit(name, node.start_byte, node.start_byte, f"{statement} ")
     indentation = subject.indentation(node)
     separator = "; " if indentation is None else f"\n{indentation}"
-    return Edit(name, node.start_byte, node.start_byte, statement + separator)
+    return MutationEdit(name, node.start_byte, node.start_byte, statement + separator)
 
 
-def statements(subject: Subject) -> Iterator[tree_sitter.Node]:
+def statements(subject: MutationSubject) -> Iterator[tree_sitter.Node]:
     """Statements that begin in the reference and before which another may be inserted."""
     open_nodes = [subject.tree.root_node]
     while open_nodes:
@@ -39,25 +39,25 @@ def statements(subject: Subject) -> Iterator[tree_sitter.Node]:
         open_nodes.extend(reversed(node.children))
 
 
-def own_functions(subject: Subject) -> list[tuple[tree_sitter.Node, tree_sitter.Node]]:
+def own_functions(subject: MutationSubject) -> list[tuple[tree_sitter.Node, tree_sitter.Node]]:
     """Functions whose whole body lies in the reference, outer ones first, each with its body."""
     held = [pair for pair in subject.functions.values() if subject.holds(pair[1])]
     return sorted(held, key=lambda pair: pair[1].start_byte)
 
 
-def is_entry(subject: Subject, function: tree_sitter.Node) -> bool:
+def is_entry(subject: MutationSubject, function: tree_sitter.Node) -> bool:
     """Whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
     declarator = function.child_by_field_name("declarator") or function
     name = declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator")
     return name is not None and subject.text(name).lower() == "main"
 
 
-def always_runs(subject: Subject, function: tree_sitter.Node | None) -> bool:
+def always_runs(subject: MutationSubject, function: tree_sitter.Node | None) -> bool:
     """Whether code is the program's own: at its top level or in its main function."""
     return function is None or is_entry(subject, function)
 
 
-def throws(subject: Subject) -> Iterator[Edit]:
+def throws(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Throws in code that not every run passes: in functions of the reference, and before its statements."""
     for _, body in own_functions(subject):
         children = [child for child in body.named_children if child.type not in subject.table.not_before]
@@ -69,20 +69,20 @@ def throws(subject: Subject) -> Iterator[Edit]:
         for child in body.named_children:
             if child.type == "explicit_constructor_invocation":  # nothing may stand before it
                 place = child.end_byte
-        yield Edit("throw", place, place, f" {subject.table.throw}")
+        yield MutationEdit("throw", place, place, f" {subject.table.throw}")
     for statement in statements(subject):
         if not always_runs(subject, subject.function_around(statement)):
             yield insertion(subject, statement, "throw", subject.table.throw)
 
 
-def crashes(subject: Subject) -> Iterator[Edit]:
+def crashes(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Throws in code that every run passes: that they fail shows reach, not that anything is checked."""
     for statement in statements(subject):
         if always_runs(subject, subject.function_around(statement)):
             yield insertion(subject, statement, CRASH, subject.table.throw)
 
 
-def early_throw(subject: Subject) -> Edit | None:
+def early_throw(subject: MutationSubject) -> MutationEdit | None:
     """A throw before the first statement that the reference itself executes; None where it holds none (a header).
 
     It compiles wherever the reference does, and does nothing of what the reference does. Called a crash where every run
@@ -98,14 +98,14 @@ def early_throw(subject: Subject) -> Edit | None:
     return None
 
 
-def _function_at(subject: Subject, container: tree_sitter.Node) -> tree_sitter.Node | None:
+def _function_at(subject: MutationSubject, container: tree_sitter.Node) -> tree_sitter.Node | None:
     parent: tree_sitter.Node | None = container
     while parent is not None and parent.id not in subject.functions:
         parent = parent.parent
     return parent
 
 
-def late_throw(subject: Subject) -> Iterator[Edit]:
+def late_throw(subject: MutationSubject) -> Iterator[MutationEdit]:
     """A throw where the reference ends, for references that hold no statement of their own."""
     if next(statements(subject), None) is not None or own_functions(subject):
         return
@@ -126,4 +126,4 @@ def late_throw(subject: Subject) -> Iterator[Edit]:
     lead = f"\n{indentation}" if text.strip() else ""
     tail = "" if text[len(text.rstrip()) :] else "\n"
     name = CRASH if always_runs(subject, _function_at(subject, node)) else "throw"
-    yield Edit(name, place, place, lead + subject.table.throw + tail)
+    yield MutationEdit(name, place, place, lead + subject.table.throw + tail)

@@ -19,7 +19,7 @@ _AT_START: Final = "throw at start"
 """The name of the answer that throws at once; mutants throw somewhere."""
 
 
-class Answer(NamedTuple):
+class TrialAnswer(NamedTuple):
     """An answer that is none, or a mutant; ``kind`` is what kind of throw the one at the start is."""
 
     name: str
@@ -33,7 +33,7 @@ class Trial:
 
     problem: Problem
     project: ProjectCheck
-    answers: Iterator[Answer]
+    answers: Iterator[TrialAnswer]
     tried: int = 0
     runs: int = 0
     cpu_s: float = 0.0
@@ -53,7 +53,7 @@ def inline_view(problem: Problem, content: bytes) -> Problem:
     return problem.model_copy(update={"splice": InlineSplice(before=before, after=after)})
 
 
-def answers(problem: Problem, content: bytes) -> Iterator[Answer]:
+def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
     """Answers that are none, and then mutants; throws, which show the least, come last.
 
     Args:
@@ -62,14 +62,14 @@ def answers(problem: Problem, content: bytes) -> Iterator[Answer]:
     """
     inline = inline_view(problem, content)
     none = no_answers(inline)
-    yield from (Answer(answer.name, answer.text) for answer in none.nothing)
+    yield from (TrialAnswer(answer.name, answer.text) for answer in none.nothing)
     if none.throw is not None:
-        yield Answer(_AT_START, none.throw.text, none.throw.name)
-    found = [Answer(mutant.name, mutant.text) for mutant in mutants(inline)]
+        yield TrialAnswer(_AT_START, none.throw.text, none.throw.name)
+    found = [TrialAnswer(mutant.name, mutant.text) for mutant in mutants(inline)]
     yield from sorted(found, key=lambda one: (one.name in REACH_ONLY, one.name == THROW))
 
 
-def next_answer(trial: Trial) -> Answer | None:
+def next_answer(trial: Trial) -> TrialAnswer | None:
     """The answer to try next; no other throw where one at the start was stopped at."""
     answer = next(trial.answers, None)
     while answer is not None and trial.stopped_by and answer.name in {THROW, *REACH_ONLY}:
@@ -77,7 +77,7 @@ def next_answer(trial: Trial) -> Answer | None:
     return answer
 
 
-def judge(trial: Trial, answer: Answer, result: WorkspaceResult) -> Validity | None:
+def judge(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
     """The verdict that a result decides; None: the next answer is tried."""
     trial.cpu_s += result.cpu_s
     if result.status.is_machine_fault:

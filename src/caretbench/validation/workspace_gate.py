@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, read_rows
 from caretbench.problem import Problem
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.syntax.testing import is_test_path
+from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.repeats import repeats, splice_in_file
-from caretbench.validation.trials import Answer, Trial, answers, judge, next_answer, undecided
+from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided
 from caretbench.validation.validity import Validity
 
 Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
@@ -29,7 +28,7 @@ Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
 
 
 @dataclass
-class WorkspaceGate:
+class WorkspaceGate(GateLoop):
     """The gate for problems that a project's tests check.
 
     Args:
@@ -51,28 +50,8 @@ class WorkspaceGate:
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
 
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order.
-
-        Raises:
-            DataError: a project is not here, or damaged.
-        """
-        with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
-            waiting = [problem for problem in problems if problem.id not in known]
-            self.progress(len(problems) - len(waiting))
-            for verdict in self.decide(waiting, beside=problems):
-                appender.append(verdict)
-                known[verdict.problem_id] = verdict
-                self.progress(1)
-        return [known[problem.id] for problem in problems]
-
-    def decide(self, problems: Sequence[Problem], *, beside: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """The verdicts on these problems, each when it is there, in no order.
-
-        Args:
-            problems: What to decide.
-            beside: All problems of the set, to know what repeats what; by default ``problems`` alone.
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, each when it is there.
 
         Raises:
             DataError: a project is not here, or damaged, or a problem is not in a file.
@@ -157,7 +136,7 @@ class WorkspaceGate:
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Keep the engine fed: an answer's result puts its problem's next answer in the queue."""
-        under_way: dict[str, tuple[Trial, Answer]] = {}
+        under_way: dict[str, tuple[Trial, TrialAnswer]] = {}
         decided: list[Validity] = []
 
         def requests() -> Iterator[WorkspaceRequest]:
@@ -182,7 +161,7 @@ class WorkspaceGate:
                 yield from _taken(decided)
             yield from _taken(decided)
 
-    def _request(self, trial: Trial, answer: Answer) -> WorkspaceRequest | None:
+    def _request(self, trial: Trial, answer: TrialAnswer) -> WorkspaceRequest | None:
         request = self.request(trial.problem, answer.text)
         if request is None:
             return None

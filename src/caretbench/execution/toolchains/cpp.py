@@ -103,13 +103,13 @@ class CppRuntime(Runtime):
         flags: Flags = PAPER_FLAGS
         objects: Flags = ()
         entry: Entry | None = None
-        if request.profile == "default":
+        if request.rules.sentinel:
             flags = DEFAULT_FLAGS
             objects = (f"{HARNESS}/sentinel.o",)
             files[objects[0]] = self._sentinel_object()
             files[_ASSERTIONS] = harness_file("assert.h")
         flags += _flags(bundle, "compile", request)
-        if request.profile == "default":
+        if request.rules.sentinel:
             entry = (
                 self.headers.of_text(harness_file(_COMMON), flags, self._precompile)
                 if common

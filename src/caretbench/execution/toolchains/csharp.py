@@ -155,7 +155,7 @@ class CsharpRuntime(Runtime):
         """Run the assembly; under ``default`` by our host."""
         host = f"{_TOOLS}/CsharpHost.dll"
         run: tuple[str, ...] = (host,)
-        if request.profile == "paper":
+        if not request.rules.sentinel:
             run = ("--runtimeconfig", f"{_TOOLS}/CsharpHost.runtimeconfig.json")
         heap = hex(max(64, request.limits.memory_mb * 3 // 4) << 20)
         return RunPlan(
@@ -168,7 +168,7 @@ class CsharpRuntime(Runtime):
 
 def configuration(request: ExecutionRequest) -> str:
     """How to build: a release, without assertions, only where the released runner does so."""
-    return "release" if request.profile == "paper" and request.variant == "release" else "debug"
+    return "release" if request.rules.released_build and request.variant == "release" else "debug"
 
 
 def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:

@@ -172,7 +172,7 @@ class JavaRuntime(Runtime):
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile programs into class files; annotation processors do not run."""
         programs = [
-            Program(request, folder, public_class(request.source) if request.profile == "paper" else
+            Program(request, folder, public_class(request.source) if request.rules.released_build else
                     _NAMED_BY_ITS_PUBLIC_TYPE)
             for request, folder in zip(requests, artefacts, strict=True)
         ]  # fmt: skip
@@ -183,7 +183,7 @@ class JavaRuntime(Runtime):
         bundle = self.bundle(request)
         class_path = [ARTEFACT, *self._jars(request)]
         run: tuple[str, ...]
-        if request.profile == "paper":
+        if not request.rules.sentinel:
             run = ("-cp", ":".join(class_path), public_class(request.source))
         else:
             run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")

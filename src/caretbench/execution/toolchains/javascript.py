@@ -52,7 +52,7 @@ class JavaScriptRuntime(Runtime):
         bundle = self.bundle(request)
         files = {PROGRAM: request.source}
         arguments = [PROGRAM]
-        if request.profile == "default":
+        if request.rules.sentinel:
             arguments = ["--require", f"{HARNESS}/{SENTINEL}", PROGRAM]
             files |= {f"{HARNESS}/{name}": harness_file(name) for name in HARNESS_FILES}
         read_only = dict(bundle.read_only) if bundle else {}
@@ -71,6 +71,6 @@ class JavaScriptRuntime(Runtime):
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """As Node.js says it on standard error; ``incomplete`` by the exit status, which the sentinel confirms."""
-        if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT and request.profile == "default":
+        if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT and request.rules.sentinel:
             return Status.INCOMPLETE
         return super().classify_failure(request, stderr, exit_code)

@@ -96,12 +96,12 @@ class PythonRuntime(Runtime):
         bundle = self.bundle(request)
         harness = harness_file("python_harness.py")
         packages = "bundled" if bundle is not None else "system"
-        paper = request.profile == "paper"
+        alone = not request.rules.sentinel
         return RunPlan(
             argv=(interpreter, PROGRAM)
-            if paper
+            if alone
             else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
-            warm=Warm() if paper else Warm(harness, _modules(request.source), packages),
+            warm=Warm() if alone else Warm(harness, _modules(request.source), packages),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

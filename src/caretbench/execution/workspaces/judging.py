@@ -26,7 +26,7 @@ def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attemp
     """
     tests, complaint = _tests(request, ran)
     of_failure = _failure(tests, ran.stdout.text)
-    status, reason = classify(ran, profile="paper", limits=request.limits, of_failure=of_failure)
+    status, reason = classify(ran, sentinel=False, limits=request.limits, of_failure=of_failure)
     if status is Status.PASSED:
         status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
     if status is Status.PASSED and request.expected is not None:

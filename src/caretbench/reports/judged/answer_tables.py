@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
-from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.reports.judged.answers import STRATA
-from caretbench.reports.judged.caret_tables import people_table, score_field
-from caretbench.reports.tables import Field, Table, number_field, percent, text_field
+from caretbench.reports.judged.caret_tables import people_table
+from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    digits_field,
+    number_field,
+    numbers_table,
+    score_field,
+    share_field,
+    text_field,
+)
 from caretbench.suites.values import REFUSED_MARK
 
 
-def answers_tables(judged: AnswersJudged) -> tuple[Table, ...]:
+def answers_tables(judged: AnswersJudged) -> tuple[ReportTable, ...]:
     """The tables of one criterion in the order in which they are read."""
     return tuple(_tables(judged))
 
 
-def _tables(judged: AnswersJudged) -> Iterator[Table]:
+def _tables(judged: AnswersJudged) -> Iterator[ReportTable]:
     if judged.columns:
         yield _scores_table(judged)
         for stratum in STRATA:
@@ -40,11 +49,7 @@ def _scale(judged: AnswersJudged) -> str:
     return "share with a hallucination" if judged.hallucinations else f"0 to {judged.maximum:g}"
 
 
-def _two(value: float | None, sign: str = "") -> Field:
-    return number_field(value, None if value is None else f"{value:{sign}.2f}")
-
-
-def _scores_table(judged: AnswersJudged) -> Table:
+def _scores_table(judged: AnswersJudged) -> ReportTable:
     columns = (*judged.columns, *judged.by_grader)
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
@@ -54,8 +59,8 @@ def _scores_table(judged: AnswersJudged) -> Table:
             text_field(column.model),
             text_field(column.grader),
             _marked(score_field(column.value), column),
-            *(_two(column.parts.get(name)) for name in parts),
-            *((_share(column.claim_rate), number_field(column.says_nothing)) if counted else ()),
+            *(digits_field(column.parts.get(name)) for name in parts),
+            *((share_field(column.claim_rate), number_field(column.says_nothing)) if counted else ()),
             number_field(column.value.problems if column.value else 0),
             _coverage(column),
         )
@@ -67,16 +72,16 @@ def _scores_table(judged: AnswersJudged) -> Table:
         *(("False statements", "Say nothing") if counted else ()),
         "Instances", "Judged",
     )  # fmt: skip
-    return Table(
-        title=_title(judged, "Judged answers"),
-        heads=heads,
-        numeric=(False, False, *[True] * (len(heads) - 2)),
-        rows=rows,
-        caption=(
+    return numbers_table(
+        _title(judged, "Judged answers"),
+        heads,
+        rows,
+        (
             "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
             "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
             f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
         ),
+        words=2,
     )
 
 
@@ -87,16 +92,12 @@ def _marked(field: Field, column: AnswersColumn) -> Field:
     return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
 
 
-def _share(value: float | None) -> Field:
-    return number_field(value, None if value is None else percent(value))
-
-
 def _coverage(column: AnswersColumn) -> Field:
-    found = number_field(column.coverage, percent(column.coverage), f"{column.rated} of {column.answers}")
+    found = share_field(column.coverage, f"{column.rated} of {column.answers}")
     return found.model_copy(update={"tone": "warning"}) if column.failed else found
 
 
-def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
+def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
     rows = tuple(
         (
@@ -106,15 +107,14 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> Table:
         )
         for column in judged.columns
     )
-    return Table(
-        title=_title(judged, f"Judged answers by {stratum}, {_scale(judged)}"),
-        heads=("Model", "All", *labels),
-        numeric=(False, *[True] * (len(labels) + 1)),
-        rows=rows,
+    return numbers_table(
+        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"),
+        ("Model", "All", *labels),
+        rows,
     )
 
 
-def _graders_table(judged: AnswersJudged) -> Table:
+def _graders_table(judged: AnswersJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
@@ -123,39 +123,37 @@ def _graders_table(judged: AnswersJudged) -> Table:
             number_field(grader.unreadable),
             number_field(grader.tried_again),
             number_field(grader.missing),
-            _two(judged.alpha),
-            number_field(grader.cost, None if grader.cost is None else f"{grader.cost:.4f}"),
+            digits_field(judged.alpha),
+            digits_field(grader.cost, ".4f"),
         )
         for grader in judged.graders
     )
-    return Table(
-        title=_title(judged, "Graders"),
-        heads=("Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "Alpha", "Cost ($)"),
-        numeric=(False, *[True] * 7),
-        rows=rows,
-        caption="Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the graders.",
+    return numbers_table(
+        _title(judged, "Graders"),
+        ("Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "Alpha", "Cost ($)"),
+        rows,
+        "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the graders.",
     )
 
 
-def _consistency_table(judged: AnswersJudged) -> Table:
+def _consistency_table(judged: AnswersJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
             number_field(grader.consistency["texts"]),
-            _share(grader.consistency["same"]),
-            _two(grader.consistency["difference"]),
-            _two(grader.consistency["deviation"]),
-            _two(grader.consistency["alpha"]),
-            _two(grader.consistency["order_effect"], "+"),
+            share_field(grader.consistency["same"]),
+            digits_field(grader.consistency["difference"]),
+            digits_field(grader.consistency["deviation"]),
+            digits_field(grader.consistency["alpha"]),
+            digits_field(grader.consistency["order_effect"], "+.2f"),
         )
         for grader in judged.graders
     )
-    return Table(
-        title=_title(judged, "Consistency over repeats"),
-        heads=("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
-        numeric=(False, *[True] * 6),
-        rows=rows,
-        caption=(
+    return numbers_table(
+        _title(judged, "Consistency over repeats"),
+        ("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
+        rows,
+        (
             "Of answers that were judged more than once. Order effect: what an answer gains by being shown before the "
             "reference."
         ),
@@ -169,7 +167,7 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
     return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
 
 
-def _controls_table(judged: AnswersJudged) -> Table:
+def _controls_table(judged: AnswersJudged) -> ReportTable:
     rows = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):
@@ -179,17 +177,17 @@ def _controls_table(judged: AnswersJudged) -> Table:
                 (
                     text_field(grader.title),
                     text_field(name),
-                    _two(control["mean"]),
-                    _share(control["right"]),
-                    _two(control["separation"]),
+                    digits_field(control["mean"]),
+                    share_field(control["right"]),
+                    digits_field(control["separation"]),
                     number_field(control["problems"]),
-                    _share(grader.precision if first else None),
-                    _share(grader.recall if first else None),
+                    share_field(grader.precision if first else None),
+                    share_field(grader.recall if first else None),
                     text_field(order, "warning" if order == "wrong" else ""),
                     text_field(*_verdict(grader) if first else ("",)),
                 )
             )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Calibration by controls"),
         heads=(
             "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",

@@ -7,26 +7,23 @@ seeded bootstrap over pull requests (clusters). What is missing stands in no mea
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.asked_controls import HALLUCINATIONS
-from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
-from caretbench.problem import Problem, Profile
-from caretbench.reports.estimates import Estimate
-from caretbench.reports.frame import Run
+from caretbench.profiles import PROFILES, profile_named
+from caretbench.reports.frame import Run, missing_counts
 from caretbench.reports.judged.acceptance import Acceptance, known_criterion, refusal_line, run_acceptance
-from caretbench.reports.judged.answer_numbers import AnswersColumn, AnswersJudged, GraderTrust
-from caretbench.reports.judged.numbers import HumanNumbers
-from caretbench.reports.judged.rated import JudgedTexts
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_counts
+from caretbench.reports.judged.rated import JudgedTexts, mean_parts
 from caretbench.reports.judged.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
+from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust, HumanNumbers
 from caretbench.reports.judged.trust import calibration, consistency
 from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.missing import missing_judgements
-from caretbench.runs.judging.ratings import HumanRating, human_agreement, rated_scores, ratings
+from caretbench.runs.judging.ratings import HumanRating, rated_scores, ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.suites.values import REFUSED_MARK
 
@@ -40,15 +37,15 @@ def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[A
         folder: The run.
         text_of: What of an answer the judges saw (:meth:`caretbench.suites.base.Suite.judged_text`).
     """
-    missing = Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
-    return answers_judged(JudgedAnswers.of(folder, text_of), missing=missing, people=ratings(folder))
+    answers = JudgedAnswers.of(folder, text_of)
+    return answers_judged(answers, missing=missing_counts(folder), people=ratings(folder))
 
 
 def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
     """The judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
     graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
-    profile: Profile = "paper" if run.manifest.get("profile") == "paper" else "default"
+    profile = profile_named(run.manifest.get("profile") or PROFILES[-1])
     seed = int(run.manifest.get("seed") or 0)
     return JudgedAnswers(problems, run.completions, run.judgements, graders, profile, seed, text_of)
 
@@ -56,7 +53,7 @@ def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
 def answers_judged(
     answers: JudgedAnswers,
     *,
-    missing: Mapping[tuple[str, str, str], int] | None = None,
+    missing: Missing | None = None,
     people: Sequence[HumanRating] = (),
 ) -> tuple[AnswersJudged, ...]:
     """The same from what was read already.
@@ -72,7 +69,7 @@ def answers_judged(
 def _judged(
     answers: JudgedAnswers,
     judged: JudgedTexts,
-    missing: Mapping[tuple[str, str, str], int],
+    missing: Missing,
     people: Sequence[HumanRating],
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
@@ -132,65 +129,37 @@ def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
 def _columns(
     rows: Sequence[RatedAnswer], answers: JudgedAnswers, refused: Mapping[str, str]
 ) -> Iterator[AnswersColumn]:
+    instances = Instances(answers.problems, answers.seed)
     gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
     for row in rows:
         gathered[row.grader, row.model, row.parameters].append(row)
     for (grader, model, parameters), found in sorted(gathered.items()):
         rated = [row for row in found if row.value is not None]
-        names = dict.fromkeys(name for row in rated for name in row.parts)
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
         false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
+        scores, maximum = _means(found), found[0].maximum
         yield AnswersColumn(
             model=model,
             parameters=parameters,
             grader=grader,
             answers=len(found),
             rated=len(rated),
-            value=_estimate(rated, answers),
-            parts={name: math.fsum(row.parts.get(name, 0.0) for row in rated) / len(rated) for name in names},
-            strata={name: _stratum(name, rated, answers) for name in STRATA},
+            value=instances.estimate(scores, maximum) if scores else None,
+            parts=mean_parts([row.parts for row in rated]),
+            strata={name: instances.by_label(scores, name, maximum) for name in STRATA},
             says_nothing=sum(row.says_nothing for row in rated),
             claim_rate=false / claims if claims else None,
             refused="; ".join(reason for title, reason in refused.items() if grader in (title, ALL_GRADERS)),
         )
 
 
-def _stratum(name: str, rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> dict[str, Estimate]:
-    parts: dict[str, list[RatedAnswer]] = defaultdict(list)
-    for row in rows:
-        problem = answers.problems[row.problem_id]
-        if name in problem.labels:
-            parts[problem.label(name)].append(row)
-    found = {label: _estimate(part, answers) for label, part in sorted(parts.items())}
-    return {label: estimate for label, estimate in found.items() if estimate is not None}
-
-
-def _estimate(rows: Sequence[RatedAnswer], answers: JudgedAnswers) -> Estimate | None:
+def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
+    """The score of every instance: the mean over the samples that have a value."""
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:
             values[row.problem_id].append(row.value)
-    if not values:
-        return None
-    problems: list[Problem] = [answers.problems[identity] for identity in sorted(values)]
-    means = [math.fsum(values[problem.id]) / len(values[problem.id]) for problem in problems]
-    maximum = rows[0].maximum
-    interval = bootstrap_mean(
-        [mean / maximum for mean in means],
-        seed=answers.seed,
-        clusters=[problem.cluster for problem in problems],
-        overlap_groups=[problem.overlap_group for problem in problems],
-        resamples=RESAMPLES,
-    )
-    defined = not math.isnan(interval.low)
-    return Estimate(
-        value=math.fsum(means) / len(means),
-        low=interval.low * maximum if defined else None,
-        high=interval.high * maximum if defined else None,
-        problems=len(problems),
-        method=interval.method,
-        warning=interval.warning,
-    )
+    return {identity: math.fsum(found) / len(found) for identity, found in values.items()}
 
 
 # --- graders ----------------------------------------------------------------------------------------------------
@@ -200,12 +169,11 @@ def _trust(
     answers: JudgedAnswers,
     judged: JudgedTexts,
     key: GraderKey,
-    missing: Mapping[tuple[str, str, str], int],
+    missing: Missing,
     verdict: Acceptance,
 ) -> GraderTrust:
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
-    costs = [row.cost for row in rows if row.cost is not None]
     asked = known_criterion(judged.criterion)
     agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
     rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
@@ -214,11 +182,8 @@ def _trust(
         parameters=key[1],
         title=grader_title(key, judged),
         texts=len(judged.graders[key]),
-        judgements=len(rows),
-        unreadable=sum(not row.values for row in rows),
-        tried_again=sum(row.attempts > 1 for row in rows),
+        **grader_counts(rows),
         missing=sum(count for asked, count in missing.items() if asked[:2] in whose),
-        cost=math.fsum(costs) if costs else None,
         consistency=agreed._asdict(),
         controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},
         unjudged_controls=rated.unjudged if rated else 0,
@@ -249,7 +214,8 @@ def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[Huma
         if set(values) == names == set(row.values):
             total = values["hallucination"] if asked.then else asked.value(values)
             rows.append(row.model_copy(update={"values": {TOTAL: total}}))
-    for key, texts in judged.graders.items():
-        found = human_agreement(rows, {text: value.value for text, value in texts.items()})
-        if found is not None:
-            yield HumanNumbers(grader=grader_title(key, judged), **found._asdict())
+    by_title = {
+        grader_title(key, judged): {text: value.value for text, value in texts.items()}
+        for key, texts in judged.graders.items()
+    }
+    yield from beside_people(rows, by_title)

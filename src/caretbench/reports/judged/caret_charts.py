@@ -5,12 +5,21 @@ from __future__ import annotations
 import altair as alt
 
 from caretbench.judging.aggregation import TOTAL
-from caretbench.reports.charts import PAGE, Palette, Spec, chart_of, finished
-from caretbench.reports.judged.numbers import Judged
+from caretbench.reports.charts import (
+    PAGE,
+    Palette,
+    Spec,
+    bars_with_intervals,
+    chart_of,
+    finished,
+    numbered_fields,
+    quiet_axis,
+)
+from caretbench.reports.judged.scores import CaretsJudged
 from caretbench.reports.tables import shown_label
 
 
-def overall_scores(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+def overall_scores(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
     """Every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
@@ -28,29 +37,23 @@ def overall_scores(judged: Judged, palette: Palette = PAGE) -> Spec | None:
     rows.sort(key=lambda row: -float(str(row["score"])))
     order = [str(row["model"]) for row in rows]
     base = chart_of(rows).encode(
-        y=alt.Y("model:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
+        y=alt.Y("model:N", sort=order, title=None, axis=quiet_axis()),
         tooltip=[
             alt.Tooltip("model:N"),
             alt.Tooltip("instances:Q"),
             *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
         ],
     )
-    bars = base.mark_bar(cornerRadiusEnd=2).encode(
-        x=alt.X(
-            "score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum])
-        ),
-        color=alt.Color(
-            "kind:N",
-            scale=alt.Scale(domain=["model", "baseline"], range=[palette.series[0], palette.ours]),
-            legend=None,
-        ),
+    x = alt.X(
+        "score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum])
     )
-    whiskers = base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
-    chart = (bars + whiskers).properties(width="container", height={"step": 26})
+    kinds = alt.Scale(domain=["model", "baseline"], range=[palette.series[0], palette.ours])
+    bars = bars_with_intervals(base, palette, x, alt.Color("kind:N", scale=kinds, legend=None))
+    chart = bars.properties(width="container", height={"step": 26})
     return finished(chart, palette, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
-def score_map(judged: Judged, palette: Palette = PAGE) -> Spec | None:
+def score_map(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
     """Scores by language and category (down) and model (across), each field with its number."""
     rows = [
         {
@@ -77,7 +80,7 @@ def score_map(judged: Judged, palette: Palette = PAGE) -> Spec | None:
             title=None,
             axis=alt.Axis(orient="top", labelAngle=0 if len(models) < 5 else -40, ticks=False, domain=False),
         ),
-        y=alt.Y("part:N", sort=parts, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=260)),
+        y=alt.Y("part:N", sort=parts, title=None, axis=quiet_axis(260)),
         tooltip=[
             alt.Tooltip("part:N"),
             alt.Tooltip("model:N"),
@@ -85,19 +88,7 @@ def score_map(judged: Judged, palette: Palette = PAGE) -> Spec | None:
             *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
         ],
     )
-    fields = base.mark_rect(cornerRadius=2, stroke="transparent", strokeWidth=2).encode(
-        color=alt.Color(
-            "share:Q",
-            scale=alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab"),
-            legend=None,
-        )
-    )
-    numbers = base.mark_text(fontSize=11, fontWeight=600).encode(
-        text=alt.Text("score:Q", format=".1f"),
-        color=alt.condition(
-            "datum.share > 0.78 || datum.share < 0.2", alt.value("#ffffff"), alt.value("#1b2330")
-        ),
-    )
-    chart = (fields + numbers).properties(width="container", height={"step": 20})
+    fields = numbered_fields(base, "share", alt.Text("score:Q", format=".1f"), 11, 2)
+    chart = fields.properties(width="container", height={"step": 20})
     description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
     return finished(chart, palette, description)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.judging.aggregation import TOTAL
-from caretbench.reports.estimates import Estimate
-from caretbench.reports.judged.numbers import ALL_GRADERS, HumanNumbers, Judged, JudgedColumn
-from caretbench.reports.published import BesideJudged
-from caretbench.reports.tables import Field, Table, number_field, percent, shown_label, text_field
+from caretbench.reports.judged.rated_answers import ALL_GRADERS
+from caretbench.reports.judged.scores import CaretsJudged, HumanNumbers, JudgedColumn
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    digits_field,
+    number_field,
+    numbers_table,
+    percent,
+    score_field,
+    share_field,
+    shown_label,
+    text_field,
+    title_field,
+)
 
 _RULE = (
     "An instance's score is the mean over samples, graders and repeats; a number here is a mean over instances, with "
@@ -20,12 +31,12 @@ _RELEASED_RULE = (
 )
 
 
-def judged_tables(judged: Judged) -> tuple[Table, ...]:
+def judged_tables(judged: CaretsJudged) -> tuple[ReportTable, ...]:
     """The tables of one criterion in the order in which they are read."""
     return tuple(_tables(judged))
 
 
-def _tables(judged: Judged) -> Iterator[Table]:
+def _tables(judged: CaretsJudged) -> Iterator[ReportTable]:
     if judged.columns:
         yield _language_table(judged, judged.columns, "")
         if len(judged.scores) > 1:
@@ -44,25 +55,13 @@ def _tables(judged: Judged) -> Iterator[Table]:
         yield people_table(judged.criterion, judged.people)
 
 
-def _title(judged: Judged, what: str) -> str:
+def _title(judged: CaretsJudged, what: str) -> str:
     return f"{what}, {judged.criterion} ({judged.validity})"
 
 
-def score_field(estimate: Estimate | None) -> Field:
-    """A judge's score with its interval, in points."""
-    if estimate is None:
-        return number_field(None)
-    note = (
-        "" if estimate.low is None or estimate.high is None else f"{estimate.low:.2f} to {estimate.high:.2f}"
-    )
-    return Field(text=f"{estimate.value:.2f}", sort=estimate.value, note=note)
-
-
-def _name(column: JudgedColumn) -> Field:
-    return text_field(column.title, "baseline" if column.baseline else "")
-
-
-def _by_stratum(judged: Judged, columns: Sequence[JudgedColumn], stratum: str, title: str) -> Table:
+def _by_stratum(
+    judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, title: str
+) -> ReportTable:
     """Models down, the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
@@ -73,38 +72,37 @@ def _by_stratum(judged: Judged, columns: Sequence[JudgedColumn], stratum: str, t
         cells = {cell.labels[stratum]: cell.scores[TOTAL] for cell in column.strata.get(stratum, ())}
         rows.append(
             (
-                _name(column),
+                title_field(column.title, baseline=column.baseline),
                 score_field(column.overall.scores[TOTAL]),
                 *(score_field(cells.get(value)) for value in values),
-                number_field(column.judged / column.samples, percent(column.judged / column.samples)),
+                share_field(column.judged / column.samples),
             )
         )
     heads = ("Model", "All", *(shown_label(stratum, value) for value in values), "Judged")
-    return Table(
-        title=_title(judged, title),
-        heads=heads,
-        numeric=(False, *[True] * (len(heads) - 1)),
-        rows=tuple(rows),
-        caption=_RELEASED_RULE if judged.released else _RULE,
+    return numbers_table(
+        _title(judged, title),
+        heads,
+        tuple(rows),
+        _RELEASED_RULE if judged.released else _RULE,
     )
 
 
-def _language_table(judged: Judged, columns: Sequence[JudgedColumn], whose: str) -> Table:
+def _language_table(judged: CaretsJudged, columns: Sequence[JudgedColumn], whose: str) -> ReportTable:
     return _by_stratum(
         judged, columns, "language", f"Judge scores by language, 0 to {judged.maximum:g}{whose}"
     )
 
 
-def _category_table(judged: Judged) -> Table:
+def _category_table(judged: CaretsJudged) -> ReportTable:
     return _by_stratum(
         judged, judged.columns, "category", f"Judge scores by category, 0 to {judged.maximum:g}"
     )
 
 
-def _parts_table(judged: Judged) -> Table:
+def _parts_table(judged: CaretsJudged) -> ReportTable:
     rows = tuple(
         (
-            _name(column),
+            title_field(column.title, baseline=column.baseline),
             *(score_field(column.overall.scores.get(name)) for name in judged.scores),
             score_field(column.overall.scores[TOTAL]),
             number_field(column.overall.scores[TOTAL].problems),
@@ -114,15 +112,14 @@ def _parts_table(judged: Judged) -> Table:
     )
     parts = (f"{name.replace('_', ' ').capitalize()}, 0 to {top:g}" for name, top in judged.scores.items())
     heads = ("Model", *parts, "Sum", "Instances", "Completions")
-    return Table(
-        title=_title(judged, "Judge scores by part"),
-        heads=heads,
-        numeric=(False, *[True] * (len(heads) - 1)),
-        rows=rows,
+    return numbers_table(
+        _title(judged, "Judge scores by part"),
+        heads,
+        rows,
     )
 
 
-def _graders_table(judged: Judged) -> Table:
+def _graders_table(judged: CaretsJudged) -> ReportTable:
     rows = tuple(
         (
             text_field(grader.title),
@@ -131,22 +128,18 @@ def _graders_table(judged: Judged) -> Table:
             _share(grader.unreadable, grader.judgements),
             _share(grader.tried_again, grader.judgements),
             number_field(grader.missing),
-            number_field(
-                grader.repeat_deviation,
-                None if grader.repeat_deviation is None else f"{grader.repeat_deviation:.2f}",
-            ),
-            number_field(grader.cost, None if grader.cost is None else f"{grader.cost:.4f}"),
+            digits_field(grader.repeat_deviation),
+            digits_field(grader.cost, ".4f"),
         )
         for grader in judged.graders
     )
-    return Table(
-        title=_title(judged, "Graders"),
-        heads=(
+    return numbers_table(
+        _title(judged, "Graders"),
+        (
             "Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "SD of repeats", "Cost ($)",
         ),
-        numeric=(False, *[True] * 7),
-        rows=rows,
-        caption="Equal texts are judged once. What is unreadable after all tries is missing from the scores.",
+        rows,
+        "Equal texts are judged once. What is unreadable after all tries is missing from the scores.",
     )  # fmt: skip
 
 
@@ -154,7 +147,7 @@ def _share(count: int, whole: int) -> Field:
     return number_field(count, percent(count / whole) if whole else None, str(count) if count else "")
 
 
-def _controls_table(judged: Judged) -> Table:
+def _controls_table(judged: CaretsJudged) -> ReportTable:
     rows = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
@@ -163,14 +156,14 @@ def _controls_table(judged: Judged) -> Table:
                 (
                     text_field(grader.title),
                     text_field(name),
-                    number_field(numbers.mean, f"{numbers.mean:.2f}"),
-                    _two_digits(numbers.separation),
-                    _two_digits(numbers.golden_above),
+                    digits_field(numbers.mean),
+                    digits_field(numbers.separation),
+                    digits_field(numbers.golden_above),
                     number_field(grader.control_problems),
                     text_field(order, "warning" if order == "wrong" else ""),
                 )
             )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Calibration by controls"),
         heads=("Grader", "Control", "Mean", "Separation", "Golden above", "Problems", "Order"),
         numeric=(False, False, True, True, True, True, False),
@@ -182,17 +175,13 @@ def _controls_table(judged: Judged) -> Table:
     )
 
 
-def _two_digits(value: float | None) -> Field:
-    return number_field(value, None if value is None else f"{value:.2f}")
-
-
-def _pairs_table(judged: Judged) -> Table:
+def _pairs_table(judged: CaretsJudged) -> ReportTable:
     rows = [
         (
             text_field(pair.first),
             text_field(pair.second),
-            _two_digits(pair.pearson),
-            _two_digits(pair.spearman),
+            digits_field(pair.pearson),
+            digits_field(pair.spearman),
             number_field(None),
             number_field(pair.texts),
         )
@@ -203,10 +192,10 @@ def _pairs_table(judged: Judged) -> Table:
         text_field(None),
         number_field(None),
         number_field(None),
-        number_field(judged.alpha, None if judged.alpha is None else f"{judged.alpha:.3f}"),
+        digits_field(judged.alpha, ".3f"),
         number_field(judged.alpha_texts),
     )
-    return Table(
+    return ReportTable(
         title=_title(judged, "Agreement of graders"),
         heads=("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts"),
         numeric=(False, False, True, True, True, True),
@@ -215,52 +204,23 @@ def _pairs_table(judged: Judged) -> Table:
     )
 
 
-def people_table(criterion: str, people: Sequence[HumanNumbers]) -> Table:
+def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
     """How far graders agree with people."""
     rows = [
         (
             text_field(entry.grader),
-            _two_digits(entry.spearman),
-            _two_digits(entry.pearson),
-            number_field(entry.mean_difference, f"{entry.mean_difference:+.2f}"),
+            digits_field(entry.spearman),
+            digits_field(entry.pearson),
+            digits_field(entry.mean_difference, "+.2f"),
             number_field(entry.texts),
             number_field(entry.raters),
-            _two_digits(entry.alpha),
+            digits_field(entry.alpha),
         )
         for entry in people
     ]
-    return Table(
-        title=f"Graders beside people, {criterion}",
-        heads=("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
-        numeric=(False, *[True] * 6),
-        rows=tuple(rows),
-        caption="Of people the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
-    )
-
-
-def judged_published_table(rows: Sequence[BesideJudged]) -> Table | None:
-    """Printed judge scores beside ours; None where nothing is published for what was judged."""
-    if not rows:
-        return None
-    fields = tuple(
-        (
-            text_field(row.table),
-            text_field(row.model),
-            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
-            text_field(row.criterion),
-            text_field(row.grader),
-            score_field(row.printed),
-            score_field(row.ours),
-        )
-        for row in rows
-    )
-    return Table(
-        title=f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        heads=("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
-        numeric=(False, False, False, False, False, True, True),
-        rows=fields,
-        caption=(
-            "Not a reproduction: the paper's judge was o3-mini with a prompt of its own wording, and its judgements "
-            "are not published. Another grader or another wording gives other scores."
-        ),
+    return numbers_table(
+        f"Graders beside people, {criterion}",
+        ("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
+        tuple(rows),
+        "Of people the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
     )

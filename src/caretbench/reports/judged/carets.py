@@ -23,26 +23,25 @@ from caretbench.judging.aggregation import (
     instance_scores,
     over_graders,
 )
-from caretbench.judging.agreement import grader_agreement, in_order, repeat_spread, separation
-from caretbench.judging.answers import answer_key, inserted
-from caretbench.judging.controls import CONTROLS, completely_judged, controls
-from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
-from caretbench.problem import Caret, Completion, Judgement, Problem, Profile
-from caretbench.reports.estimates import Estimate
-from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.judged.numbers import (
-    ALL_GRADERS,
-    ControlNumbers,
+from caretbench.judging.agreement import grader_agreement
+from caretbench.judging.answers import inserted
+from caretbench.metrics.intervals import RESAMPLES
+from caretbench.problem import Caret, Completion, Judgement, Problem
+from caretbench.profiles import PROFILES, profile_named
+from caretbench.reports.frame import BASELINES, Run, missing_counts
+from caretbench.reports.judged.caret_graders import grader_numbers
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
+from caretbench.reports.judged.rated_answers import ALL_GRADERS
+from caretbench.reports.judged.scores import (
+    CaretsJudged,
     GraderNumbers,
     GraderPair,
     HumanNumbers,
-    Judged,
     JudgedCell,
     JudgedColumn,
 )
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import missing_judgements
-from caretbench.runs.judging.ratings import HumanRating, human_agreement, ratings
+from caretbench.runs.judging.ratings import HumanRating, ratings
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language", "category"))
 
@@ -55,9 +54,9 @@ def judged_sections(
     judgements: Sequence[Judgement],
     manifest: Mapping[str, Any],
     *,
-    missing: Mapping[tuple[str, str, str], int] | None = None,
+    missing: Missing | None = None,
     ratings: Sequence[HumanRating] = (),
-) -> tuple[Judged, ...]:
+) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion that a run was judged by.
 
     Args:
@@ -77,7 +76,7 @@ def judged_sections(
     named = sorted({row.criterion for row in judgements if row.problem_id not in asked})
     if not named:
         return ()
-    profile: Profile = "paper" if manifest.get("profile") == "paper" else "default"
+    profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
     samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
     for completion, _, answer in inserted(completions, known, find_policy(str(manifest["policy"])), profile):
         samples[completion.model, completion.parameters].append((completion.problem_id, answer))
@@ -87,7 +86,7 @@ def judged_sections(
     )
 
 
-def run_sections(run: Run) -> tuple[Judged, ...]:
+def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion of a loaded run."""
     return judged_sections(
         run.problems,
@@ -99,14 +98,14 @@ def run_sections(run: Run) -> tuple[Judged, ...]:
     )
 
 
-def folder_sections(folder: RunFolder) -> tuple[Judged, ...]:
+def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion of a run's folder, which need not be scored."""
     return judged_sections(
         folder.problems(),
         list(folder.completions()),
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
         folder.manifest().model_dump(mode="json"),
-        missing=Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder)),
+        missing=missing_counts(folder),
         ratings=ratings(folder),
     )
 
@@ -121,7 +120,7 @@ class _Section:
         samples: Mapping[tuple[str, str], Sequence[TextKey]],
         judgements: Sequence[Judgement],
         manifest: Mapping[str, Any],
-        missing: Mapping[tuple[str, str, str], int],
+        missing: Missing,
         ratings: Sequence[HumanRating],
     ) -> None:
         self.criterion = criterion
@@ -132,14 +131,11 @@ class _Section:
         self.manifest = manifest
         self.missing = missing
         self.ratings = ratings
-        self.seed = int(manifest.get("seed") or 0)
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
-        names = Counter(name for name, _ in self._keys())
-        self.titles = {
-            key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in self._keys()
-        }
+        self.titles = grader_titles(self._keys())
+        self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
     def _keys(self) -> list[GraderKey]:
         return sorted({(row.grader, row.parameters) for row in self.rows})
@@ -153,14 +149,14 @@ class _Section:
         values = next((row.values for row in self.rows if row.values), {})
         return {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
 
-    def judged(self) -> Judged:
+    def judged(self) -> CaretsJudged:
         """All numbers."""
         several = len(self.graders) > 1
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]
         shared = over_graders(list(self.graders.values())) if self.graders else {}
         whose = ALL_GRADERS if several else next(iter(titles), "")
-        return Judged(
+        return CaretsJudged(
             criterion=self.criterion,
             scores=self.scales,
             released=self.released,
@@ -173,7 +169,7 @@ class _Section:
                 for column in self._columns(self.titles[key], texts)
                 if several
             ),
-            graders=tuple(self._grader(key) for key in self._keys()),
+            graders=tuple(map(self._grader, self._keys())),
             alpha=agreement.alpha if agreement else None,
             alpha_texts=agreement.texts if agreement else 0,
             pairs=tuple(
@@ -213,9 +209,11 @@ class _Section:
     def _overall(
         self, scores: Mapping[str, float], answers: Sequence[TextKey], texts: Mapping[TextKey, TextScores]
     ) -> JudgedCell:
-        total = self._estimate(scores, math.fsum(self.scales.values()), RESAMPLES)
+        total = self.instances.estimate(scores, math.fsum(self.scales.values()), RESAMPLES)
         if self.released:
-            files = [list(part.values()) for _, part in self._parts(scores, ("language", "category"))]
+            files = [
+                list(part.values()) for _, part in self.instances.parts(scores, ("language", "category"))
+            ]
             if files:
                 mean = math.fsum(math.fsum(part) / len(part) for part in files) / len(files)
                 total = total.model_copy(update={"value": mean})
@@ -223,7 +221,7 @@ class _Section:
         for name, maximum in self.scales.items():
             if len(self.scales) > 1:
                 part = instance_scores(answers, texts, name)
-                found[name] = self._estimate(part, maximum, RESAMPLES)
+                found[name] = self.instances.estimate(part, maximum, RESAMPLES)
         return JudgedCell(scores=found)
 
     def _strata(self, scores: Mapping[str, float]) -> Iterator[tuple[str, tuple[JudgedCell, ...]]]:
@@ -232,97 +230,27 @@ class _Section:
             cells = [
                 JudgedCell(
                     labels=dict(zip(names, values, strict=True)),
-                    scores={TOTAL: self._estimate(part, maximum, _STRATUM_RESAMPLES)},
+                    scores={TOTAL: self.instances.estimate(part, maximum, _STRATUM_RESAMPLES)},
                 )
-                for values, part in self._parts(scores, names)
+                for values, part in self.instances.parts(scores, names)
             ]
             if cells:
                 yield " / ".join(names), tuple(cells)
 
-    def _parts(
-        self, scores: Mapping[str, float], names: Sequence[str]
-    ) -> list[tuple[tuple[str, ...], dict[str, float]]]:
-        """The scores by the values of some labels, sorted; problems that lack one are passed over."""
-        parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
-        for identity, score in scores.items():
-            problem = self.problems[identity]
-            if all(name in problem.labels for name in names):
-                parts[tuple(problem.label(name) for name in names)][identity] = score
-        return sorted(parts.items())
-
-    def _estimate(self, scores: Mapping[str, float], maximum: float, resamples: int) -> Estimate:
-        """The mean over instances with its interval, made on the scale from 0 to 1."""
-        order = sorted(scores)
-        shares = [scores[identity] / maximum for identity in order]
-        problems = [self.problems[identity] for identity in order]
-        interval = bootstrap_mean(
-            shares,
-            seed=self.seed,
-            clusters=None if self.released else [problem.cluster for problem in problems],
-            overlap_groups=None if self.released else [problem.overlap_group for problem in problems],
-            method="percentile" if self.released else "bca",
-            resamples=resamples,
-        )
-        defined = not math.isnan(interval.low)
-        return Estimate(
-            value=math.fsum(scores.values()) / len(scores),
-            low=interval.low * maximum if defined else None,
-            high=interval.high * maximum if defined else None,
-            problems=len(scores),
-            method=interval.method,
-            warning=interval.warning,
-        )
-
-    # --- graders ------------------------------------------------------------------------------------------------
-
     def _grader(self, key: GraderKey) -> GraderNumbers:
-        rows = [row for row in self.rows if (row.grader, row.parameters) == key]
+        missing = self.missing.get((*key, self.criterion), 0)
         texts = self.graders.get(key, {})
-        costs = [row.cost for row in rows if row.cost is not None]
-        answers = {
-            problem: {name: answer_key(text) for name, text in named.items()}
-            for problem, named in controls(list(self.problems.values())).items()
-        }
-        totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
-        golden = totals["golden"]
-        numbers = {
-            name: ControlNumbers(
-                mean=math.fsum(values) / len(values),
-                separation=separation(golden, values) if name != "golden" else None,
-                golden_above=_above(golden, values) if name != "golden" else None,
-            )
-            for name, values in totals.items()
-            if values
-        }
-        return GraderNumbers(
-            grader=key[0],
-            parameters=key[1],
-            title=self.titles[key],
-            texts=len(texts),
-            judgements=len(rows),
-            unreadable=sum(not row.values for row in rows),
-            tried_again=sum(row.attempts > 1 for row in rows),
-            missing=self.missing.get((*key, self.criterion), 0),
-            cost=math.fsum(costs) if costs else None,
-            repeat_deviation=repeat_spread(texts),
-            control_problems=len(golden),
-            controls=numbers,
-            in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
-        )
+        return grader_numbers(key, self.titles[key], self.rows, texts, self.problems, missing)
 
     def _people(self) -> Iterator[HumanNumbers]:
         ratings = [row for row in self.ratings if set(row.values) == set(self.scales)]
-        for key, texts in self.graders.items():
-            found = human_agreement(ratings, {text: scores.total for text, scores in texts.items()})
-            if found is not None:
-                yield HumanNumbers(grader=self.titles[key], **found._asdict())
+        totals = {
+            self.titles[key]: {text: scores.total for text, scores in texts.items()}
+            for key, texts in self.graders.items()
+        }
+        return beside_people(ratings, totals)
 
 
 def _rank(model: str) -> tuple[int]:
     """Models first, then the baselines in their order."""
     return (BASELINES.index(model) + 1 if model in BASELINES else 0,)
-
-
-def _above(golden: Sequence[float], control: Sequence[float]) -> float:
-    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
-    return math.fsum(wins) / len(wins)

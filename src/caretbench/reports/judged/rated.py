@@ -162,7 +162,7 @@ def _one_step(rows: Iterable[Judgement], settings: Mapping[str, Any]) -> dict[Te
     return {
         text: TextValue(
             {repeat: round(value(row.values), 9) for repeat, row in sorted(repeats.items())},
-            _means([row.values for row in repeats.values()]),
+            mean_parts([row.values for row in repeats.values()]),
         )
         for text, repeats in gathered.items()
     }
@@ -183,13 +183,14 @@ def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[
     return {
         text: TextValue(
             {repeat: hallucination(counts) for repeat, counts in sorted(repeats.items())},
-            _means(list(repeats.values())),
+            mean_parts(list(repeats.values())),
         )
         for text, repeats in verdicts.items()
     }
 
 
-def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of every part; one that a value lacks is 0 there."""
     names = dict.fromkeys(name for entry in values for name in entry)
     return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
 
@@ -199,5 +200,6 @@ def _together(values: Sequence[TextValue]) -> TextValue:
     if len(values) == 1:
         return values[0]
     return TextValue(
-        {place: entry.value for place, entry in enumerate(values)}, _means([entry.parts for entry in values])
+        {place: entry.value for place, entry in enumerate(values)},
+        mean_parts([entry.parts for entry in values]),
     )

@@ -12,12 +12,7 @@ import numpy as np
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import (
-    GOLDEN,
-    HALLUCINATIONS,
-    asked_controls,
-    control_names,
-)
+from caretbench.judging.asked_controls import GOLDEN, HALLUCINATIONS, asked_controls, control_names
 from caretbench.judging.criteria import Criterion
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
@@ -124,6 +119,30 @@ def calibration(
         criterion: The criterion: it says which controls there are.
         problems: All problems of the run that are judged by it: the controls are made of them again.
     """
+    values, gains, unjudged = _gathered(judged, grader, criterion, problems)
+    bad = judged.form in HALLUCINATIONS
+    golden = [-value if bad else value for value in values.get(GOLDEN, ())]
+    ratings = {
+        name: ControlRating(
+            mean=math.fsum(numbers) / len(numbers),
+            problems=len(numbers),
+            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
+            separation=separation(golden, [-value if bad else value for value in numbers]),
+            order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
+            order_error=_standard_error(gains[name]),
+        )
+        for name, numbers in values.items()
+    }
+    if GOLDEN in ratings:  # it is not told from itself
+        ratings[GOLDEN] = ratings[GOLDEN]._replace(separation=None)
+    precision, recall = _precision_and_recall(values) if bad else (None, None)
+    return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
+
+
+def _gathered(
+    judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
+) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
+    """The values of every control that was judged, what it gains by being shown first, and how many were not judged."""
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
@@ -139,24 +158,7 @@ def calibration(
                 values[name].append(value.value)
                 if (gain := _gain(value.by_repeat, criterion.orders)) is not None:
                     gains[name].append(gain / judged.maximum)
-    values = {name: numbers for name, numbers in values.items() if numbers}
-    bad = judged.form in HALLUCINATIONS
-    golden = [-value if bad else value for value in values.get(GOLDEN, ())]
-    ratings = {
-        name: ControlRating(
-            mean=math.fsum(numbers) / len(numbers),
-            problems=len(numbers),
-            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
-            separation=None
-            if name == GOLDEN
-            else separation(golden, [-value if bad else value for value in numbers]),
-            order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
-            order_error=_standard_error(gains[name]),
-        )
-        for name, numbers in values.items()
-    }
-    precision, recall = _precision_and_recall(values) if bad else (None, None)
-    return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
+    return {name: numbers for name, numbers in values.items() if numbers}, gains, unjudged
 
 
 def _standard_error(values: Sequence[float]) -> float | None:

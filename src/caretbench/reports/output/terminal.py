@@ -10,54 +10,23 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from caretbench.reports import tables
-from caretbench.reports.judged.answer_tables import answers_tables
-from caretbench.reports.judged.caret_tables import judged_published_table, judged_tables
-from caretbench.reports.published import beside_published, judged_beside_published
-from caretbench.reports.sections.error_tables import error_tables, error_titles
-from caretbench.reports.sections.flag_tables import flag_tables
-from caretbench.reports.sections.form_tables import printed_table
-from caretbench.reports.sections.usage_tables import usage_tables
+from caretbench.reports.section import groups
+from caretbench.reports.sections.registry import SECTIONS, in_text
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Field, Table
+from caretbench.reports.tables import Field, ReportTable
 
 
-def summary_tables(summary: Summary, *, published: bool = False) -> list[Table]:
+def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
     """The tables of a summary in the order in which they are read; cells of two labels are left to the page."""
-    found: list[tables.Table | None] = []
-    for profile, policy, columns in tables.groups(summary):
-        if tables.is_further(summary, policy):
-            continue  # stands beside the run's own policy below
-        judged = tables.pass_columns(columns)
-        errors = error_tables(summary.errors, error_titles(columns))
-        part = (
-            tables.headline(judged) if judged else None,
-            printed_table(columns, summary.main),
-            *(tables.stratum_table(columns, name) for name in tables.strata_names(columns)),
-            tables.similarity_table(columns),
-            tables.status_table(columns),
-            *errors,
-        )
-        found += [
-            table.model_copy(update={"title": f"{table.title} ({profile} profile, policy {policy})"})
-            for table in part
-            if table is not None
-        ]
-    profiles = dict.fromkeys(column.profile for column in summary.columns)
-    found += [tables.policies_table(summary, profile) for profile in profiles]
-    found.append(tables.best_of_table(summary))
-    found += map(tables.own_table, summary.own)
-    found += flag_tables(summary)
-    found.append(tables.left_out_table(summary))
-    for section in summary.judged:
-        found += judged_tables(section)
-    for answers in summary.answers:
-        found += answers_tables(answers)
-    found += usage_tables(summary)
-    if published:
-        found.append(tables.published_table(beside_published(summary)))
-        found.append(judged_published_table(judged_beside_published(summary)))
-    return [table for table in found if table is not None]
+    sections = in_text(published=published)
+    found = [
+        group.named(table)
+        for group in groups(summary)
+        for section in SECTIONS
+        if not group.further  # further policies are compared in a table of their own
+        for table in section.group_tables(group)
+    ]
+    return found + [table for section in sections for table in section.tables(summary)]
 
 
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:
@@ -66,7 +35,9 @@ def print_summary(summary: Summary, stream: TextIO | None = None, *, published: 
     print_tables(summary_tables(summary, published=published), notes, stream)
 
 
-def print_tables(found: Sequence[Table], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
+def print_tables(
+    found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None
+) -> None:
     """Print tables and notes: framed on a terminal, as aligned plain lines elsewhere."""
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for table in found:
@@ -79,7 +50,7 @@ def print_tables(found: Sequence[Table], notes: Iterable[str] = (), stream: Text
         console.out(note, highlight=False)
 
 
-def _framed(table: Table) -> RichTable:
+def _framed(table: ReportTable) -> RichTable:
     framed = RichTable(
         title=table.title,
         caption=table.caption or None,
@@ -105,7 +76,7 @@ def _styled(field: Field) -> Text:
     return text
 
 
-def plain_lines(table: Table) -> str:
+def plain_lines(table: ReportTable) -> str:
     """The table as lines aligned by blanks, with the intervals in brackets."""
     body = [[_plain(field) for field in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.heads, *body, strict=True)]

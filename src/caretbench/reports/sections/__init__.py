@@ -1,1 +1,1 @@
-"""Sections of a report: usage, flags, errors, forms of the papers, samples."""
+"""Sections of a report: their tables, charts, CSV lines and parts of the page."""

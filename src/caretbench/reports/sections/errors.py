@@ -1,4 +1,4 @@
-"""How answers went wrong, by model: classes that mean the same in every language (the paper's Figure 8, in form)."""
+"""The section of errors: how answers went wrong."""
 
 from __future__ import annotations
 
@@ -6,100 +6,113 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import polars as pl
+from caretbench.problem import Question
+from caretbench.reports.results.error_classes import EXCEPTION, OURS, class_title
+from caretbench.reports.results.errors import ErrorColumn, classes_present, error_columns
+from caretbench.reports.section import Chart, Group, Section
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Column
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    number_field,
+    numbers_table,
+    present,
+    share_field,
+    shown_labels,
+    text_field,
+)
 
-from caretbench.problem import Completion
-from caretbench.reports.estimates import Reported
-from caretbench.reports.frame import GROUP
-from caretbench.reports.sections.error_classes import OURS, Evidence, class_of, error_classes
-
-_PARTS = ("language", "mode")
-
-
-class ErrorPart(Reported):
-    """How the answers to one part of the problems ended; ``counts`` by class, exceptions with their types."""
-
-    labels: Mapping[str, str]
-    counts: Mapping[str, int]
-    ours: int = 0
-    """Answers without a verdict for reasons that are not the model's: part of no share."""
-
-    @property
-    def total(self) -> int:
-        """Answers with a verdict."""
-        return sum(self.counts.values())
-
-    def by_class(self) -> Mapping[str, int]:
-        """The counts with all exceptions in one class."""
-        folded: Counter[str] = Counter()
-        for name, count in self.counts.items():
-            folded[name.partition(":")[0]] += count
-        return folded
+MOST_TYPES = 8
+"""So many types of exceptions have a column of their own; the rest are others."""
 
 
-class ErrorColumn(Reported):
-    """One model with one set of parameters, under one policy and profile, by language and mode."""
+class Errors(Section):
+    """Classes of errors, by model, language and mode. Programs fail in many ways; an answer to a question does not."""
 
-    model: str
-    parameters: str
-    policy: str
-    profile: str
-    parts: tuple[ErrorPart, ...]
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the classes by model, where the answers are at hand and some are programs."""
+        run = source.run
+        programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
+        if not programs or not run.completions:
+            return {}
+        return {"errors": error_columns(run.frame, run.completions)}
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What makes it one column of a report."""
-        return tuple(str(getattr(self, name)) for name in GROUP)
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return shares of the classes, and types of exceptions."""
+        return error_tables(group.summary.errors, error_titles(group.columns))
+
+    def group_charts(self, group: Group) -> Iterable[Chart]:
+        """Return shares of all answers and of the failures."""
+        from caretbench.reports.sections import answer_charts  # Altair takes long to import
+
+        errors, titles = group.summary.errors, error_titles(group.columns)
+        outcomes = answer_charts.outcome_shares(errors, titles)
+        yield Chart("outcomes", "How all answers ended, by class", outcomes)
+        yield Chart("errors", "How answers failed", answer_charts.error_shares(errors, titles))
 
 
-def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tuple[ErrorColumn, ...]:
-    """How every model's answers ended.
+def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
+    """The titles of the models among the columns of a report; of baselines where there is nothing else."""
+    shown = [column for column in columns if not column.baseline] or columns
+    return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
+
+
+def error_tables(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
+) -> tuple[ReportTable, ...]:
+    """Shares of the classes by model, language and mode; then the types of exceptions.
 
     Args:
-        frame: The table of ``build_frame``. Its column ``fault`` says what the parser found
-            wrong with the program.
-        completions: The raw texts, for blank answers and those that a token limit ended.
+        columns: Those of one profile and policy.
+        titles: The models' titles, by what makes a column; others are not shown.
     """
-    answers = {completion.key: completion for completion in completions}
-    counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(
-        lambda: defaultdict(Counter)
-    )
-    for row in frame.filter(pl.col("status").is_not_null()).iter_rows(named=True):
-        group = tuple(str(row[name]) for name in GROUP)
-        part = tuple(row[name] or "" for name in _PARTS)
-        key = (row["problem_id"], row["model"], row["parameters"], row["sample"])
-        counts[group][part][class_of(_evidence(row, answers.get(key)))] += 1
-    return tuple(
-        ErrorColumn(
-            **dict(zip(GROUP, group, strict=True)),
-            parts=tuple(_part(values, counter) for values, counter in sorted(parts.items())),
+    shown = [column for column in columns if column.key in titles]
+    classes = classes_present(shown)
+    if not classes:
+        return ()
+    heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
+    rows = tuple(
+        (
+            text_field(titles[column.key]),
+            text_field(shown_labels(part.labels)),
+            number_field(part.total),
+            *(_share(part.by_class().get(name, 0), part.total) for name in classes),
+            number_field(part.ours),
         )
-        for group, parts in sorted(counts.items())
+        for column in shown
+        for part in column.parts
     )
+    caption = "Shares of the answers with a verdict; what the infrastructure failed at is no part of them."
+    ended = numbers_table("How answers ended", heads, rows, caption, words=2)
+    return tuple(present([ended, _exceptions(shown, titles)]))
 
 
-def _part(values: tuple[str, ...], counter: Counter[str]) -> ErrorPart:
-    ours = counter.pop(OURS, 0)
-    labels = {name: value for name, value in zip(_PARTS, values, strict=True) if value}
-    return ErrorPart(labels=labels, counts=dict(sorted(counter.items())), ours=ours)
-
-
-def _evidence(row: Mapping[str, Any], completion: Completion | None) -> Evidence:
-    compiling = row["stage"] == "compile" or row["status"] == "type_error"
-    message = row["message"] or ""
-    return Evidence(
-        language=row["language"] or "",
-        outcome=row["status"],
-        text=completion.text or "" if completion is not None else None,
-        diagnostics=message if compiling else "",
-        output="" if compiling else message,
-        finish_reason=completion.finish_reason if completion is not None else None,
-        parses=None if row["fault"] is None else not row["fault"],
-        fault=row["fault"] or "",
+def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> ReportTable | None:
+    by_model: dict[str, Counter[str]] = defaultdict(Counter)
+    for column in columns:
+        for part in column.parts:
+            for name, count in part.counts.items():
+                kind, _, detail = name.partition(":")
+                if kind == EXCEPTION:
+                    by_model[titles[column.key]][detail] += count
+    total: Counter[str] = Counter()
+    for counter in by_model.values():
+        total.update(counter)
+    if not total:
+        return None
+    types = sorted(total, key=lambda name: (-total[name], name))[:MOST_TYPES]
+    rows = tuple(
+        (
+            text_field(title),
+            *(number_field(counter[name]) for name in types),
+            number_field(sum(count for name, count in counter.items() if name not in types)),
+        )
+        for title, counter in by_model.items()
     )
+    heads = ("Model", *(name.replace("_", " ") for name in types), "Others")
+    return numbers_table("Run-time exceptions by type", heads, rows)
 
 
-def classes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
-    """The classes that occur, in the order of the tables."""
-    present = {name for column in columns for part in column.parts for name in part.by_class()}
-    return tuple(name for name in error_classes() if name in present)
+def _share(count: int, total: int) -> Field:
+    return share_field(count / total if total else None, str(count) if count else "")

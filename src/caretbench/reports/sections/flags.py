@@ -1,99 +1,108 @@
-"""Passes under suspicion: how many hold something that an honest answer has no use for, and the rate without them.
-
-A flag decides nothing (``scan/tamper.py``). What a reader wants to know is how far the number could fall if every
-suspicion were right: flagged passes are counted as failures there, not left out, so that both rates stand on the same
-problems.
-"""
+"""The section of flagged passes; only where a run has flags."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-import polars as pl
-
-from caretbench.reports.estimates import Estimate, Reported, fold_problems, pass_estimates
+from caretbench.execution.scan.tamper import patterns
 from caretbench.reports.frame import GROUP
-from caretbench.reports.left_out import LeftOut
+from caretbench.reports.results.flags import Flagged, flagged_passes
+from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import ReportTable, number_field, percent, rate_field, text_field
 
 
-class FlagCount(Reported):
-    """How many answers carry one kind of flag, and how many of them passed."""
+class Flags(Section):
+    """Passes under suspicion."""
 
-    answers: int
-    passes: int
+    places = SectionPlaces(text=30, page=50, lines=20)
+    part = PagePart("flagged", "Flagged", "Passes under suspicion")
 
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the flags by model; baselines are answers that no model gave, so they cannot cheat."""
+        models = [column for column in source.columns if not column.baseline]
+        titles = {tuple(getattr(column, name) for name in GROUP): column.title for column in models}
+        return {"flagged": tuple(flagged_passes(source.run.frame, source.left_out, titles, source.seed))}
 
-class Flagged(Reported):
-    """The flags of one model, under one policy and one profile, over the problems that count in its rates."""
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return the rates, then the flags by kind."""
+        return flag_tables(summary)
 
-    model: str
-    parameters: str
-    policy: str
-    profile: str
-    title: str
-    answers: int
-    """Flagged answers that have a verdict."""
-    passes: int
-    """All passes."""
-    flagged_passes: int
-    pass_at_1: Estimate
-    pass_at_1_without: Estimate
-    """The rate if every flagged pass were a failure."""
-    kinds: Mapping[str, FlagCount]
-    """By flag; an answer with two flags counts in both."""
+    def lines(self, summary: Summary) -> Iterable[Line]:
+        """Return flagged passes, the rate without them, and counts by flag."""
+        return (line for entry in summary.flagged for line in _lines(entry))
 
 
-def flagged_passes(
-    frame: pl.DataFrame, left_out: Sequence[LeftOut], titles: Mapping[tuple[str, ...], str], seed: int
-) -> Iterator[Flagged]:
-    """The flags of every column that stands beside a flagged one; nothing where a run has no flags.
-
-    Args:
-        frame: The table of :func:`caretbench.reports.frame.build_frame`.
-        left_out: The problems that count in no rate.
-        titles: The models to tell of, by their ``GROUP``, in the order in which they are shown.
-        seed: Of the bootstrap.
-    """
-    marked = frame.filter(pl.col("flags").list.len() > 0)
-    scanned = set(marked.select("policy", "profile").unique().iter_rows())
-    for group, title in titles.items():
-        named = dict(zip(GROUP, group, strict=True))
-        if (named["policy"], named["profile"]) in scanned:
-            rows = frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in named.items()))
-            excluded = [
-                problem
-                for entry in left_out
-                if entry.profile == named["profile"]
-                for problem in entry.problems
-            ]
-            judged = rows.filter(~pl.col("problem_id").is_in(excluded) & pl.col("passed").is_not_null())
-            if not judged.is_empty():
-                yield _flagged(judged, named, title, seed)
+def flag_tables(summary: Summary) -> tuple[ReportTable, ...]:
+    """pass@1 with and without flagged passes, by model; then the flags by kind."""
+    if not summary.flagged:
+        return ()
+    return (_rates_table(summary), _kinds_table(summary))
 
 
-def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: int) -> Flagged:
-    marked = judged.filter(pl.col("flags").list.len() > 0)
-    answers = Counter(marked["flags"].explode())
-    passes = Counter(marked.filter(pl.col("passed"))["flags"].explode())
-    honest = judged.with_columns(
-        passed=pl.col("passed") & (pl.col("flags").list.len() == 0).fill_null(value=True)
+def _rates_table(summary: Summary) -> ReportTable:
+    rows = tuple(
+        (
+            text_field(entry.title),
+            text_field(entry.profile),
+            text_field(entry.policy),
+            number_field(entry.passes),
+            number_field(entry.flagged_passes, note=_share(entry.flagged_passes, entry.passes)),
+            rate_field(entry.pass_at_1),
+            rate_field(entry.pass_at_1_without),
+        )
+        for entry in summary.flagged
     )
-    return Flagged(
-        **named,
-        title=title,
-        answers=marked.height,
-        passes=int(judged["passed"].sum()),
-        flagged_passes=int(marked["passed"].sum()),
-        pass_at_1=_rate(judged, named["profile"], seed),
-        pass_at_1_without=_rate(honest, named["profile"], seed),
-        kinds={
-            flag: FlagCount(answers=count, passes=passes[flag]) for flag, count in sorted(answers.items())
-        },
+    return ReportTable(
+        title="Flagged passes",
+        heads=(
+            "Model", "Profile", "Policy", "Passes", "Flagged passes", "pass@1", "pass@1, flagged passes failed",
+        ),
+        numeric=(False, False, False, True, True, True, True),
+        rows=rows,
+        caption=(
+            "A flag is a suspicion: the answer holds something that an honest one has no use for and that the "
+            "reference answer does not hold. It decides nothing; the last column counts flagged passes as failures."
+        ),
+    )  # fmt: skip
+
+
+def _kinds_table(summary: Summary) -> ReportTable:
+    meanings: dict[str, str] = {}
+    for entry in patterns():
+        meanings.setdefault(f"tamper:{entry.name}", entry.about)
+    rows = tuple(
+        (
+            text_field(flag),
+            text_field(meanings.get(flag)),
+            text_field(entry.title),
+            text_field(entry.profile),
+            text_field(entry.policy),
+            number_field(count.answers),
+            number_field(count.passes),
+        )
+        for entry in summary.flagged
+        for flag, count in entry.kinds.items()
+    )
+    return ReportTable(
+        title="Flags by kind",
+        heads=("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes"),
+        numeric=(False, False, False, False, False, True, True),
+        rows=rows,
     )
 
 
-def _rate(judged: pl.DataFrame, profile: str, seed: int) -> Estimate:
-    """pass@1 as the column's own is computed."""
-    problems = fold_problems(judged.with_columns(eligible=True), ())
-    return pass_estimates(problems, profile, seed)[1]
+def _share(part: int, whole: int) -> str:
+    return f"{percent(part / whole)} of its passes" if whole else ""
+
+
+def _lines(entry: Flagged) -> Iterator[Line]:
+    """Flagged passes, the rate without them, and how many answers and passes carry each flag."""
+    common = {name: getattr(entry, name) for name in GROUP} | {"scope": "flagged"}
+    yield common | {"metric": "pass@1 without flagged"} | entry.pass_at_1_without.numbers()
+    yield common | {"metric": "flagged_passes", "value": entry.flagged_passes}
+    for flag, count in entry.kinds.items():
+        yield common | {"metric": f"{flag} answers", "value": count.answers}
+        yield common | {"metric": f"{flag} passes", "value": count.passes}

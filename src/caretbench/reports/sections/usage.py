@@ -1,148 +1,125 @@
-"""What the answers cost: requests, tokens, money, time, and what did not come, for each model.
-
-Answers that came by one request (n samples at once) share its tokens and its time: tokens are divided by the number
-of answers that share them, and a request's time counts once.
-"""
+"""The section of usage: requests, tokens, money and time of the answers."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
-from pydantic import Field
-
-from caretbench.problem import Completion, Latency, Missing
-from caretbench.reports.estimates import Reported
-
-TOKENS: Mapping[str, str] = {
-    "input_tokens": "Input tokens",
-    "cached_tokens": "of them cached",
-    "output_tokens": "Output tokens",
-    "reasoning_tokens": "of them reasoning",
-}
-"""Kinds of tokens by the name of their field, as columns of a table; cached ones are part of the input."""
-
-
-class Spread(Reported):
-    """Seconds over requests: the median and the 95th percentile (interpolated linearly)."""
-
-    median_s: float
-    percentile_95_s: float
-    requests: int
+from caretbench.reports.results.usage import TOKENS, ModelUsage, Spread, model_usage
+from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    number_field,
+    numbers_table,
+    present,
+    share_field,
+    text_field,
+)
 
 
-class ModelUsage(Reported):
-    """What the answers of one model with one set of parameters took. None: the provider does not tell."""
+class UsageOfModels(Section):
+    """Requests, tokens, money and time, of the models that were asked here."""
 
-    model: str
-    parameters: str
-    title: str
-    answers: int
-    requests: int
-    """Requests that were answered; several answers may share one."""
-    tries: int | None = None
-    """Of the answered requests, the repeated ones included."""
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost: float | None = None
-    """US dollars, of the answers whose price is known."""
-    priced: int = 0
-    """Answers whose price is known."""
-    first_token: Spread | None = None
-    last_token: Spread | None = None
-    finished: int = 0
-    """Answers of which it is known why they ended."""
-    stopped_by_length: float | None = None
-    """Share of those that the token limit ended, from 0 to 1."""
-    missing: Mapping[str, int] = Field(default_factory=dict)
-    """Samples that did not come, by kind."""
+    places = SectionPlaces(text=70, page=80, lines=30)
+    part = PagePart("usage", "Usage", "What the answers took")
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the usage by model."""
+        return {"usage": model_usage(source.run.completions, source.run.missing)}
+
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return requests, then tokens, money and time."""
+        return usage_tables(summary)
+
+    def lines(self, summary: Summary) -> Iterator[Line]:
+        """Yield one line per model and number."""
+        for entry in summary.usage:
+            common = {"scope": "usage", "model": entry.model, "parameters": entry.parameters}
+            for metric, value in _numbers(entry):
+                yield common | {"metric": metric, "value": value}
 
 
-def model_usage(completions: Iterable[Completion], missing: Iterable[Missing] = ()) -> tuple[ModelUsage, ...]:
-    """The usage of every model that was asked here, by name; recorded answers and baselines have none.
-
-    Args:
-        completions: All rows of the run.
-        missing: The rows of ``errors.jsonl``.
-    """
-    answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
-    for row in completions:
-        if _was_asked(row):
-            answered[row.model, row.parameters].append(row)
-    absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for failure in missing:
-        absent[failure.model, failure.parameters][failure.kind] += 1
-    models = sorted({*answered, *absent}, key=lambda key: (key[0].lower(), key[1]))
-    names = Counter(model for model, _ in models)
-    return tuple(
-        _usage(
-            model,
-            parameters,
-            f"{model} ({parameters[:8]})" if names[model] > 1 else model,
-            answered.get((model, parameters), []),
-            dict(sorted(absent.get((model, parameters), Counter()).items())),
-        )
-        for model, parameters in models
-    )
+def usage_tables(summary: Summary) -> list[ReportTable]:
+    """What the answers took: requests and what did not come, then tokens, money and time; only where there is any."""
+    return present((_requests_table(summary.usage), _tokens_table(summary.usage)))
 
 
-def _was_asked(row: Completion) -> bool:
-    return any(
-        value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason)
-    )
-
-
-def _usage(
-    model: str, parameters: str, title: str, rows: Sequence[Completion], missing: Mapping[str, int]
-) -> ModelUsage:
-    requests = list(_requests(rows))
-    latencies = [latency for latency in requests if latency is not None]
-    prices = [row.cost for row in rows if row.cost is not None]
-    reasons = [row.finish_reason for row in rows if row.finish_reason is not None]
-    return ModelUsage(
-        model=model,
-        parameters=parameters,
-        title=title,
-        answers=len(rows),
-        requests=len(requests),
-        tries=sum(latency.attempts for latency in latencies) if latencies else None,
-        **{name: _total(rows, name) for name in TOKENS},
-        cost=math.fsum(prices) if prices else None,
-        priced=len(prices),
-        first_token=_spread([latency.first_s for latency in latencies if latency.first_s is not None]),
-        last_token=_spread([latency.last_s for latency in latencies]),
-        finished=len(reasons),
-        stopped_by_length=reasons.count("length") / len(reasons) if reasons else None,
-        missing=missing,
-    )
-
-
-def _total(rows: Sequence[Completion], name: str) -> int | None:
-    parts = [
-        count / row.usage.answers
-        for row in rows
-        if row.usage is not None and (count := getattr(row.usage, name)) is not None
-    ]
-    return round(math.fsum(parts)) if parts else None
-
-
-def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
-    """The time of every request.
-
-    Rows of one problem with the same usage and the same time are of one request, as far as the usage says that it is
-    shared; a request of which a sample is missing is still one.
-    """
-    together = Counter((row.problem_id, row.usage, row.latency) for row in rows)
-    for (_, usage, latency), count in together.items():
-        yield from [latency] * math.ceil(count / (1 if usage is None else usage.answers))
-
-
-def _spread(seconds: Sequence[float]) -> Spread | None:
-    if not seconds:
+def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
+    if not usage:
         return None
-    median, high = np.quantile(seconds, (0.5, 0.95))
-    return Spread(median_s=float(median), percentile_95_s=float(high), requests=len(seconds))
+    kinds = sorted({kind for entry in usage for kind in entry.missing})
+    rows = tuple(
+        (
+            text_field(entry.title),
+            number_field(entry.requests),
+            number_field(entry.answers),
+            number_field(entry.tries),
+            share_field(entry.stopped_by_length),
+            *(number_field(entry.missing.get(kind, 0)) for kind in kinds),
+        )
+        for entry in usage
+    )
+    heads = (
+        "Model",
+        "Requests",
+        "Answers",
+        "Tries",
+        "Stopped by length",
+        *(f"Missing: {kind}" for kind in kinds),
+    )
+    caption = "Answered requests and their tries. A missing sample is asked for again by the next run."
+    return numbers_table("Requests and answers", heads, rows, caption)
+
+
+def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
+    told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
+    if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
+        return None
+    rows = tuple(
+        (
+            text_field(entry.title),
+            *(_count_field(getattr(entry, name)) for name in told),
+            _cost_field(entry),
+            _seconds_field(entry.first_token),
+            _seconds_field(entry.last_token),
+        )
+        for entry in usage
+    )
+    heads = ("Model", *(TOKENS[name] for name in told), "Cost ($)", "First token (s)", "Last token (s)")
+    caption = (
+        "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
+    )
+    return numbers_table("Tokens, cost and latency", heads, rows, caption)
+
+
+def _count_field(count: int | None) -> Field:
+    return number_field(count, None if count is None else f"{count:,}")
+
+
+def _cost_field(entry: ModelUsage) -> Field:
+    if entry.cost is None:
+        return number_field(None)
+    part = "" if entry.priced == entry.answers else f"{entry.priced} of {entry.answers} answers"
+    return number_field(entry.cost, f"{entry.cost:.4f}", part)
+
+
+def _seconds_field(spread: Spread | None) -> Field:
+    if spread is None:
+        return number_field(None)
+    return number_field(spread.median_s, f"{spread.median_s:.2f}", f"p95 {spread.percentile_95_s:.2f}")
+
+
+def _numbers(entry: ModelUsage) -> Iterator[tuple[str, float]]:
+    for name in ("requests", "answers", "tries", *TOKENS, "cost", "stopped_by_length"):
+        value = getattr(entry, name)
+        if value is not None:
+            yield name, value
+    for name, spread in (("first_token", entry.first_token), ("last_token", entry.last_token)):
+        if spread is not None:
+            yield f"{name}_median_s", spread.median_s
+            yield f"{name}_percentile_95_s", spread.percentile_95_s
+    for kind, count in entry.missing.items():
+        yield f"missing_{kind}", count

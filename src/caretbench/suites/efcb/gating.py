@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
-from caretbench.files import Appender, read_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
+from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.validity import Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
@@ -25,7 +25,8 @@ _MADE_UP: Final = "names_unsupported"
 _NOWHERE: Final = "unheardOfHelper93"
 
 
-class QuestionGate(NamedTuple):
+@dataclass
+class QuestionGate(GateLoop):
     """The gate of the suite.
 
     Args:
@@ -34,22 +35,17 @@ class QuestionGate(NamedTuple):
     """
 
     measure: Measure
-    progress: Callable[[int], None] = lambda _count: None
+    progress: Callable[[int], None] = field(default=lambda _count: None)
 
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """The verdicts on all problems; appends the missing ones to ``path`` and gives them all, in order."""
-        with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
-            seen: dict[tuple[str, ...], str] = {}
-            sizes = Counter(map(_tier, problems))
-            for problem in problems:
-                twin = seen.setdefault(_shown(problem), problem.id)
-                if problem.id not in known:
-                    size = sizes[_tier(problem)]
-                    known[problem.id] = self._verdict(problem, "" if twin == problem.id else twin, size)
-                    appender.append(known[problem.id])
-                self.progress(1)
-        return [known[problem.id] for problem in problems]
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, in order."""
+        first: dict[tuple[str, ...], str] = {}
+        for problem in beside or problems:
+            first.setdefault(_shown(problem), problem.id)
+        sizes = Counter(map(_tier, beside or problems))
+        for problem in problems:
+            twin = first[_shown(problem)]
+            yield self._verdict(problem, "" if twin == problem.id else twin, sizes[_tier(problem)])
 
     def _verdict(self, problem: Problem, twin: str, size: int) -> Validity:
         reasons = [*([f"near_duplicate: {twin}"] if twin else []), *self._faults(problem)]

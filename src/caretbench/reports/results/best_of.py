@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from caretbench.reports.estimates import Estimate, Reported, mean_estimate
-from caretbench.reports.left_out import LeftOut
+from caretbench.reports.estimates import Reported, ReportedNumber, mean_estimate
+from caretbench.reports.results.left_out import LeftOut
 
 STEPS = ("simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
 """The policies that are the released steps, the first of them the paper's "without post-processing"."""
@@ -25,8 +25,8 @@ class BestOf(Reported):
     model: str
     parameters: str
     profile: str
-    by_step: Mapping[str, Estimate]
-    best: Estimate
+    by_step: Mapping[str, ReportedNumber]
+    best: ReportedNumber
 
 
 def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -> Iterator[BestOf]:

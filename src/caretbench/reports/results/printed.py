@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from caretbench.metrics.intervals import Interval, bootstrap_mean, parametric_bootstrap, wilson
-from caretbench.reports.estimates import Estimate, Reported
+from caretbench.reports.estimates import Reported, ReportedNumber
 from caretbench.reports.strata import PRESET, stratum_name
 from caretbench.suites.values import PaperTable
 
@@ -15,7 +15,7 @@ PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
 """The paper's interval, Wilson's and the seeded bootstrap's: all three take every problem for independent."""
 
 
-class Form(Reported):
+class PaperForm(Reported):
     """The form of one table of a paper: which stratum it shows, and how it is laid out."""
 
     title: str
@@ -23,17 +23,19 @@ class Form(Reported):
     models_across: bool = False
 
 
-def forms_of(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[Form]:
+def forms_of(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[PaperForm]:
     """The forms whose stratum a run has; where one was cut for the profile already, its name has no ``@paper``."""
     for table in wanted:
         cut = tuple(name.removesuffix(PRESET) for name in table.labels)
         for labels in dict.fromkeys((table.labels, cut)):
             if stratum_name(labels) in there:
-                yield Form(title=table.title, stratum=stratum_name(labels), models_across=table.models_across)
+                yield PaperForm(
+                    title=table.title, stratum=stratum_name(labels), models_across=table.models_across
+                )
                 break
 
 
-def printed_estimates(rate: Estimate, seed: int, *, all_three: bool) -> Mapping[str, Estimate]:
+def printed_estimates(rate: ReportedNumber, seed: int, *, all_three: bool) -> Mapping[str, ReportedNumber]:
     """pass@1 with the intervals that papers print, by method; the paper's alone unless all three are wanted."""
     passes, problems = round(rate.value * rate.problems), rate.problems
     found: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
@@ -42,6 +44,8 @@ def printed_estimates(rate: Estimate, seed: int, *, all_three: bool) -> Mapping[
         values = np.arange(problems) < passes
         found[BOOTSTRAP] = bootstrap_mean(values.astype(np.float64), seed=seed, method="percentile")
     return {
-        name: Estimate(value=rate.value, low=interval.low, high=interval.high, problems=problems, method=name)
+        name: ReportedNumber(
+            value=rate.value, low=interval.low, high=interval.high, problems=problems, method=name
+        )
         for name, interval in found.items()
     }

@@ -44,7 +44,7 @@ class _Rules(_Entry):
     exceptions: tuple[_Meaning, ...]
 
 
-class Evidence(NamedTuple):
+class AnswerEvidence(NamedTuple):
     """What is known of an answer that was run.
 
     Args:
@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
 
 @cache
 def _rules() -> _Rules:
-    text = resources.files("caretbench.reports.sections").joinpath("error_classes.toml").read_text("utf-8")
+    text = resources.files("caretbench.reports.results").joinpath("error_classes.toml").read_text("utf-8")
     return _Rules.model_validate(tomllib.loads(text))
 
 
@@ -86,7 +86,7 @@ def class_title(name: str) -> str:
     return f"{title}: {detail.replace('_', ' ')}" if detail else title
 
 
-def class_of(evidence: Evidence) -> str:
+def class_of(evidence: AnswerEvidence) -> str:
     """The class of an answer: a name of :func:`error_classes`; ``runtime_exception:TYPE`` where one was thrown."""
     known = _rules().outcomes.get(evidence.outcome)
     if known in ("pass", OURS):
@@ -101,7 +101,7 @@ def class_of(evidence: Evidence) -> str:
     return found
 
 
-def _of_messages(evidence: Evidence) -> str:
+def _of_messages(evidence: AnswerEvidence) -> str:
     compiled = _of_compiler(evidence.language, evidence.diagnostics)
     if compiled is not None:
         return compiled

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from caretbench.metrics.intervals import Interval, plus_minus
-from caretbench.reports.estimates import Estimate
-from caretbench.reports.sections.printed import BOOTSTRAP, PARAMETRIC, WILSON, Form
-from caretbench.reports.summary import Cell, Column
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, PaperForm
+from caretbench.reports.section import Group, Section
+from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
     Field,
-    Table,
+    ReportTable,
+    models_in,
     number_field,
+    numbers_table,
     ordered_names,
-    pass_columns,
+    present,
     rate_field,
     shown_label,
     shown_name,
@@ -27,7 +30,27 @@ _CAPTION = (
 )
 
 
-def printed_table(columns: Sequence[Column], main: str) -> Table | None:
+class PrintedIntervals(Section):
+    """pass@1 with the intervals that papers print."""
+
+    group_place = "lead"
+
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return one table by the main labels."""
+        return present([printed_table(group.columns, group.summary.main)])
+
+
+class Forms(Section):
+    """The paper's tables of results, in form; on the page only."""
+
+    group_place = "forms"
+
+    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return the tables for which there are numbers."""
+        return form_tables(group.columns, group.summary.forms)
+
+
+def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
     rows = [
         (
@@ -37,28 +60,28 @@ def printed_table(columns: Sequence[Column], main: str) -> Table | None:
             rate_field(cell.pass_at.get(1)),
             *(_with_bounds(cell.printed[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
         )
-        for column in _shown(columns)
+        for column in models_in(columns)
         for cell in (column.overall, *column.strata.get(main, ()))
         if {PARAMETRIC, WILSON, BOOTSTRAP} <= cell.printed.keys()
     ]
     if not rows:
         return None
-    return Table(
-        title=f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
-        heads=("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
-        numeric=(False, False, *[True] * 5),
-        rows=tuple(rows),
-        caption=(
+    return numbers_table(
+        f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
+        ("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
+        rows,
+        (
             "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The other "
             "three take all problems for independent: the paper's ±, Wilson's and a seeded bootstrap's, as half their "
             "width."
         ),
+        words=2,
     )
 
 
-def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table, ...]:
+def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[ReportTable, ...]:
     """The tables of a paper, in form; those for which there are no numbers are left out."""
-    shown = _shown(columns)
+    shown = models_in(columns)
     return tuple(
         table
         for form in forms
@@ -66,7 +89,7 @@ def form_tables(columns: Sequence[Column], forms: Sequence[Form]) -> tuple[Table
     )
 
 
-def _models_across(columns: Sequence[Column], form: Form) -> Table | None:
+def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
     rows = tuple((text_field(name), *(_rate(by_name.get(name)) for by_name in cells)) for name in names)
@@ -75,9 +98,9 @@ def _models_across(columns: Sequence[Column], form: Form) -> Table | None:
     return _table(form, (head, *(column.title for column in columns)), 1, rows, note)
 
 
-def _parts_across(columns: Sequence[Column], form: Form) -> Table | None:
+def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     """The stratum's last label below each other, the other labels across; with two labels, only models below."""
-    by_row: dict[str, dict[str, dict[str, Cell]]] = {}
+    by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
     for column in columns:
         for cell in column.strata.get(form.stratum, ()):
@@ -100,26 +123,20 @@ def _parts_across(columns: Sequence[Column], form: Form) -> Table | None:
     return _table(form, (*first, "Model", *heads), len(first) + 1, rows, note)
 
 
-def _divided(cell: Cell) -> tuple[str, str]:
+def _divided(cell: RateCell) -> tuple[str, str]:
     shown = [shown_label(name, value) for name, value in cell.labels.items()]
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
 def _table(
-    form: Form, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
-) -> Table | None:
+    form: PaperForm, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
+) -> ReportTable | None:
     if not any(field.estimate for row in rows for field in row):
         return None
-    return Table(
-        title=form.title,
-        heads=heads,
-        numeric=(*[False] * words, *[True] * (len(heads) - words)),
-        rows=rows,
-        caption=f"{note} {_CAPTION}".strip(),
-    )
+    return numbers_table(form.title, heads, rows, f"{note} {_CAPTION}".strip(), words=words)
 
 
-def _rate(cell: Cell | None) -> Field:
+def _rate(cell: RateCell | None) -> Field:
     printed = _printed(cell)
     if cell is None or printed is None:
         return number_field(None)
@@ -127,24 +144,18 @@ def _rate(cell: Cell | None) -> Field:
     return field.model_copy(update={"estimate": printed})
 
 
-def _with_bounds(estimate: Estimate) -> Field:
+def _with_bounds(estimate: ReportedNumber) -> Field:
     low, high = (100 * bound for bound in _bounds(estimate))
     return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
 
 
-def _printed(cell: Cell | None) -> Estimate | None:
+def _printed(cell: RateCell | None) -> ReportedNumber | None:
     return cell.printed.get(PARAMETRIC) if cell is not None else None
 
 
-def _plus_minus(estimate: Estimate) -> str:
+def _plus_minus(estimate: ReportedNumber) -> str:
     return plus_minus(estimate.value, Interval(*_bounds(estimate), method="parametric"))
 
 
-def _bounds(estimate: Estimate) -> tuple[float, float]:
+def _bounds(estimate: ReportedNumber) -> tuple[float, float]:
     return estimate.low or 0.0, estimate.high or 0.0
-
-
-def _shown(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The models; the baselines where there is nothing else."""
-    judged = pass_columns(columns)
-    return tuple(column for column in judged if not column.baseline) or judged

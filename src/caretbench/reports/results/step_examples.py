@@ -15,7 +15,7 @@ import polars as pl
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.sections.best_of import STEPS
+from caretbench.reports.results.best_of import STEPS
 
 _TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or brackets")
 _LOOKED_AT = 60
@@ -24,7 +24,7 @@ _MARK = "▮"
 """Where the answer goes, in the texts that are shown."""
 
 
-class Step(NamedTuple):
+class ShownStep(NamedTuple):
     """A text on the way, and whether it passed; None: it was not run."""
 
     title: str
@@ -36,7 +36,7 @@ class StepExample(NamedTuple):
     """One answer on its way to what is run."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[ShownStep, ...]
 
 
 def step_examples(run: Run) -> tuple[StepExample, ...]:
@@ -77,13 +77,13 @@ def _told(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> S
     return StepExample(
         title=f"{answer.model}, {problem.id}",
         steps=(
-            Step("What is shown", _around(caret)),
-            Step("What the model wrote", _cut(answer.text)),
+            ShownStep("What is shown", _around(caret)),
+            ShownStep("What the model wrote", _cut(answer.text)),
             *(
-                Step(title, _cut(text), passed[step])
+                ShownStep(title, _cut(text), passed[step])
                 for title, text, step in zip(_TITLES, texts, STEPS, strict=True)
             ),
-            Step("The reference", _cut(problem.reference)),
+            ShownStep("The reference", _cut(problem.reference)),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""The values that a report states of judges: scores, calibration, agreement."""
+"""Values of a report about judges: scores at carets and of answers to questions, calibration, agreement."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from caretbench.reports.estimates import Estimate, Reported
+from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.judged.acceptance import VERSION, State
+from caretbench.reports.judged.rated import RULE
+from caretbench.runs.judging.result import COVERAGE_WANTED
 
 NOT_VALIDATED = "not validated against people"
-
-ALL_GRADERS = "all graders"
 
 
 class JudgedCell(Reported):
     """Scores over one part of the problems; ``total`` first, the sub-scores for the whole only."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
-    scores: Mapping[str, Estimate]
+    scores: Mapping[str, ReportedNumber]
 
 
 class JudgedColumn(Reported):
@@ -46,8 +47,8 @@ class ControlNumbers(Reported):
     """The share of problems whose golden answer is rated above the control of the same problem; ties count half."""
 
 
-class GraderNumbers(Reported):
-    """One grader: what it did, and whether it can be believed."""
+class GraderCounts(Reported):
+    """One grader, and how many judgements it gave."""
 
     grader: str
     parameters: str
@@ -62,6 +63,11 @@ class GraderNumbers(Reported):
     missing: int
     """Judgements that did not come."""
     cost: float | None = None
+
+
+class GraderNumbers(GraderCounts):
+    """One grader of texts at carets: its repeats and controls."""
+
     repeat_deviation: float | None = None
     """Standard deviation of the sums that one text got in its repeats."""
     control_problems: int = 0
@@ -112,7 +118,7 @@ class BesidePeople(Reported):
         return f"Spearman {shown} with people over {least.texts} texts"
 
 
-class Judged(BesidePeople):
+class CaretsJudged(BesidePeople):
     """Everything under one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
 
     criterion: str
@@ -134,3 +140,67 @@ class Judged(BesidePeople):
     def maximum(self) -> float:
         """The best sum."""
         return math.fsum(self.scores.values())
+
+
+class AnswersColumn(Reported):
+    """One model under one criterion by one grader, or by all of them. ``value`` is the judge's score itself."""
+
+    model: str
+    parameters: str
+    grader: str
+    answers: int
+    rated: int
+    value: ReportedNumber | None
+    parts: Mapping[str, float] = Field(default_factory=dict)
+    """Means of the sub-scores, or of the number of statements by verdict."""
+    strata: Mapping[str, Mapping[str, ReportedNumber]] = Field(default_factory=dict)
+    says_nothing: int = 0
+    """Answers that make no statement, where statements are judged."""
+    claim_rate: float | None = None
+    """The share of all statements that are hallucinations."""
+    refused: str = ""
+    """The reason why no score may contain the values; empty where the graders passed their controls."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the answers that has a value."""
+        return self.rated / self.answers
+
+    @property
+    def failed(self) -> bool:
+        """Whether too few have one."""
+        return self.coverage < COVERAGE_WANTED
+
+
+class GraderTrust(GraderCounts):
+    """One grader of answers to questions: its agreement with itself, and with what is known of the controls."""
+
+    consistency: Mapping[str, float | None]
+    controls: Mapping[str, Mapping[str, float | None]]
+    unjudged_controls: int
+    precision: float | None
+    recall: float | None
+    in_order: bool | None
+    state: State = "unknown"
+    """Whether it passed its controls."""
+    reason: str = ""
+    """Why it is not accepted."""
+
+
+class AnswersJudged(BesidePeople):
+    """Everything under one criterion."""
+
+    criterion: str
+    rule: str = RULE
+    """Version of the way from judgements to values."""
+    acceptance: str = VERSION
+    """Version of the rule by which graders are accepted."""
+    maximum: float
+    hallucinations: bool
+    """Whether the value is the share of answers that hold one, of which less is better."""
+    profile: str
+    columns: tuple[AnswersColumn, ...]
+    by_grader: tuple[AnswersColumn, ...] = ()
+    graders: tuple[GraderTrust, ...]
+    alpha: float | None = None
+    """Krippendorff's alpha (ordinal) between the graders."""

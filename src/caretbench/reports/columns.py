@@ -1,0 +1,240 @@
+"""The columns of a report: the numbers of each model under one policy and one profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from caretbench.metrics.intervals import RESAMPLES
+from caretbench.problem import Problem
+from caretbench.reports.estimates import (
+    SimilarityColumn,
+    correlate,
+    fold_problems,
+    pass_estimates,
+    similarity_columns,
+    similarity_estimates,
+)
+from caretbench.reports.frame import BASELINES, GROUP, metric_columns
+from caretbench.reports.results.asked import context_titles
+from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
+from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
+from caretbench.reports.summary import Column, RateCell
+from caretbench.suites.values import Stratification
+
+STRATUM_RESAMPLES = 2000
+"""Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
+
+
+def columns_of(
+    frame: pl.DataFrame,
+    problems: Sequence[Problem],
+    manifest: Mapping[str, Any],
+    left_out: Sequence[LeftOut],
+    stratification: Stratification,
+    *,
+    rates_only: bool = False,
+) -> tuple[Column, ...]:
+    """Return one column per model, parameters, policy and profile: models first, then baselines.
+
+    Args:
+        frame: The table of :func:`caretbench.reports.frame.build_frame`.
+        problems: The problems that the run was about; those without any row lower the coverage.
+        manifest: The run's manifest; ``seed`` seeds the bootstrap.
+        left_out: The problems that count in no rate.
+        stratification: By which labels, and by which of them at once.
+        rates_only: Leave out similarities, and problems that are only judged: the suite has tables of its own for them.
+    """
+    # A problem that is only judged has no part in rates; the suite's own tables break it down.
+    parted = [problem for problem in problems if decided(problem)] if rates_only else problems
+    strata = {
+        profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
+    }
+    policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
+    maker = _Maker(frame, problems, left_out, int(manifest.get("seed") or 0), rates_only)
+    columns = [
+        maker.column(group, _wanted(group, strata, policies, stratification))
+        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
+    ]
+    titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
+    columns = [
+        column.model_copy(update={"title": titles.get((column.model, column.parameters), column.title)})
+        for column in columns
+    ]
+    if stratification.printed_intervals:
+        main, forms = stratum_name(stratification.main), forms_in(columns, stratification)
+        columns = [_with_printed(column, main, forms, maker.seed) for column in columns]
+    return tuple(columns)
+
+
+def forms_in(columns: Sequence[Column], stratification: Stratification) -> tuple[PaperForm, ...]:
+    """Return the forms of the paper's tables whose strata the columns have."""
+    return tuple(
+        forms_of(stratification.paper_tables, {name for column in columns for name in column.strata})
+    )
+
+
+def _wanted(
+    group: pl.DataFrame,
+    strata: Mapping[str, Sequence[Stratum]],
+    policies: Sequence[str],
+    stratification: Stratification,
+) -> Sequence[Stratum]:
+    """All strata; of a further policy only those by which it is compared with the first."""
+    found = strata[str(group["profile"][0])]
+    if group["policy"][0] not in policies[1:]:
+        return found
+    return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
+
+
+def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, ...]:
+    model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
+    rank = BASELINES.index(model) + 1 if model in BASELINES else 0
+    place = policies.index(policy) if policy in policies else len(policies)
+    return (profile, rank, model.lower(), parameters, place, policy)
+
+
+def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: int) -> Column:
+    """The column with the intervals that papers print, where one sample a problem gives them a meaning."""
+    if column.samples != 1:
+        return column
+
+    def printed(cell: RateCell, *, all_three: bool) -> RateCell:
+        rate = cell.pass_at.get(1)
+        if rate is None:
+            return cell
+        return cell.model_copy(update={"printed": printed_estimates(rate, seed, all_three=all_three)})
+
+    wanted = {main, *(form.stratum for form in forms)}
+    strata = {
+        name: tuple(printed(cell, all_three=name == main) for cell in cells) if name in wanted else cells
+        for name, cells in column.strata.items()
+    }
+    return column.model_copy(update={"overall": printed(column.overall, all_three=True), "strata": strata})
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """The values that all columns of a run share."""
+
+    frame: pl.DataFrame
+    problems: Sequence[Problem]
+    left_out: Sequence[LeftOut]
+    seed: int
+    rates_only: bool
+
+    def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
+        """Return the column of one model under one policy and profile."""
+        model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
+        there = [problem for problem in self.problems if decided(problem)]
+        excluded = {
+            problem for entry in self.left_out if entry.profile == profile for problem in entry.problems
+        }
+        cells = self._cells(group, profile, excluded)
+        eligible = cells.table.filter(pl.col("eligible"))
+        samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
+        expected = samples * sum(problem.id not in excluded for problem in there)
+        verdicts = int(eligible["samples"].sum())
+        empty = _passed_by_empty(self.frame, profile)
+        net = eligible.filter(~pl.col("problem_id").is_in(list(empty)))
+        gated = cells.table["valid"].count() > 0
+        return Column(
+            model=model,
+            parameters=parameters,
+            policy=policy,
+            profile=profile,
+            title=self._title(model, parameters),
+            baseline=model in BASELINES,
+            samples=samples,
+            completions=group.height,
+            verdicts=verdicts,
+            expected=expected,
+            coverage=verdicts / expected if expected and group["counted"].count() else None,
+            overall=cells.cell({}, cells.table),
+            strata=dict(cells.strata(strata)),
+            strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
+            valid=cells.cell({}, cells.table.filter(pl.col("valid"))) if gated else None,
+            net_of_empty=cells.cell({}, net) if _has_baseline(self.frame, "empty", profile) else None,
+            passed_by_empty=len(empty - excluded),
+            statuses=_statuses(group),
+            similarity_titles={column.name: column.title for column in cells.known},
+            correlation=correlate(eligible.filter(pl.col("samples") > 0), cells.known),
+        )
+
+    def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
+        measured = [name for name in metric_columns(group) if group[name].count() > 0]
+        known = similarity_columns(profile, [] if self.rates_only else measured)
+        rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
+        table = fold_problems(rows, known)
+        if self.rates_only:
+            there = [problem.id for problem in self.problems if decided(problem)]
+            table = table.filter(pl.col("problem_id").is_in(there))
+        return _Cells(table, known, profile, self.seed)
+
+    def _title(self, model: str, parameters: str) -> str:
+        """The model's name; with a few letters of the parameter hash where the run holds it more than once."""
+        several = self.frame.filter(pl.col("model") == model)["parameters"].n_unique() > 1
+        return f"{model} ({parameters[:8]})" if several else model
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The problems of one column, and the cells that are made of them."""
+
+    table: pl.DataFrame
+    known: tuple[SimilarityColumn, ...]
+    profile: str
+    seed: int
+
+    def strata(self, strata: Sequence[Stratum]) -> Iterator[tuple[str, tuple[RateCell, ...]]]:
+        """Yield the cells by stratum, without strata that have none."""
+        there = set(self.table["problem_id"])
+        for stratum in strata:
+            cells = [
+                self.cell(part.labels, self.table.filter(pl.col("problem_id").is_in(list(held))))
+                .model_copy(update={"order": part.order})
+                for part in stratum.parts
+                if (held := part.problems & there)
+            ]  # fmt: skip
+            if cells:
+                yield stratum.name, tuple(cells)
+
+    def cell(self, labels: Mapping[str, str], table: pl.DataFrame) -> RateCell:
+        """Pass rates over the eligible problems, similarities over all: a text needs no toolchain to be compared."""
+        eligible = table.filter(pl.col("eligible"))
+        resamples = STRATUM_RESAMPLES if labels else RESAMPLES
+        pass_at = pass_estimates(eligible, self.profile, self.seed, resamples)
+        failed, passed = None, None
+        if 1 in pass_at and table.height:
+            judged = pass_at[1].problems  # of the eligible ones some may lack a verdict of ours
+            certain = pass_at[1].value * judged
+            failed, passed = certain / table.height, (certain + table.height - judged) / table.height
+        return RateCell(
+            labels=labels,
+            problems=eligible.height,
+            left_out=table.height - eligible.height,
+            pass_at=pass_at,
+            if_left_out_failed=failed,
+            if_left_out_passed=passed,
+            similarity=similarity_estimates(table, self.known, self.seed, resamples),
+        )
+
+
+def _statuses(group: pl.DataFrame) -> dict[str, int]:
+    counts = group["status"].drop_nulls().value_counts()
+    return dict(counts.sort("count", "status", descending=[True, False]).iter_rows())
+
+
+def _has_baseline(frame: pl.DataFrame, name: str, profile: str) -> bool:
+    rows = frame.filter((pl.col("model") == name) & (pl.col("profile") == profile))
+    return rows["passed"].count() > 0
+
+
+def _passed_by_empty(frame: pl.DataFrame, profile: str) -> set[str]:
+    """Problems that an empty answer passes: they measure nothing."""
+    rows = frame.filter((pl.col("model") == "empty") & (pl.col("profile") == profile) & pl.col("passed"))
+    return set(rows["problem_id"])

@@ -1,0 +1,94 @@
+"""Computations for all judges: means over instances, parts by label, counts of judgements, agreement with people."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
+from caretbench.problem import Judgement, Problem
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.judged.scores import HumanNumbers
+from caretbench.runs.judging.ratings import HumanRating, human_agreement
+
+Missing = Mapping[tuple[str, str, str], int]
+"""Numbers of judgements that did not come, by grader, parameters and criterion."""
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The problems of a run, over which scores are averaged.
+
+    Args:
+        problems: The problems.
+        seed: Random seed of the bootstrap.
+        released: All instances are independent, as in DevBench's released code; else they are resampled by cluster.
+    """
+
+    problems: Mapping[str, Problem]
+    seed: int
+    released: bool = False
+
+    def estimate(
+        self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES
+    ) -> ReportedNumber:
+        """Return the mean over instances with its interval, made on the scale from 0 to 1."""
+        order = sorted(scores)
+        problems = [self.problems[identity] for identity in order]
+        interval = bootstrap_mean(
+            [scores[identity] / maximum for identity in order],
+            seed=self.seed,
+            clusters=None if self.released else [problem.cluster for problem in problems],
+            overlap_groups=None if self.released else [problem.overlap_group for problem in problems],
+            method="percentile" if self.released else "bca",
+            resamples=resamples,
+        )
+        return ReportedNumber.of(interval, math.fsum(scores.values()) / len(scores), len(scores), maximum)
+
+    def parts(
+        self, scores: Mapping[str, float], names: Sequence[str]
+    ) -> list[tuple[tuple[str, ...], dict[str, float]]]:
+        """Return the scores by the values of some labels, sorted; problems that lack one are passed over."""
+        parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+        for identity, score in scores.items():
+            problem = self.problems[identity]
+            if all(name in problem.labels for name in names):
+                parts[tuple(problem.label(name) for name in names)][identity] = score
+        return sorted(parts.items())
+
+    def by_label(self, scores: Mapping[str, float], name: str, maximum: float) -> dict[str, ReportedNumber]:
+        """Return the mean over the instances with each value of a label."""
+        parts = self.parts(scores, (name,))
+        return {label: self.estimate(part, maximum) for (label,), part in parts}
+
+
+def grader_titles(keys: Iterable[GraderKey]) -> dict[GraderKey, str]:
+    """Return the graders' names, with the beginning of the parameters where one was asked in several ways."""
+    found = sorted(keys)
+    names = Counter(name for name, _ in found)
+    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in found}
+
+
+def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
+    """Return how many judgements a grader gave, and their cost."""
+    costs = [row.cost for row in rows if row.cost is not None]
+    return {
+        "judgements": len(rows),
+        "unreadable": sum(not row.values for row in rows),
+        "tried_again": sum(row.attempts > 1 for row in rows),
+        "cost": math.fsum(costs) if costs else None,
+    }
+
+
+def beside_people(
+    rows: Sequence[HumanRating], graders: Mapping[str, Mapping[TextKey, float]]
+) -> Iterator[HumanNumbers]:
+    """Yield the agreement of graders, by title, with people; without those that share fewer than three texts."""
+    for title, judged in graders.items():
+        found = human_agreement(rows, judged)
+        if found is not None:
+            yield HumanNumbers(grader=title, **found._asdict())

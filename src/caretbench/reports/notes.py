@@ -1,0 +1,51 @@
+"""Warnings and notes on the columns of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.summary import Column
+
+COVERAGE_WANTED = 0.98
+"""Below this share of verdicts a run has failed (docs/verbs.md)."""
+
+
+def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the columns of which too few answers have a verdict."""
+    for column in columns:
+        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+            yield (
+                f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; "
+                "the run has failed, its rates are not to be believed."
+            )
+
+
+def asked_twice(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """In what the columns of one model differ, whose titles hold only a hash."""
+    for first, second in pairwise(columns):
+        if first.model != second.model or first.parameters == second.parameters:
+            continue
+        one = settings_of(manifest, first.model, first.parameters)
+        other = settings_of(manifest, second.model, second.parameters)
+        if one is not None and other is not None and (found := differences(one, other, clients=True)):
+            yield f"{first.title} and {second.title} were asked differently: {'; '.join(found)}."
+
+
+def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a note on many strata, and the warnings of the intervals."""
+    if any(len(cells) > 1 for column in columns for cells in column.strata.values()):
+        count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
+        yield (
+            f"Intervals hold one at a time: of {count} strata per model about one in twenty misses its value "
+            "by chance. Use compare, which corrects for the number of tests (Holm), before calling strata different."
+        )
+    warnings = {
+        estimate.warning
+        for column in columns
+        for estimate in column.overall.pass_at.values()
+        if estimate.warning is not None
+    }
+    yield from sorted(warnings)

@@ -1,0 +1,45 @@
+"""The tables of a comparison of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caretbench.reports.compare import ComparisonReport, ComparisonRow
+from caretbench.reports.tables import Field, ReportTable, number_field, percent, shown_stratum, text_field
+
+
+def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
+    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
+    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
+    for scope in dict.fromkeys(row.scope for row in report.strata):
+        rows = [row for row in report.strata if row.scope == scope]
+        found.append(_table(f"By {shown_stratum(scope)}", rows))
+    return found
+
+
+def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
+    strata = any(row.scope != "all" for row in rows)
+    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
+    heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
+    numeric = (False, False, *((False,) if strata else ()), True, True, True, True, True, False, False)
+    fields = tuple(
+        (
+            text_field(row.first),
+            text_field(row.second),
+            *((text_field(row.label),) if strata else ()),
+            number_field(row.problems),
+            number_field(row.first_rate, percent(row.first_rate)),
+            number_field(row.second_rate, percent(row.second_rate)),
+            _difference(row),
+            number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
+            text_field(row.test),
+            text_field(row.verdict, "good" if row.distinguishable else ""),
+        )
+        for row in rows
+    )
+    return ReportTable(title=title, heads=heads, numeric=numeric, rows=fields)
+
+
+def _difference(row: ComparisonRow) -> Field:
+    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
+    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

@@ -1,0 +1,182 @@
+"""The page: one HTML file that holds everything it needs and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from caretbench.reports.compare import ComparisonReport
+from caretbench.reports.frame import Run
+from caretbench.reports.output.comparison import comparison_tables
+from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_island
+from caretbench.reports.section import Chart, Group, PageBlock, PagePart, Shown, groups
+from caretbench.reports.sections.registry import SECTIONS, on_page
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import ReportTable
+
+
+def render_html(
+    summary: Summary,
+    run: Run,
+    *,
+    published: bool = False,
+    samples: int = DEFAULT_LIMIT,
+    comparison: ComparisonReport | None = None,
+) -> str:
+    """The report of one run as a page.
+
+    Args:
+        summary: The numbers.
+        run: The rows, for the sample browser.
+        published: Show the numbers that the suite's paper prints beside ours.
+        samples: At most so many entries in the sample browser; 0 leaves it out.
+        comparison: A comparison to show above the rest.
+
+    Returns:
+        HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
+        policy lets nothing else run or load.
+    """
+    parts = [
+        *([_comparison(comparison)] if comparison else []),
+        *(_group(f"group-{n}", group) for n, group in enumerate(groups(summary)) if not group.further),
+        *(section.page(Shown(summary, run)) for section in on_page(published=published)),
+    ]
+    return _render(
+        f"{summary.suite}: {summary.run}".rstrip(": "),
+        [part for part in parts if part is not None],
+        summary=summary,
+        facts=list(manifest_facts(summary.manifest)),
+        samples=pack_samples(run.frame, run.problems, run.completions, samples) if samples else None,
+    )
+
+
+def render_comparison(comparison: ComparisonReport) -> str:
+    """A comparison of runs as a page of its own, as self-contained as a report."""
+    return _render(f"Comparison with {comparison.first}", [_comparison(comparison)])
+
+
+def _comparison(comparison: ComparisonReport) -> PagePart:
+    block = PageBlock(notes=comparison.notes, tables=comparison_tables(comparison))
+    return PagePart("comparison", "Comparison", "Comparison", blocks=[block])
+
+
+def _group(identity: str, group: Group) -> PagePart:
+    """Return everything about one profile and policy, in blocks by the sections' ``group_place``."""
+    tables: dict[str, list[ReportTable]] = defaultdict(list)
+    for section in SECTIONS:
+        tables[section.group_place] += section.group_page_tables(group)
+    label = f"{group.profile.capitalize()} profile"
+    blocks = [
+        PageBlock(tables=tables["lead"]),
+        PageBlock(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
+        PageBlock(
+            title="The paper's tables, in form", tables=tables["forms"], level=4, folded=True, opened=True
+        ),
+        PageBlock(tables=tables["after"]),
+        PageBlock(title="The charts' numbers as tables", tables=tables["details"], level=4, folded=True),
+    ]
+    return PagePart(identity, label, label, f"truncation policy {group.policy}", blocks)
+
+
+def _render(
+    title: str,
+    parts: Sequence[PagePart],
+    *,
+    summary: Summary | None = None,
+    facts: Sequence[tuple[str, str]] = (),
+    samples: Mapping[str, Any] | None = None,
+) -> str:
+    drawn = [_drawn(part) for part in parts]
+    specs = {chart.name: chart.spec for part in drawn for block in part.blocks for chart in block.charts}
+    own = _asset("report.js")
+    scripts = [_vega_bundle(), own] if specs else [own]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            summary=summary,
+            parts=drawn,
+            facts=facts,
+            style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
+            scripts=[Markup(script) for script in scripts],  # noqa: S704  # the bundle and a file of this package
+            policy=_policy(scripts),
+            specs=Markup(to_island(specs)) if specs else None,  # noqa: S704  # escaped for this place
+            samples=Markup(to_island(samples)) if samples else None,  # noqa: S704  # escaped for this place
+        )
+    )
+
+
+def _drawn(part: PagePart) -> PagePart:
+    """Return the part without empty charts, each with the identity of its element."""
+    prefix = f"chart-{part.identity.removeprefix('group-')}"
+
+    def charts(block: PageBlock) -> list[Chart]:
+        return [
+            chart._replace(name=f"{prefix}-{re.sub(r'[^0-9A-Za-z]+', '-', chart.name)}")
+            for chart in block.charts
+            if chart.spec is not None
+        ]
+
+    return replace(part, blocks=[replace(block, charts=charts(block)) for block in part.blocks])
+
+
+def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The manifest as names and texts, nested names joined by dots; problem lists stand elsewhere."""
+    for name, value in manifest.items():
+        if not path and name == "left_out":
+            continue
+        if isinstance(value, Mapping):
+            yield from manifest_facts(value, f"{path}{name}.")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            for place, item in enumerate(value):
+                entry = item if isinstance(item, Mapping) else {"": item}
+                yield from manifest_facts(entry, f"{path}{name}[{place}].")
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{path}{name}".rstrip("."), text
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Only these scripts run (none that a completion smuggles in), and nothing is loaded from anywhere.
+
+    Vega compiles its expressions, which needs ``unsafe-eval``; it sets styles on the elements that it draws.
+    """
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return f"default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _vega_bundle() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default
+
+
+def _asset(name: str) -> str:
+    return resources.files("caretbench.reports").joinpath("templates", name).read_text("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("caretbench.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

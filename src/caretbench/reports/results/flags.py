@@ -1,0 +1,99 @@
+"""Passes under suspicion: how many hold something that an honest answer has no use for, and the rate without them.
+
+A flag decides nothing (``scan/tamper.py``). What a reader wants to know is how far the number could fall if every
+suspicion were right: flagged passes are counted as failures there, not left out, so that both rates stand on the same
+problems.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from caretbench.reports.estimates import Reported, ReportedNumber, fold_problems, pass_estimates
+from caretbench.reports.frame import GROUP
+from caretbench.reports.results.left_out import LeftOut
+
+
+class FlagCount(Reported):
+    """How many answers carry one kind of flag, and how many of them passed."""
+
+    answers: int
+    passes: int
+
+
+class Flagged(Reported):
+    """The flags of one model, under one policy and one profile, over the problems that count in its rates."""
+
+    model: str
+    parameters: str
+    policy: str
+    profile: str
+    title: str
+    answers: int
+    """Flagged answers that have a verdict."""
+    passes: int
+    """All passes."""
+    flagged_passes: int
+    pass_at_1: ReportedNumber
+    pass_at_1_without: ReportedNumber
+    """The rate if every flagged pass were a failure."""
+    kinds: Mapping[str, FlagCount]
+    """By flag; an answer with two flags counts in both."""
+
+
+def flagged_passes(
+    frame: pl.DataFrame, left_out: Sequence[LeftOut], titles: Mapping[tuple[str, ...], str], seed: int
+) -> Iterator[Flagged]:
+    """The flags of every column that stands beside a flagged one; nothing where a run has no flags.
+
+    Args:
+        frame: The table of :func:`caretbench.reports.frame.build_frame`.
+        left_out: The problems that count in no rate.
+        titles: The models to tell of, by their ``GROUP``, in the order in which they are shown.
+        seed: Of the bootstrap.
+    """
+    marked = frame.filter(pl.col("flags").list.len() > 0)
+    scanned = set(marked.select("policy", "profile").unique().iter_rows())
+    for group, title in titles.items():
+        named = dict(zip(GROUP, group, strict=True))
+        if (named["policy"], named["profile"]) in scanned:
+            rows = frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in named.items()))
+            excluded = [
+                problem
+                for entry in left_out
+                if entry.profile == named["profile"]
+                for problem in entry.problems
+            ]
+            judged = rows.filter(~pl.col("problem_id").is_in(excluded) & pl.col("passed").is_not_null())
+            if not judged.is_empty():
+                yield _flagged(judged, named, title, seed)
+
+
+def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: int) -> Flagged:
+    marked = judged.filter(pl.col("flags").list.len() > 0)
+    answers = Counter(marked["flags"].explode())
+    passes = Counter(marked.filter(pl.col("passed"))["flags"].explode())
+    honest = judged.with_columns(
+        passed=pl.col("passed") & (pl.col("flags").list.len() == 0).fill_null(value=True)
+    )
+    return Flagged(
+        **named,
+        title=title,
+        answers=marked.height,
+        passes=int(judged["passed"].sum()),
+        flagged_passes=int(marked["passed"].sum()),
+        pass_at_1=_rate(judged, named["profile"], seed),
+        pass_at_1_without=_rate(honest, named["profile"], seed),
+        kinds={
+            flag: FlagCount(answers=count, passes=passes[flag]) for flag, count in sorted(answers.items())
+        },
+    )
+
+
+def _rate(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
+    """pass@1 as the column's own is computed."""
+    problems = fold_problems(judged.with_columns(eligible=True), ())
+    return pass_estimates(problems, profile, seed)[1]

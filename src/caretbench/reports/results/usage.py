@@ -1,0 +1,148 @@
+"""What the answers cost: requests, tokens, money, time, and what did not come, for each model.
+
+Answers that came by one request (n samples at once) share its tokens and its time: tokens are divided by the number
+of answers that share them, and a request's time counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from pydantic import Field
+
+from caretbench.problem import Completion, Latency, Missing
+from caretbench.reports.estimates import Reported
+
+TOKENS: Mapping[str, str] = {
+    "input_tokens": "Input tokens",
+    "cached_tokens": "of them cached",
+    "output_tokens": "Output tokens",
+    "reasoning_tokens": "of them reasoning",
+}
+"""Kinds of tokens by the name of their field, as columns of a table; cached ones are part of the input."""
+
+
+class Spread(Reported):
+    """Seconds over requests: the median and the 95th percentile (interpolated linearly)."""
+
+    median_s: float
+    percentile_95_s: float
+    requests: int
+
+
+class ModelUsage(Reported):
+    """What the answers of one model with one set of parameters took. None: the provider does not tell."""
+
+    model: str
+    parameters: str
+    title: str
+    answers: int
+    requests: int
+    """Requests that were answered; several answers may share one."""
+    tries: int | None = None
+    """Of the answered requests, the repeated ones included."""
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+    """US dollars, of the answers whose price is known."""
+    priced: int = 0
+    """Answers whose price is known."""
+    first_token: Spread | None = None
+    last_token: Spread | None = None
+    finished: int = 0
+    """Answers of which it is known why they ended."""
+    stopped_by_length: float | None = None
+    """Share of those that the token limit ended, from 0 to 1."""
+    missing: Mapping[str, int] = Field(default_factory=dict)
+    """Samples that did not come, by kind."""
+
+
+def model_usage(completions: Iterable[Completion], missing: Iterable[Missing] = ()) -> tuple[ModelUsage, ...]:
+    """The usage of every model that was asked here, by name; recorded answers and baselines have none.
+
+    Args:
+        completions: All rows of the run.
+        missing: The rows of ``errors.jsonl``.
+    """
+    answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
+    for row in completions:
+        if _was_asked(row):
+            answered[row.model, row.parameters].append(row)
+    absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for failure in missing:
+        absent[failure.model, failure.parameters][failure.kind] += 1
+    models = sorted({*answered, *absent}, key=lambda key: (key[0].lower(), key[1]))
+    names = Counter(model for model, _ in models)
+    return tuple(
+        _usage(
+            model,
+            parameters,
+            f"{model} ({parameters[:8]})" if names[model] > 1 else model,
+            answered.get((model, parameters), []),
+            dict(sorted(absent.get((model, parameters), Counter()).items())),
+        )
+        for model, parameters in models
+    )
+
+
+def _was_asked(row: Completion) -> bool:
+    return any(
+        value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason)
+    )
+
+
+def _usage(
+    model: str, parameters: str, title: str, rows: Sequence[Completion], missing: Mapping[str, int]
+) -> ModelUsage:
+    requests = list(_requests(rows))
+    latencies = [latency for latency in requests if latency is not None]
+    prices = [row.cost for row in rows if row.cost is not None]
+    reasons = [row.finish_reason for row in rows if row.finish_reason is not None]
+    return ModelUsage(
+        model=model,
+        parameters=parameters,
+        title=title,
+        answers=len(rows),
+        requests=len(requests),
+        tries=sum(latency.attempts for latency in latencies) if latencies else None,
+        **{name: _total(rows, name) for name in TOKENS},
+        cost=math.fsum(prices) if prices else None,
+        priced=len(prices),
+        first_token=_spread([latency.first_s for latency in latencies if latency.first_s is not None]),
+        last_token=_spread([latency.last_s for latency in latencies]),
+        finished=len(reasons),
+        stopped_by_length=reasons.count("length") / len(reasons) if reasons else None,
+        missing=missing,
+    )
+
+
+def _total(rows: Sequence[Completion], name: str) -> int | None:
+    parts = [
+        count / row.usage.answers
+        for row in rows
+        if row.usage is not None and (count := getattr(row.usage, name)) is not None
+    ]
+    return round(math.fsum(parts)) if parts else None
+
+
+def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
+    """The time of every request.
+
+    Rows of one problem with the same usage and the same time are of one request, as far as the usage says that it is
+    shared; a request of which a sample is missing is still one.
+    """
+    together = Counter((row.problem_id, row.usage, row.latency) for row in rows)
+    for (_, usage, latency), count in together.items():
+        yield from [latency] * math.ceil(count / (1 if usage is None else usage.answers))
+
+
+def _spread(seconds: Sequence[float]) -> Spread | None:
+    if not seconds:
+        return None
+    median, high = np.quantile(seconds, (0.5, 0.95))
+    return Spread(median_s=float(median), percentile_95_s=float(high), requests=len(seconds))

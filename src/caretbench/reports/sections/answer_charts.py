@@ -1,0 +1,142 @@
+"""Charts of answers: shares of statuses, and of the classes of errors (SimCopilot's Figure 8, in form)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from caretbench.reports.charts import PAGE, Palette, Spec, finished, quiet_axis, stacked_shares
+from caretbench.reports.results.error_classes import class_title
+from caretbench.reports.results.errors import ErrorColumn, classes_present
+from caretbench.reports.summary import Column
+from caretbench.reports.tables import shown_labels
+
+STATUS_ORDER = (
+    "passed",
+    "failed",
+    "runtime_error",
+    "compile_error",
+    "type_error",
+    "unresolved_import",
+    "timeout",
+    "oom",
+    "output_limit",
+    "incomplete",
+    "missing_dependency",
+    "skipped",
+    "sandbox_error",
+)
+"""Passes first, failures of the model next, what is ours last."""
+
+OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})
+"""Statuses that say nothing about the model."""
+
+
+def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
+    """How the completions of each model and baseline ended, as shares of all of them."""
+    shown = [column for column in columns if column.statuses]
+    present = {status for column in shown for status in column.statuses}
+    order = [status for status in STATUS_ORDER if status in present] + sorted(present - set(STATUS_ORDER))
+    rows = [
+        {
+            "model": column.title, "status": status.replace("_", " "), "place": order.index(status),
+            "count": count, "share": count / sum(column.statuses.values()),
+        }
+        for column in shown
+        for status, count in column.statuses.items()
+    ]  # fmt: skip
+    if not rows:
+        return None
+    bad = iter(palette.bad * 2)
+    colours = [palette.good if s == "passed" else palette.ours if s in OURS else next(bad) for s in order]
+    shown_order = [status.replace("_", " ") for status in order]
+    bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=quiet_axis())
+    part = alt.Color(
+        "status:N",
+        title=None,
+        scale=alt.Scale(domain=shown_order, range=colours),
+        legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
+    )
+    chart = stacked_shares(rows, palette, bar, part, "share of completions")
+    return finished(
+        chart.properties(width="container", height={"step": 30}), palette, "Completions by status"
+    )
+
+
+def error_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """Of the answers that failed, the share of each class: a bar for each model, language and mode.
+
+    None where nothing failed.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
+    rows = []
+    for key, column in shown.items():
+        for part in column.parts:
+            counts = {name: count for name, count in part.by_class().items() if name != "pass"}
+            failed = sum(counts.values())
+            rows += [
+                {
+                    "bar": f"{titles[key]}, {shown_labels(part.labels)}", "class": class_title(name), "count": count,
+                    "place": classes.index(name), "share": count / failed,
+                }
+                for name, count in counts.items()
+                if count
+            ]  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of failures", "How answers failed: shares of the classes of errors"
+    )
+
+
+def outcome_shares(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
+) -> Spec | None:
+    """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
+
+    None where there is no verdict.
+    """
+    shown = {column.key: column for column in columns if column.key in titles}
+    classes = classes_present(tuple(shown.values()))
+    rows = []
+    for key, column in shown.items():
+        total = sum(part.total for part in column.parts)
+        for place, name in enumerate(classes):
+            count = sum(part.by_class().get(name, 0) for part in column.parts)
+            if count:
+                rows.append(
+                    {
+                        "bar": titles[key], "class": class_title(name), "count": count, "place": place,
+                        "share": count / total,
+                    }
+                )  # fmt: skip
+    if not rows:
+        return None
+    return _stacked(
+        rows, classes, palette, "share of all answers", "How all answers ended, in classes of errors"
+    )
+
+
+def _stacked(
+    rows: Sequence[Mapping[str, Any]], classes: Sequence[str], palette: Palette, axis: str, description: str
+) -> Spec:
+    """Bars of shares that add up to one, each class in its colour."""
+    names = [class_title(name) for name in classes]
+    bad = iter(palette.bad * 2)
+    # The legend begins where the bars do: beside long names there is less room for it.
+    columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
+    colours = [palette.good if name == "pass" else next(bad) for name in classes]
+    bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))
+    part = alt.Color(
+        "class:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=colours),
+        legend=alt.Legend(orient="top", title=None, columns=columns),
+    )
+    chart = stacked_shares(rows, palette, bar, part, axis)
+    return finished(chart.properties(width="container", height={"step": 24}), palette, description)

@@ -1,0 +1,107 @@
+"""The section of what the judges said: of texts at carets, and of answers to questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from caretbench.reports.judged.answer_tables import answers_tables
+from caretbench.reports.judged.answers import answers_judged, control_warnings, coverage_warnings
+from caretbench.reports.judged.caret_tables import judged_tables
+from caretbench.reports.judged.carets import run_sections
+from caretbench.reports.judged.lines import answer_lines, caret_lines
+from caretbench.reports.judged.scores import NOT_VALIDATED, AnswersJudged, CaretsJudged
+from caretbench.reports.section import Chart, Line, PageBlock, PagePart, Section, SectionPlaces, Shown
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import ReportTable
+
+
+class JudgeScores(Section):
+    """Scores by criterion, calibration and agreement of the graders."""
+
+    places = SectionPlaces(text=50, page=30, lines=40)
+    part = PagePart("judged", "Judged", "What the judges said")
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the numbers of every criterion, about carets and about questions."""
+        run = source.run
+        answers = answers_judged(source.answers, missing=run.judgements_missing, people=run.ratings)
+        return {"judged": run_sections(run), "answers": answers}
+
+    def warnings(self, summary: Summary) -> Iterator[str]:
+        """Yield models with too few values, and graders that did not pass their controls."""
+        yield from coverage_warnings(summary.answers)
+        yield from control_warnings(summary.answers)
+
+    def notes(self, summary: Summary) -> Iterator[str]:
+        """Yield how far the scores are validated."""
+        return judge_notes((*summary.judged, *summary.answers))
+
+    def tables(self, summary: Summary) -> Iterator[ReportTable]:
+        """Yield the tables criterion by criterion."""
+        for judged in summary.judged:
+            yield from judged_tables(judged)
+        for answers in summary.answers:
+            yield from answers_tables(answers)
+
+    def lines(self, summary: Summary) -> Iterator[Line]:
+        """Yield one line per score and control."""
+        for judged in summary.judged:
+            yield from caret_lines(judged)
+        for answers in summary.answers:
+            yield from answer_lines(answers)
+
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+        """Return a block for each criterion."""
+        blocks = [
+            _block(entry, _charts(number, entry), judged_tables(entry))
+            for number, entry in enumerate(shown.summary.judged)
+        ]
+        return blocks + [_block(entry, (), answers_tables(entry)) for entry in shown.summary.answers]
+
+
+def _block(
+    entry: CaretsJudged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[ReportTable]
+) -> PageBlock:
+    return PageBlock(
+        title=entry.criterion,
+        notes=(f"These scores: {entry.validity}.",),
+        warning=not entry.validated,
+        charts=charts,
+        tables=tables,
+        level=4,
+    )
+
+
+def _charts(number: int, judged: CaretsJudged) -> list[Chart]:
+    from caretbench.reports.judged.caret_charts import (  # Altair takes long to import
+        overall_scores,
+        score_map,
+    )
+
+    drawn = {
+        "Judge scores, all instances": overall_scores(judged),
+        "Judge scores by language and category": score_map(judged),
+    }
+    found = [(title, spec) for title, spec in drawn.items() if spec is not None]
+    return [
+        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec)
+        for place, (title, spec) in enumerate(found)
+    ]
+
+
+def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]:
+    """Yield how far the scores are validated, and graders that do not know the controls' order."""
+    for section in judged:
+        if not section.validated:
+            yield (
+                f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
+                f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
+            )
+        for grader in section.graders if isinstance(section, CaretsJudged) else ():
+            if grader.in_order is False:
+                yield (
+                    f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
+                    f"{section.criterion} measure something else than quality."
+                )

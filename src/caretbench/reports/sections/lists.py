@@ -1,0 +1,113 @@
+"""Sections that list problems: those that no rate contains, and those where similarity misleads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from caretbench.reports.frame import BASELINES
+from caretbench.reports.results.discordant import KIND_TITLES, discordant_cases
+from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import ReportTable, number_field, present, shown_label, text_field
+
+LISTED_CASES = 40
+"""Maximum number of discordant cases of a kind that are listed; their total is always given."""
+
+
+class LeftOutProblems(Section):
+    """Problems that no rate contains, by cause."""
+
+    places = SectionPlaces(text=40, page=60)
+    part = PagePart("left-out", "Left out", "What the rates leave out")
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the problems by profile and cause."""
+        return {"left_out": source.left_out}
+
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return one table of causes."""
+        return present([left_out_table(summary)])
+
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+        """Return the table, and all problems in a folded list."""
+        lists = PageBlock(title="All problems left out", folded=True, lists=shown.summary.left_out)
+        return [*super().blocks(shown), lists] if lists.lists else []
+
+
+class Discordant(Section):
+    """Answers whose similarity says the opposite of their execution; on the page only."""
+
+    places = SectionPlaces(page=70)
+    part = PagePart("discordant", "Discordant", "Where similarity misleads")
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the listed cases of models, and how many there are."""
+        models = source.run.frame.filter(~pl.col("model").is_in(BASELINES))
+        cases = discordant_cases(models, LISTED_CASES)
+        return {"discordant": cases.listed, "discordant_totals": cases.totals}
+
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+        """Return a table for each kind."""
+        found = discordant_tables(shown.summary)
+        return [PageBlock(tables=found)] if found else []
+
+
+def left_out_table(summary: Summary) -> ReportTable | None:
+    """Problems without a part in the rates, by cause; None where there are none."""
+    if not summary.left_out:
+        return None
+    rows = tuple(
+        (
+            text_field(entry.cause),
+            text_field(entry.profile),
+            number_field(len(entry.problems)),
+            text_field(_ids(entry.problems)),
+        )
+        for entry in summary.left_out
+    )
+    return ReportTable(
+        title="Problems left out, by cause",
+        heads=("Cause", "Profile", "Problems", "Which"),
+        numeric=(False, False, True, False),
+        rows=rows,
+    )
+
+
+def _ids(problems: Sequence[str], shown: int = 6) -> str:
+    more = f" and {len(problems) - shown} more" if len(problems) > shown else ""
+    return ", ".join(problems[:shown]) + more
+
+
+def discordant_tables(summary: Summary) -> tuple[ReportTable, ...]:
+    """The discordant cases, a table for each kind."""
+    tables = []
+    for kind, title in KIND_TITLES.items():
+        cases = [case for case in summary.discordant if case.kind == kind]
+        if not cases:
+            continue
+        rows = tuple(
+            (
+                text_field(case.problem_id),
+                text_field(case.model),
+                text_field(case.language and shown_label("language", case.language)),
+                text_field(case.category and shown_label("category", case.category)),
+                number_field(case.similarity, f"{case.similarity:.2f}"),
+                text_field(case.status),
+            )
+            for case in cases
+        )
+        total = summary.discordant_totals.get(kind, len(cases))
+        tables.append(
+            ReportTable(
+                title=title,
+                heads=("Problem", "Model", "Language", "Category", "Cosine", "Status"),
+                numeric=(False, False, False, False, True, False),
+                rows=rows,
+                caption=f"{total} completions in all; {len(cases)} problems are listed, the most extreme first.",
+            )
+        )
+    return tuple(tables)

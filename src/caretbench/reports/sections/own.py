@@ -1,0 +1,64 @@
+"""The section of a suite's own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from caretbench.reports.frame import BASELINES
+from caretbench.reports.own_tables import OwnTable
+from caretbench.reports.section import PagePart, Section, SectionPlaces, Shown
+from caretbench.reports.source import Source
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import NONE, Field, ReportTable, number_field
+
+
+class OwnTables(Section):
+    """Tables that a suite computes itself."""
+
+    places = SectionPlaces(text=20, page=10)
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the tables as the suite gives them."""
+        return {"own": source.own}
+
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return the suite's tables."""
+        return map(own_table, summary.own)
+
+    def page(self, shown: Shown) -> PagePart | None:
+        """Return a part named after the suite."""
+        blocks = self.blocks(shown)
+        return (
+            PagePart("own", shown.summary.suite, "The suite's own tables", blocks=blocks) if blocks else None
+        )
+
+
+def own_table(entry: OwnTable) -> ReportTable:
+    """A suite's own table."""
+    parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
+    numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
+    rows = tuple(
+        tuple(
+            number_field(_number(text), text, note)
+            if number
+            else Field(text=text, sort=text.lower(), note=note, tone="baseline" if text in BASELINES else "")
+            for (text, note), number in zip(row, numeric, strict=True)
+        )
+        for row in parts
+    )
+    caption = " ".join(entry.notes)
+    return ReportTable(
+        title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip("%±<> ").partition(" ")[0].replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _numeric(text: str) -> bool:
+    return text in ("", NONE, "n/a") or _number(text) is not None

@@ -1,0 +1,126 @@
+"""The section of the same answers under several policies, and of the paper's best of three."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from caretbench.reports.frame import BASELINES
+from caretbench.reports.results.best_of import STEPS, TITLE, best_of_steps
+from caretbench.reports.results.step_examples import step_examples
+from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
+from caretbench.reports.sections.errors import error_tables, error_titles
+from caretbench.reports.sections.rates import headline
+from caretbench.reports.source import Source
+from caretbench.reports.summary import RateCell, Summary
+from caretbench.reports.tables import (
+    ReportTable,
+    models_in,
+    number_field,
+    numbers_table,
+    pass_columns,
+    present,
+    rate_field,
+    shown_name,
+    text_field,
+    title_field,
+)
+
+_STEPS_ASIDE = "▮: where the answer goes; the paper's Figures 6 and 7, in form"
+
+
+class Policies(Section):
+    """Pass rates of the same answers under several policies."""
+
+    places = SectionPlaces(text=10, page=20)
+    part = PagePart(
+        "policies",
+        "Policies",
+        "With and without post-processing",
+        "the same answers under several policies",
+    )
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the paper's best of three, of models that were scored under its three steps."""
+        return {"best_of": tuple(best_of_steps(source.run.frame, source.left_out, source.seed))}
+
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return a table of policies for each profile, and the best of three."""
+        profiles = dict.fromkeys(column.profile for column in summary.columns)
+        return present([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
+
+    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+        """Return the tables, a chart for each model, examples of the steps, and the further policies one by one."""
+        summary = shown.summary
+        found = super().blocks(shown)
+        if not found:
+            return []
+        from caretbench.reports.sections.rate_charts import policies_of_models  # Altair takes long to import
+
+        drawn = policies_of_models(summary.columns, summary.main).items()
+        charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
+        steps = [
+            PageBlock(title=example.title, steps=example.steps, folded=True, opened=not place)
+            for place, example in enumerate(step_examples(shown.run))
+        ]
+        heading = [PageBlock(title="Post-processing step by step", aside=_STEPS_ASIDE)] if steps else []
+        further = list(_further(summary))
+        details = PageBlock(title="The further policies one by one", tables=further, level=4, folded=True)
+        return [*found, PageBlock(charts=charts), *heading, *steps, details]
+
+
+def _further(summary: Summary) -> Iterator[ReportTable]:
+    """Pass rates and errors under each further policy."""
+    for group in groups(summary):
+        if group.further and (judged := pass_columns(group.columns)):
+            errors = error_tables(summary.errors, error_titles(group.columns))
+            for table in (headline(judged), *errors[:1]):
+                yield group.named(table)
+
+
+def policies_table(summary: Summary, profile: str) -> ReportTable | None:
+    """pass@1 under every policy side by side, for all problems and by the main labels; None where there is one."""
+    columns = models_in(column for column in summary.columns if column.profile == profile)
+    policies = [group.policy for group in groups(summary) if group.profile == profile]
+    if len(policies) < 2 or not columns:
+        return None
+    cells: dict[tuple[str, str], dict[str, RateCell]] = {}
+    for column in columns:
+        for cell in (column.overall, *column.strata.get(summary.main, ())):
+            cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
+    rows = tuple(
+        (
+            text_field(title),
+            text_field(part),
+            number_field(max(cell.problems for cell in found.values())),
+            *(
+                rate_field(found[policy].pass_at.get(1)) if policy in found else number_field(None)
+                for policy in policies
+            ),
+        )
+        for (title, part), found in cells.items()
+    )
+    return numbers_table(
+        f"pass@1 of the same answers under {len(policies)} policies ({profile} profile)",
+        ("Model", "Part", "Problems", *policies),
+        rows,
+        f"{policies[0]} is the run's own policy, by which compare compares.",
+        words=2,
+    )
+
+
+def best_of_table(summary: Summary) -> ReportTable | None:
+    """The paper's post-processing step by step, and its best of three; None where no model has all three."""
+    if not summary.best_of:
+        return None
+    rows = tuple(
+        (
+            title_field(entry.model, baseline=entry.model in BASELINES),
+            *(rate_field(entry.by_step.get(step)) for step in STEPS),
+            rate_field(entry.best),
+            number_field(entry.best.problems),
+        )
+        for entry in sorted(summary.best_of, key=lambda entry: entry.model in BASELINES)
+    )
+    heads = ("Model", *STEPS, "Best of three", "Problems")
+    return numbers_table(TITLE, heads, rows)

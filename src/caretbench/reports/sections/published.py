@@ -1,0 +1,103 @@
+"""The section of numbers that the suite's paper prints, next to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from caretbench.reports.published import Beside, BesideJudged, beside_published, judged_beside_published
+from caretbench.reports.section import PagePart, Section, SectionPlaces
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    number_field,
+    percent,
+    present,
+    score_field,
+    text_field,
+)
+
+
+class Published(Section):
+    """Printed numbers next to ours; only where they are asked for."""
+
+    places = SectionPlaces(text=80, page=40)
+    part = PagePart("published", "Published", "Published numbers")
+    published = True
+
+    def tables(self, summary: Summary) -> Iterable[ReportTable]:
+        """Return a table of rates and similarities, and one of judge scores."""
+        return present(
+            [
+                published_table(beside_published(summary)),
+                judged_published_table(judged_beside_published(summary)),
+            ]
+        )
+
+
+def published_table(rows: Sequence[Beside]) -> ReportTable | None:
+    """Printed numbers beside ours; None where nothing is published for what was run."""
+    if not rows:
+        return None
+    fields = tuple(
+        (
+            text_field(row.table),
+            text_field(row.model),
+            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
+            text_field(row.metric),
+            _published_number(row.metric, row.printed),
+            _published_number(row.metric, row.ours),
+            text_field(_published_range(row)),
+            text_field("yes" if row.agrees else "no", "" if row.agrees else "warning"),
+        )
+        for row in rows
+    )
+    agreeing = sum(row.agrees for row in rows)
+    return ReportTable(
+        title="Published numbers beside ours",
+        heads=("Table", "Model", "Part", "Metric", "Printed", "Ours", "Ours can be", "Printed lies inside"),
+        numeric=(False, False, False, False, True, True, False, False),
+        rows=fields,
+        caption=(
+            f"{rows[0].profile} profile; {agreeing} of {len(rows)} printed values lie where ours can. Pass "
+            "rates can be what they would be if all problems left out here failed, or all passed."
+        ),
+    )
+
+
+def _published_number(metric: str, value: float) -> Field:
+    return number_field(value, f"{value:.4f}" if metric.startswith("cosine") else percent(value, 2))
+
+
+def _published_range(row: Beside) -> str:
+    if row.metric != "pass@1":
+        return "as printed" if row.agrees else "differs"
+    return f"{percent(row.low)} to {percent(row.high)}"
+
+
+def judged_published_table(rows: Sequence[BesideJudged]) -> ReportTable | None:
+    """Printed judge scores beside ours; None where nothing is published for what was judged."""
+    if not rows:
+        return None
+    fields = tuple(
+        (
+            text_field(row.table),
+            text_field(row.model),
+            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
+            text_field(row.criterion),
+            text_field(row.grader),
+            score_field(row.printed),
+            score_field(row.ours),
+        )
+        for row in rows
+    )
+    return ReportTable(
+        title=f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
+        heads=("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
+        numeric=(False, False, False, False, False, True, True),
+        rows=fields,
+        caption=(
+            "Not a reproduction: the paper's judge was o3-mini with a prompt of its own wording, and its judgements "
+            "are not published. Another grader or another wording gives other scores."
+        ),
+    )

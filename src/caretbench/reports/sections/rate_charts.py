@@ -1,0 +1,210 @@
+"""Charts of pass rates: bars by label, policies next to each other, heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from caretbench.metrics.correlation import pearson
+from caretbench.reports.charts import (
+    PAGE,
+    Palette,
+    Spec,
+    bars_with_intervals,
+    chart_of,
+    finished,
+    model_colour,
+    numbered_fields,
+    quiet_axis,
+    tooltips,
+)
+from caretbench.reports.summary import Column, RateCell
+from caretbench.reports.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
+
+_SPLIT = "split(datum.label, ' ')"
+"""A label of several words, one below the other."""
+
+
+def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> Spec | None:
+    """pass@1 by one label: a bar for each model with its 95 % interval; None where there is nothing to show."""
+    judged = [column for column in pass_columns(columns) if not column.baseline]
+    models = [column.title for column in judged]
+    rows = [
+        {
+            "label": shown_name(cell), "model": column.title, "rate": cell.pass_at[1].value,
+            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+        }
+        for column in judged
+        for cell in column.strata.get(stratum, ())
+        if 1 in cell.pass_at
+    ]  # fmt: skip
+    if not rows:
+        return None
+    labels = ordered_names(judged, stratum)
+    base = chart_of(rows).encode(
+        y=alt.Y("label:N", sort=labels, title=None, axis=quiet_axis()),
+        yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
+        tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
+    )
+    x = alt.X(
+        "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
+    )
+    bars = bars_with_intervals(base, palette, x, model_colour(models, palette))
+    step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
+    chart = bars.properties(width="container", height={"step": step})
+    return finished(chart, palette, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
+
+
+def figures(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> dict[str, Spec]:
+    """pass@1 by three labels or more, a chart for each value of the first: its title, and the specification.
+
+    ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
+    """
+    first = stratum.split(" / ")[0]
+    cells = [cell for column in columns for cell in column.strata.get(stratum, ())]
+    found = {}
+    for value in dict.fromkeys(cell.labels[first] for cell in cells):
+        part = [
+            column.model_copy(
+                update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}}
+            )
+            for column in columns
+        ]
+        spec = rates_by(part, stratum, palette)
+        if spec is not None:
+            rest = shown_stratum(stratum.partition(" / ")[2])
+            found[f"{shown_label(first, value)}: pass@1 by {rest}"] = spec
+    return found
+
+
+def policies_of_models(
+    columns: Sequence[Column], stratum: str, palette: Palette = PAGE, most: int = 6
+) -> dict[str, Spec]:
+    """pass@1 by the main labels of every model that was scored under several policies, a bar for each policy."""
+    by_model: dict[tuple[str, str], list[Column]] = {}
+    for column in pass_columns(columns):
+        if not column.baseline:
+            by_model.setdefault((column.profile, column.title), []).append(column)
+    found = {}
+    for (profile, title), several in list(by_model.items())[:most]:
+        named = [column.model_copy(update={"title": column.policy}) for column in several]
+        spec = rates_by(named, stratum, palette) if len(several) > 1 else None
+        if spec is not None:
+            found[f"{title}: pass@1 by {shown_stratum(stratum)} ({profile} profile)"] = spec
+    return found
+
+
+def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell, ...]:
+    """The cells with this value of a label, without it."""
+    return tuple(
+        cell.model_copy(
+            update={
+                "labels": {key: text for key, text in cell.labels.items() if key != name},
+                "order": cell.order[1:],
+            }
+        )
+        for cell in cells
+        if cell.labels[name] == value
+    )
+
+
+def heat_map(column: Column, stratum: str = "language / category", palette: Palette = PAGE) -> Spec | None:
+    """pass@1 of one model by the labels of a stratum: the last across, the others down; None without such cells."""
+    cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
+    if not cells:
+        return None
+    names = [[shown_label(name, value) for name, value in cell.labels.items()] for cell in cells]
+    rows = [
+        {
+            "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": cell.pass_at[1].value,
+            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+        }
+        for cell, shown in zip(cells, names, strict=True)
+    ]  # fmt: skip
+    down = _in_order(
+        (cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True)
+    )
+    across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
+    base = chart_of(rows).encode(
+        x=alt.X(
+            "across:N",
+            sort=across,
+            title=None,
+            axis=alt.Axis(
+                orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT
+            ),
+        ),
+        y=alt.Y("down:N", sort=down, title=None, axis=quiet_axis()),
+        tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
+    )
+    fields = numbered_fields(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
+    chart = fields.properties(width="container", height={"step": 36})
+    return finished(chart, palette, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
+
+
+def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
+    """Texts by their places, then by the alphabet, each once."""
+    return list(
+        dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
+    )
+
+
+def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
+    """Mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
+    models = [column for column in pass_columns(columns) if not column.baseline]
+    rows: list[dict[str, Any]] = []
+    for column in models:
+        cosine = next((name for name in column.similarity_titles if name.startswith("cosine")), None)
+        rows += [
+            {
+                "model": column.title,
+                "part": shown_name(cell),
+                "cosine": cell.similarity[cosine].value,
+                "rate": cell.pass_at[1].value,
+            }
+            for cell in _finest(column)
+            if cosine is not None and cosine in cell.similarity and 1 in cell.pass_at
+        ]
+    correlation = pearson([row["cosine"] for row in rows], [row["rate"] for row in rows]) if rows else None
+    if correlation is None:
+        return None
+    title = (
+        f"r = {correlation.coefficient:.2f} over {correlation.n} cells "
+        f"({'p < 0.001' if correlation.p_value < 0.001 else f'p = {correlation.p_value:.2g}'})"
+    )
+    base = chart_of(rows).encode(
+        x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
+        y=alt.Y(
+            "rate:Q",
+            title="pass@1",
+            scale=alt.Scale(zero=False, nice=False, padding=12),
+            axis=alt.Axis(format="%"),
+        ),
+    )
+    titles = [column.title for column in models]
+    dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
+        color=model_colour(titles, palette),
+        shape=alt.Shape("model:N", sort=titles, legend=None),
+        tooltip=[
+            alt.Tooltip("part:N"),
+            alt.Tooltip("model:N"),
+            alt.Tooltip("cosine:Q", format=".3f"),
+            alt.Tooltip("rate:Q", format=".1%"),
+        ],
+    )
+    line = base.transform_regression("cosine", "rate").mark_line(
+        clip=True, color=palette.soft, strokeDash=[5, 4], strokeWidth=1.5
+    )
+    chart = (line + dots).properties(width="container", height=320, title=title)
+    return finished(chart, palette, f"Similarity against pass rate: {title}")
+
+
+def _finest(column: Column) -> Sequence[RateCell]:
+    """The finest cells that the problems' labels allow."""
+    pairs = [name for name in column.strata if name.count(" / ") == 1]
+    for stratum in (*pairs[:1], "category", "language"):
+        if column.strata.get(stratum):
+            return column.strata[stratum]
+    return ()

@@ -1,0 +1,209 @@
+"""The sections of rates: pass rates, strata, statuses and similarities under one profile and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from caretbench.reports.columns import forms_in
+from caretbench.reports.notes import asked_twice, coverage_warnings, interval_notes
+from caretbench.reports.section import Chart, Group, Line, Section, SectionPlaces
+from caretbench.reports.sections.rate_lines import rate_lines
+from caretbench.reports.source import Source
+from caretbench.reports.strata import stratum_name
+from caretbench.reports.summary import Column, RateCell, Summary
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    models_in,
+    number_field,
+    numbers_table,
+    ordered_names,
+    pass_columns,
+    present,
+    rate_field,
+    share_field,
+    shown_name,
+    shown_stratum,
+    strata_names,
+    text_field,
+    title_field,
+)
+
+HEAT_MAPS = 12
+"""Maximum number of heat maps: one a model, best first."""
+
+
+class PassRates(Section):
+    """Pass rates of models and baselines, and how the problems of a run are broken down."""
+
+    places = SectionPlaces(lines=10)
+    group_place = "lead"
+
+    def compute(self, source: Source) -> Mapping[str, Any]:
+        """Return the columns, the verdicts of the gate, and the strata that tables and charts show."""
+        verdicts = source.run.frame.unique("problem_id").filter(pl.col("verdict").is_not_null())["verdict"]
+        return {
+            "columns": source.columns,
+            "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
+            "main": stratum_name(source.stratification.main),
+            "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
+            "forms": forms_in(source.columns, source.stratification),
+        }
+
+    def warnings(self, summary: Summary) -> Iterable[str]:
+        """Return columns with too low a coverage."""
+        return coverage_warnings(summary.columns)
+
+    def notes(self, summary: Summary) -> Iterator[str]:
+        """Yield how columns of one model differ, and what holds for intervals."""
+        yield from asked_twice(summary.columns, summary.manifest)
+        yield from interval_notes(summary.columns)
+
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return the main table, where there are verdicts."""
+        judged = pass_columns(group.columns)
+        return [headline(judged)] if judged else []
+
+    def lines(self, summary: Summary) -> Iterable[Line]:
+        """Return one line per column, scope and metric."""
+        return (line for column in summary.columns for line in rate_lines(column))
+
+
+class Strata(Section):
+    """pass@1 by single labels; by several at once on the page."""
+
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return a table for each label."""
+        return self._tables(group, strata_names(group.columns))
+
+    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return a table for each label, and for labels that are crossed."""
+        columns = group.columns
+        return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
+
+    def _tables(self, group: Group, names: Iterable[str]) -> Iterable[ReportTable]:
+        return present(stratum_table(group.columns, name) for name in names)
+
+    def group_charts(self, group: Group) -> Iterator[Chart]:
+        """Yield bars by single labels, and by three or more."""
+        from caretbench.reports.sections import rate_charts  # Altair takes long to import
+
+        for name in strata_names(group.columns):
+            spec = rate_charts.rates_by(group.columns, name)
+            yield Chart(name, f"pass@1 by {shown_stratum(name)}", spec)
+        for name in strata_names(group.columns, crossed=True):
+            if name.count(" / ") > 1:
+                for title, found in rate_charts.figures(group.columns, name).items():
+                    yield Chart(f"{name}-{title}", title, found)
+
+
+class Statuses(Section):
+    """Completions by status."""
+
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return one table of counts."""
+        return present([status_table(group.columns)])
+
+    def group_charts(self, group: Group) -> Iterator[Chart]:
+        """Yield shares of the statuses."""
+        from caretbench.reports.sections.answer_charts import status_shares  # Altair takes long to import
+
+        yield Chart("status", "How completions ended", status_shares(group.columns))
+
+
+class HeatMaps(Section):
+    """Heat maps of pass@1 by crossed labels, the best models first; on the page only."""
+
+    def group_charts(self, group: Group) -> Iterator[Chart]:
+        """Yield a map for each stratum and model."""
+        from caretbench.reports.sections.rate_charts import heat_map  # Altair takes long to import
+
+        models = [column for column in pass_columns(group.columns) if not column.baseline]
+        best = sorted(models, key=lambda column: -column.overall.pass_at[1].value)
+        strata = group.summary.heat_maps
+        for stratum in strata:
+            for place, column in enumerate(best[: max(1, HEAT_MAPS // max(1, len(strata)))]):
+                title = f"{column.title}: pass@1 by {shown_stratum(stratum)}"
+                yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
+
+
+def headline(columns: Sequence[Column]) -> ReportTable:
+    """Models, then baselines: pass rates on all problems, on the valid ones, net of the empty answer; coverage."""
+    most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
+    heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
+    valid = any(column.valid is not None for column in columns)
+    net = any(column.net_of_empty is not None for column in columns)
+    heads += (["pass@1, valid problems"] if valid else []) + (["pass@1, net of empty"] if net else [])
+    heads += ["Problems", "Left out", "Coverage"]
+    rows = []
+    for column in columns:
+        row = [
+            title_field(column.title, baseline=column.baseline),
+            number_field(column.samples),
+            rate_field(column.overall.pass_at.get(1)),
+        ]
+        row += [rate_field(column.overall.pass_at.get(most))] if most > 1 else []
+        row += [_part_rate(column.valid)] if valid else []
+        row += [_part_rate(column.net_of_empty)] if net else []
+        row += [
+            number_field(column.overall.problems),
+            number_field(column.overall.left_out),
+            share_field(column.coverage),
+        ]
+        rows.append(tuple(row))
+    caption = "95% intervals stand below the rates. Baselines are answers that no model gave."
+    return numbers_table("Pass rates", heads, rows, caption)
+
+
+def _part_rate(cell: RateCell | None) -> Field:
+    if cell is None or 1 not in cell.pass_at:
+        return number_field(None)
+    field = rate_field(cell.pass_at[1])
+    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
+
+
+def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
+    """pass@1 by one label or two, a column for each model (baselines only where they are alone).
+
+    None where the problems lack the label.
+    """
+    judged = models_in(columns)
+    names = ordered_names(judged, stratum)
+    if not names:
+        return None
+    by_name = [{shown_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
+    rows = tuple(
+        (
+            text_field(name),
+            number_field(max(cells[name].problems if name in cells else 0 for cells in by_name)),
+            *(
+                rate_field(cells[name].pass_at.get(1)) if name in cells else number_field(None)
+                for cells in by_name
+            ),
+        )
+        for name in names
+    )
+    heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
+    title = f"pass@1 by {stratum.replace('_', ' ')}"
+    caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
+    return numbers_table(title, heads, rows, caption)
+
+
+def status_table(columns: Sequence[Column]) -> ReportTable | None:
+    """How many completions ended in which status."""
+    judged = [column for column in columns if column.statuses]
+    statuses = sorted({status for column in judged for status in column.statuses})
+    if not statuses:
+        return None
+    rows = tuple(
+        (
+            title_field(column.title, baseline=column.baseline),
+            *(number_field(column.statuses.get(status, 0)) for status in statuses),
+        )
+        for column in judged
+    )
+    heads = ("Model", *(status.replace("_", " ") for status in statuses))
+    return numbers_table("Completions by status", heads, rows)

@@ -1,0 +1,65 @@
+"""The sections of similarities to the reference: their means, and how far they go with passing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from caretbench.reports.section import Chart, Group, Section
+from caretbench.reports.summary import Column
+from caretbench.reports.tables import (
+    ReportTable,
+    number_field,
+    numbers_table,
+    present,
+    similarity_field,
+    title_field,
+)
+
+
+class SimilarityMeans(Section):
+    """Means of similarities to the reference."""
+
+    group_place = "after"
+
+    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+        """Return one table, where the scores hold similarities."""
+        return present([similarity_table(group.columns)])
+
+
+class SimilarityAgainstPassing(Section):
+    """Similarity against pass rate, cell by cell; on the page only."""
+
+    def group_charts(self, group: Group) -> Iterator[Chart]:
+        """Yield one chart of dots."""
+        from caretbench.reports.sections.rate_charts import (
+            similarity_against_passing,  # Altair takes long to import
+        )
+
+        spec = similarity_against_passing(group.columns)
+        yield Chart("similarity", "Similarity against pass rate", spec)
+
+
+def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
+    """The similarity means of one profile; None where the scores hold none."""
+    titles: dict[str, str] = {}
+    for column in columns:
+        titles |= column.similarity_titles
+    if not titles:
+        return None
+    rows = tuple(
+        (
+            title_field(column.title, baseline=column.baseline),
+            *(similarity_field(column.overall.similarity.get(name)) for name in titles),
+            number_field(
+                column.correlation.pearson if column.correlation else None,
+                f"{column.correlation.pearson:.2f}" if column.correlation else None,
+                f"p = {column.correlation.p_value:.2g}" if column.correlation else "",
+            ),
+        )
+        for column in columns
+    )
+    heads = ("Model", *titles.values(), "r with pass rate")
+    caption = (
+        "Over all problems, runnable here or not. r: Pearson, per problem, cosine against share of passes."
+    )
+    return numbers_table("Similarity to the reference", heads, rows, caption)

@@ -1,0 +1,70 @@
+"""The material that sections of a report compute their numbers from: a loaded run, and the columns made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from caretbench.judging.answers import plain_answer
+from caretbench.reports.columns import columns_of
+from caretbench.reports.frame import Run
+from caretbench.reports.judged.answers import run_answers
+from caretbench.reports.judged.rated_answers import JudgedAnswers
+from caretbench.reports.judged.values import KEY, judged_values
+from caretbench.reports.own_tables import OwnTable, own_tables
+from caretbench.reports.results.left_out import LeftOut, find_left_out
+from caretbench.reports.summary import Column
+from caretbench.suites.base import Suite
+from caretbench.suites.values import ORDINARY, Stratification
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run, and how it is broken down. What several sections need is computed once.
+
+    Args:
+        run: The run.
+        stratification: By which labels, and by which of them at once.
+        suite: The run's suite, for its own tables and the text that judges saw; None where it is not here.
+    """
+
+    run: Run
+    stratification: Stratification = ORDINARY
+    suite: Suite | None = None
+
+    @property
+    def seed(self) -> int:
+        """Random seed of intervals."""
+        return int(self.run.manifest.get("seed") or 0)
+
+    @cached_property
+    def answers(self) -> JudgedAnswers:
+        """Answers to questions that were judged."""
+        return run_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
+
+    @cached_property
+    def own(self) -> tuple[OwnTable, ...]:
+        """The suite's own tables."""
+        if self.suite is None:
+            return ()
+        values = judged_values(self.answers)
+        results = self.run.frame.join(values, on=list(KEY), how="left")
+        return own_tables(self.suite, results, self.run.problems, self.seed)
+
+    @cached_property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Problems that count in no rate, by cause."""
+        return find_left_out(self.run.frame, self.run.problems, self.run.manifest)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """One column per model, parameters, policy and profile."""
+        run = self.run
+        return columns_of(
+            run.frame,
+            run.problems,
+            run.manifest,
+            self.left_out,
+            self.stratification,
+            rates_only=bool(self.own),
+        )

@@ -1,0 +1,43 @@
+"""The loop of every gate: problems without a stored verdict are decided, and their verdicts stored one by one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from caretbench.files import Appender, read_rows
+from caretbench.problem import Problem
+from caretbench.validation.validity import Validity
+
+
+class GateLoop(ABC):
+    """A gate that goes on after a stop. A kind of problem is a subclass with a strategy of its own, ``decide``."""
+
+    progress: Callable[[int], None]
+    """Called with the number of problems that were decided since the last call."""
+
+    @abstractmethod
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield a verdict on each problem as soon as it is there, in any order.
+
+        Args:
+            problems: The problems to decide.
+            beside: All problems of the set, of which one may repeat another; by default ``problems`` alone.
+        """
+
+    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
+        """Return the verdicts on all problems, in order; the missing ones are decided and appended to ``path``.
+
+        Raises:
+            DataError: the file is damaged, or a project is not here.
+        """
+        with Appender(path) as appender:
+            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            waiting = [problem for problem in problems if problem.id not in known]
+            self.progress(len(problems) - len(waiting))
+            for verdict in self.decide(waiting, problems):
+                appender.append(verdict)
+                known[verdict.problem_id] = verdict
+                self.progress(1)
+        return [known[problem.id] for problem in problems]

@@ -1,0 +1,58 @@
+"""The loop that all gates share, with a strategy that decides at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from caretbench.files import read_rows
+from caretbench.problem import Problem
+from caretbench.validation.gate_loop import GateLoop
+from caretbench.validation.validity import Validity
+from tests.conftest import MakeProblem
+
+
+class Backwards(GateLoop):
+    """Decides the last problem first, and stops at one called ``stop``."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self.asked: list[str] = []
+        self.beside = 0
+        self.stop = True
+
+    def progress(self, count: int) -> None:
+        self.counts.append(count)
+
+    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+        self.beside = len(beside)
+        for problem in reversed(problems):
+            if self.stop and problem.id == "stop":
+                raise KeyboardInterrupt
+            self.asked.append(problem.id)
+            yield Validity(problem_id=problem.id, verdict="valid")
+
+
+def test_a_stopped_gate_goes_on_with_what_is_missing(tmp_path: Path, make_problem: MakeProblem) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    problems = [make_problem(name) for name in ("a", "stop", "b")]
+    gate = Backwards()
+    with pytest.raises(KeyboardInterrupt):
+        gate.run(problems, path)
+    assert [row.problem_id for row in read_rows(path, Validity)] == ["b"]
+    gate.stop = False
+    verdicts = gate.run(problems, path)
+    assert [verdict.problem_id for verdict in verdicts] == ["a", "stop", "b"]
+    assert gate.asked == ["b", "stop", "a"]
+    assert gate.beside == 3
+    assert gate.counts == [0, 1, 1, 1, 1]
+
+
+def test_verdicts_on_other_problems_are_kept_and_not_given(tmp_path: Path, make_problem: MakeProblem) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    gate = Backwards()
+    gate.run([make_problem("a"), make_problem("b")], path)
+    assert [verdict.problem_id for verdict in gate.run([make_problem("b")], path)] == ["b"]
+    assert len(path.read_text().splitlines()) == 2
