@@ -81,8 +81,8 @@ def asked(net: Net, suite: str) -> Values:
     with served() as url:
         addresses = ("--base-url", url, *(("--grader-base-url", url) if graders else ()))
         report = net.command(
-            "run", suite, *net.select(suite, ASKED), "-m", "mine=openai/gpt-4o-mini", *graders, *addresses, "--retries", "1",
-            "--baseline", "none", "--no-html", "-o", str(folder), values=values,
+            "run", suite, *net.select(suite, ASKED), "-m", "mine=openai/gpt-4o-mini", *graders, *addresses,
+            "--retries", "1", "--baseline", "none", "--no-html", "-o", str(folder), values=values,
         )  # fmt: skip
     values |= of_run(folder) | {f"report{key}": value for key, value in flat(report)}
     compared = net.command(
