@@ -43,7 +43,7 @@ def test_a_run_holds_verdicts_and_hashes_but_no_text(tmp_path: Path) -> None:
     [
         ({"values": {"passed": 0.0}}, ["score/reference/a/0/execution/syntax"]),
         ({"outcome": "timeout"}, ["score/reference/a/0/execution/syntax"]),
-        ({"details": {**SCORE["details"], "cpu_s": 9.0, "cached": True}}, []),
+        ({"details": {"cpu_s": 9.0, "cached": True, "flags": ["tamper:exit"]}}, []),
         ({"scorer": "execution@2"}, []),
         ({"model": "reference"}, []),
         ({"values": {"passed": 1.0 + 1e-14}}, []),
