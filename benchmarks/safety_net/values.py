@@ -26,6 +26,8 @@ _DROPPED = re.compile(
     r"schema_version|versions?|\w+_s|seconds|\w+_seconds|time|latency|memory\w*|path|folder|run|host|isolation|toolchains"
     r"|warnings?|notes?|title|forms|heat_maps|manifest|scan|order|base_url|address|description|message|diagnostics|stderr"
 )
+# The hash of a model's settings holds the address of the server; the settings are kept without it.
+_ADDRESSED = "parameters"
 # Parts of a report's strata that are kept as one hash: their means over all problems are kept as numbers.
 _HASHED = ("similarity", "printed")
 _NAMING = (
@@ -66,7 +68,8 @@ def flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the numbers, booleans and single words of a JSON value by their place; prose is left out."""
     if isinstance(value, Mapping):
         for name, one in value.items():
-            if not (_DROPPED.fullmatch(name) or (name in _NAMING and key.endswith(_identity(value)))):
+            named = name in _NAMING and key.endswith(_identity(value))
+            if not (named or name == _ADDRESSED or _DROPPED.fullmatch(name)):
                 place = f"{key}/{word(name)}"
                 if name in _HASHED and "/strata/" in key:
                     yield place, digest(one)
