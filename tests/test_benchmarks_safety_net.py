@@ -100,7 +100,7 @@ def test_verdicts_of_the_gate_keep_the_names_of_reasons() -> None:
         "reasons": ["flaky: 1 of 3"],
         "details": {"mutants_tried": "2"},
     }
-    assert of_validity([row]) == {"validity/a": ["invalid", ["flaky"], "", "2"]}
+    assert of_validity([row]) == {"validity/a": ["invalid", ["flaky"], False, "2"]}
 
 
 def test_problems_are_chosen_evenly_and_always_the_same() -> None:

@@ -157,7 +157,7 @@ def of_validity(verdicts: Iterable[Mapping[str, Any]]) -> Values:
         f"validity/{row['problem_id']}": [
             row["verdict"],
             sorted(reason.partition(":")[0] for reason in row["reasons"]),
-            "killed_by" in row["details"],  # of several mutants the one that ends first is named
+            bool(row["details"].get("killed_by")),  # of several mutants the one that ends first is named
             row["details"].get("mutants_tried", ""),
         ]
         for row in verdicts
