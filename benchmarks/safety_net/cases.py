@@ -82,7 +82,7 @@ def asked(net: Net, suite: str) -> Values:
         addresses = ("--base-url", url, *(("--grader-base-url", url) if graders else ()))
         report = net.command(
             "run", suite, *net.select(suite, ASKED), "-m", "mine=openai/gpt-4o-mini", *graders, *addresses,
-            "--retries", "1", "--baseline", "none", "--no-html", "-o", str(folder), values=values,
+            "--baseline", "none", "--no-html", "-o", str(folder), values=values,
         )  # fmt: skip
     values |= of_run(folder) | {f"report{key}": value for key, value in flat(report)}
     compared = net.command(

@@ -39,6 +39,12 @@ def _filled(schema: Mapping[str, Any], number: int) -> Any:
     return bool(number % 2) if kind == "boolean" else f"claim {number % 1000}"
 
 
+class _Server(ThreadingHTTPServer):
+    """Lets many requests wait."""
+
+    request_queue_size = 64
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers each request at once and in one piece."""
 
@@ -66,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def served() -> Iterator[str]:
     """Yield the base URL of a server that runs in a thread."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+    with _Server(("127.0.0.1", 0), _Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

@@ -24,7 +24,7 @@ RENAMED = {"golden": "reference", "golden_s": "reference_s", "left_out": "exclud
 
 _DROPPED = re.compile(
     r"schema_version|versions?|\w+_s|seconds|\w+_seconds|time|latency|memory\w*|path|folder|run|host|isolation|toolchains"
-    r"|warnings?|notes?|title|forms|heat_maps|manifest|scan|order|base_url|address|description|message|diagnostics|stderr"
+    r"|warnings?|notes?|title|forms|heat_maps|manifest|scan|order|tries|base_url|address|description|message|diagnostics|stderr"
 )
 # The hash of a model's settings holds the address of the server; the settings are kept without it.
 _ADDRESSED = "parameters"
