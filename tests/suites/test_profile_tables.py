@@ -59,4 +59,4 @@ def test_profiles_are_told_apart_in_one_place() -> None:
         for path in source.rglob("*.py")
         if literal.search(path.read_text("utf-8"))
     }
-    assert found <= {"problem.py", "profiles.py"}
+    assert found <= {"problem.py", "profiles.py", "judging/criteria.py"}  # in criteria it is a field's name
