@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from caretbench.api import compare, generate, judge, load_suite, report, run, score
     from caretbench.problem import Completion, Problem, Score
-    from caretbench.runs.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
     from caretbench.runs.judging.plan import JudgingConfig
+    from caretbench.runs.plans.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
     from caretbench.suites.base import Suite
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 _MODULES = {
     "api": ("compare", "generate", "judge", "load_suite", "report", "run", "score"),
     "problem": ("Completion", "Problem", "Score"),
-    "runs.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
+    "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
     "runs.judging.plan": ("JudgingConfig",),
     "suites.base": ("Suite",),
 }

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caretbench.progress import Progress
-from caretbench.runs.config import RunConfig
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.plan import Plan
+from caretbench.runs.plans.config import RunConfig
+from caretbench.runs.plans.plan import Plan
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.runs.asking import prompt_text
-from caretbench.runs.config import RunConfig
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.plan import Plan
-from caretbench.runs.roles import named_model
+from caretbench.runs.plans.config import RunConfig
+from caretbench.runs.plans.plan import Plan
+from caretbench.runs.plans.roles import named_model
 from tests.fakes import FakeClient, Reply, failure
 from tests.model_server import Behaviour, ModelServer, Recorded, drip, error
 

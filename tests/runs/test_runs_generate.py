@@ -17,7 +17,7 @@ from caretbench.problem import Caret, Completion, ContextFile, Missing, Problem,
 from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.generate import Generating, spent
-from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import HOPELESS, Tally
 from tests.conftest import MakeProblem
 from tests.fakes import FakeClient, PlainStrategy, Reply, failure

@@ -18,7 +18,7 @@ from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judge import GradingResult, grade
 from caretbench.runs.judging.missing import errors_path, missing_judgements
 from caretbench.runs.judging.subjects import subjects
-from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.plans.prices import CostBudget, Price
 from tests.conftest import MakeProblem
 from tests.fakes import FakeClient, Reply, failure
 

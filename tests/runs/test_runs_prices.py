@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import Usage
-from caretbench.runs.prices import FREE, CostBudget, Price, Prices
+from caretbench.runs.plans.prices import FREE, CostBudget, Price, Prices
 
 MINI = Price(input_per_million=0.15, cached_input_per_million=0.075, output_per_million=0.60)
 

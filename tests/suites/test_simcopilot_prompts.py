@@ -294,8 +294,8 @@ def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path) ->
 
 
 def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -> None:
-    from caretbench.runs.config import RunConfig
-    from caretbench.runs.plan import Plan
+    from caretbench.runs.plans.config import RunConfig
+    from caretbench.runs.plans.plan import Plan
 
     path = tmp_path / "run.toml"
     path.write_text(

@@ -11,7 +11,7 @@ from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.runs.forecast import AskingForecast, JudgeForecast, RunForecast
-    from caretbench.runs.plan import Plan
+    from caretbench.runs.plans.plan import Plan
 
 
 def print_forecast(plan: Plan, found: RunForecast, *, as_json: bool) -> None:

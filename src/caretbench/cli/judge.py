@@ -83,8 +83,8 @@ def judge(
     from caretbench.runs.folder import RunFolder
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import RATINGS_NAME
-    from caretbench.runs.options import tables_of
-    from caretbench.runs.prices import Prices
+    from caretbench.runs.plans.options import tables_of
+    from caretbench.runs.plans.prices import Prices
 
     folder = RunFolder(run)
     wished = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
@@ -127,7 +127,7 @@ def _named(options: Sequence[str]) -> dict[str, str]:
     Raises:
         ValueError: none is given, one is no model's name, or a name is given twice.
     """
-    from caretbench.runs.roles import GRADER, by_role
+    from caretbench.runs.plans.roles import GRADER, by_role
 
     graders: dict[str, str] = {}
     named = by_role(options, [GRADER])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from caretbench.options import Option
-from caretbench.runs.options import BY_NAME
+from caretbench.runs.plans.options import BY_NAME
 
 
 def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

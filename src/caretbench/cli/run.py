@@ -9,10 +9,10 @@ import typer
 
 from caretbench.cli.common import AsJson, Html, Steps, end, note, open_client, say, say_json
 from caretbench.cli.options import with_options
-from caretbench.runs.options import OPTIONS, OVER_A_FILE
+from caretbench.runs.plans.options import OPTIONS, OVER_A_FILE
 
 if TYPE_CHECKING:
-    from caretbench.runs.config import RunConfig
+    from caretbench.runs.plans.config import RunConfig
     from caretbench.runs.runner import RunResult
 
 
@@ -49,7 +49,7 @@ def run(
     """
     from caretbench.cli.forecast import print_forecast
     from caretbench.runs.forecast import forecast
-    from caretbench.runs.plan import Plan
+    from caretbench.runs.plans.plan import Plan
     from caretbench.runs.runner import run as carry_out
 
     source = Path(target) if target.endswith(".toml") else None
@@ -80,8 +80,8 @@ def _of_file(
         DataError: the file is wrong.
     """
     from caretbench.cli.options import said
-    from caretbench.runs.config import RunConfig
-    from caretbench.runs.options import BY_NAME, tables_of
+    from caretbench.runs.plans.config import RunConfig
+    from caretbench.runs.plans.options import BY_NAME, tables_of
 
     given = said(options.items())
     flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in given}
@@ -102,8 +102,8 @@ def _of_options(
     Raises:
         ValueError: an option is wrong.
     """
-    from caretbench.runs.config import config_of
-    from caretbench.runs.roles import GRADER, by_role
+    from caretbench.runs.plans.config import config_of
+    from caretbench.runs.plans.roles import GRADER, by_role
 
     named = by_role(models or (), [GRADER])
     graders = named.get(GRADER, [])

@@ -40,8 +40,8 @@ def score(
     from caretbench.cli.report import show
     from caretbench.inspect.tasks.logs import read_log
     from caretbench.reports.run_summary import failures
-    from caretbench.runs.config import config_of
-    from caretbench.runs.plan import Plan
+    from caretbench.runs.plans.config import config_of
+    from caretbench.runs.plans.plan import Plan
     from caretbench.runs.recorded import score as score_recorded
 
     plan = Plan.of(config_of(suite_name, options))

@@ -23,9 +23,9 @@ from caretbench.prompts.strategy import (
     UnpromptableError,
     unreadable,
 )
+from caretbench.redaction import redact
 from caretbench.runs.folder import ModelInfo
-from caretbench.runs.prices import Price
-from caretbench.secrets import redact
+from caretbench.runs.plans.prices import Price
 
 BYTES_PER_TOKEN = 3
 """Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for

@@ -11,7 +11,7 @@ from caretbench.problem import Question
 from caretbench.prompts import choose, preprocessor
 from caretbench.runs.asking import Asking
 from caretbench.runs.folder import ModelInfo
-from caretbench.runs.plan import JudgePlan, ModelPlan, Plan
+from caretbench.runs.plans.plan import JudgePlan, ModelPlan, Plan
 from caretbench.runs.session import check_resumable
 from caretbench.suites.showing import showing
 

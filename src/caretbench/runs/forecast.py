@@ -10,14 +10,14 @@ from typing import NamedTuple
 from caretbench.models import Opener
 from caretbench.problem import Problem
 from caretbench.runs.asking import Asking, prompt_text
-from caretbench.runs.benchmark import Benchmark
 from caretbench.runs.clients import Clients
 from caretbench.runs.generate import Generating
 from caretbench.runs.judge import texts_of
 from caretbench.runs.judging.forecast import JudgingForecast, judging_forecast
 from caretbench.runs.judging.steps import wanted_of
 from caretbench.runs.judging.subjects import Subject
-from caretbench.runs.plan import Plan
+from caretbench.runs.plans.benchmark import Benchmark
+from caretbench.runs.plans.plan import Plan
 from caretbench.runs.runner import budget_of
 
 

@@ -10,7 +10,7 @@ from caretbench.models import FailureKind, ModelAnswer, Sampling
 from caretbench.problem import Completion, Missing, Problem
 from caretbench.runs.asking import Asking
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.prices import CostBudget
+from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work, storable
 
 

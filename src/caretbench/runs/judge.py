@@ -31,7 +31,7 @@ from caretbench.runs.judging.result import COVERAGE_WANTED, Report
 from caretbench.runs.judging.result import GradingResult as GradingResult
 from caretbench.runs.judging.steps import AFTER, second_step, wanted_of
 from caretbench.runs.judging.subjects import Subject, answer_subjects, subjects
-from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import Tally
 
 

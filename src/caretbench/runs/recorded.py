@@ -10,9 +10,9 @@ from typing import Protocol
 from caretbench.execution.dispatch import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
-from caretbench.runs.benchmark import Benchmark
 from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.plan import Plan
+from caretbench.runs.plans.benchmark import Benchmark
+from caretbench.runs.plans.plan import Plan
 from caretbench.runs.session import Session
 from caretbench.suites.baselines import NAMES, baseline
 

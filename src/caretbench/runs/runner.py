@@ -15,8 +15,8 @@ from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.generate import Generating, spent
 from caretbench.runs.judge import NothingToJudgeError, grade_parts
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.runs.plan import ModelPlan, Plan
-from caretbench.runs.prices import CostBudget
+from caretbench.runs.plans.plan import ModelPlan, Plan
+from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.session import Session
 from caretbench.runs.stage import Tally
 

@@ -13,8 +13,8 @@ from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.runs.benchmark import Benchmark
 from caretbench.runs.folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
+from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.score import Scoring
 from caretbench.runs.verdict import is_program
 from caretbench.suites.baselines import baseline

@@ -26,8 +26,8 @@ from caretbench.models import (
     Sampling,
 )
 from caretbench.problem import Row
-from caretbench.runs.prices import CostBudget, Price
-from caretbench.secrets import redact
+from caretbench.redaction import redact
+from caretbench.runs.plans.prices import CostBudget, Price
 
 HOPELESS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""

@@ -6,7 +6,7 @@ Imports nothing of Inspect.
 from __future__ import annotations
 
 from caretbench.models import FailureKind
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 _REFUSED = frozenset({400, 413, 414, 422, 501})
 _AGAIN = frozenset({408, 409, 421, 425, 429})

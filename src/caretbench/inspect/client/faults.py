@@ -13,7 +13,7 @@ from typing import Literal
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import again_after, one_line
 from caretbench.models import FailureKind
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 Hopeless = Literal["no", "unless_answered", "surely"]
 """Whether all other requests will fail too: a wrong key surely; a forbidden model, unless another request succeeds."""

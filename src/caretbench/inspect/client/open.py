@@ -16,7 +16,7 @@ from caretbench.inspect.client.faults import clean, plain
 from caretbench.inspect.client.provider_table import provider
 from caretbench.inspect.client.tokens import Tokenizer
 from caretbench.models import ClientOptions
-from caretbench.secrets import is_secret_name, redact
+from caretbench.redaction import is_secret_name, redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model

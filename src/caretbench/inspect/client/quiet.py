@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 
 from caretbench.inspect.client.failures import one_line
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 _TALKATIVE = (
     "inspect_ai",

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
 from caretbench.inspect.providers.shapes import Shape
 from caretbench.inspect.providers.streams import Assembly, Choice, Counts, Reader, check_size, parse, told
-from caretbench.secrets import REDACTED, redact
+from caretbench.redaction import REDACTED, redact
 
 _AFTER_THE_END_S = 2.0  # a server may leave the stream open after its last word
 _CONNECT_S = 20.0

@@ -23,9 +23,9 @@ from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, Words
 from caretbench.problem import Question
-from caretbench.runs.config import RunConfig, config_of
-from caretbench.runs.options import BY_NAME, OPTIONS
-from caretbench.runs.roles import NamedModel
+from caretbench.runs.plans.config import RunConfig, config_of
+from caretbench.runs.plans.options import BY_NAME, OPTIONS
+from caretbench.runs.plans.roles import NamedModel
 
 if TYPE_CHECKING:
     from caretbench.models import ModelClient
@@ -84,7 +84,7 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
         DataError: the data are wrong.
     """
     from caretbench.inspect.tasks.bench import bench
-    from caretbench.runs.plan import Plan
+    from caretbench.runs.plans.plan import Plan
     from caretbench.suites.showing import showing
 
     config = _config(suite, given)

@@ -18,7 +18,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.grader import Wanted
 from caretbench.runs.judging.steps import AFTER, second_step
 from caretbench.runs.judging.subjects import Subject
-from caretbench.runs.prices import Price
+from caretbench.runs.plans.prices import Price
 
 EXPECTED_TOKENS = 300
 """Of an answer: a few sentences and the scores. Models that reason first need many more."""

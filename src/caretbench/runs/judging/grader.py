@@ -15,7 +15,7 @@ from caretbench.runs.asking import worst_cost
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.missing import JudgementKey, MissingJudgement, errors_path
 from caretbench.runs.judging.subjects import Subject
-from caretbench.runs.prices import CostBudget, Price
+from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work, storable
 
 Wanted = tuple[Subject, Sequence[int]]

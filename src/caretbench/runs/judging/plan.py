@@ -26,8 +26,8 @@ from caretbench.runs.judging.ratings import rated_scores, sheet
 from caretbench.runs.judging.result import GradingResult
 from caretbench.runs.judging.steps import wanted_of
 from caretbench.runs.judging.subjects import Subject
-from caretbench.runs.prices import CostBudget, Price, Prices
-from caretbench.runs.roles import refuse_remote
+from caretbench.runs.plans.prices import CostBudget, Price, Prices
+from caretbench.runs.plans.roles import refuse_remote
 from caretbench.suites import suite as find_suite
 from caretbench.suites.selection import Selection
 

@@ -19,7 +19,7 @@ import httpx
 
 from caretbench.errors import DataError
 from caretbench.files import cache_folder
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 from caretbench.sources.github.answers import AnswerStore, Kept
 from caretbench.sources.github.waiting import Step, after_answer, waited
 

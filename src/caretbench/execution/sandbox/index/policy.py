@@ -19,7 +19,7 @@ from pydantic import Field
 
 from caretbench.errors import DataError
 from caretbench.execution.types import Frozen
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 PROXY_PORT = 3128
 """Where the proxy is found inside, on the sandbox's own loopback interface."""

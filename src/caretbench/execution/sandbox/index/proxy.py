@@ -29,7 +29,7 @@ from caretbench.execution.sandbox.index.policy import (
     refused_address,
 )
 from caretbench.execution.sandbox.index.tls_hello import HEADER_BYTES, NoHello, record_length, server_name
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """From a host and a port to its addresses."""

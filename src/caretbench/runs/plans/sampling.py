@@ -23,7 +23,7 @@ class Preset(NamedTuple):
 @cache
 def presets() -> Mapping[str, Preset]:
     """All presets by name."""
-    text = resources.files("caretbench.runs").joinpath("sampling_presets.toml").read_text("utf-8")
+    text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
     found = {}
     for name, entry in tomllib.loads(text).items():
         about, samples = entry.pop("about"), entry.pop("samples")

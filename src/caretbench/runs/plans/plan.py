@@ -14,12 +14,19 @@ from caretbench.files import describe
 from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.models import ClientOptions, Sampling
-from caretbench.runs.benchmark import Benchmark, baseline_names
-from caretbench.runs.config import AskConfig, JudgeConfig, ModelConfig, RunConfig, SamplingConfig, SuiteConfig
-from caretbench.runs.prices import Price, Prices
-from caretbench.runs.roles import refuse_remote
-from caretbench.runs.sampling import preset as find_preset
-from caretbench.secrets import redact
+from caretbench.redaction import redact
+from caretbench.runs.plans.benchmark import Benchmark, baseline_names
+from caretbench.runs.plans.config import (
+    AskConfig,
+    JudgeConfig,
+    ModelConfig,
+    RunConfig,
+    SamplingConfig,
+    SuiteConfig,
+)
+from caretbench.runs.plans.prices import Price, Prices
+from caretbench.runs.plans.roles import refuse_remote
+from caretbench.runs.plans.sampling import preset as find_preset
 from caretbench.suites.baselines import NAMES
 from caretbench.suites.showing import showing
 

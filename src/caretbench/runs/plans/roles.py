@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from caretbench.secrets import redact
+from caretbench.redaction import redact
 
 GRADER: Final = "grader"
 """The role of a model that judges answers."""

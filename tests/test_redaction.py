@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.secrets import REDACTED, is_secret_name, redact, secret_values
+from caretbench.redaction import REDACTED, is_secret_name, redact, secret_values
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The configuration of a run: suites × models, judges, money. The schema of run files, and what options make.
 
 A run file in TOML, the options of ``run`` and ``score``, the parameters of Inspect's tasks and the Python API all
-make a :class:`RunConfig`; :class:`caretbench.runs.plan.Plan` resolves it.
+make a :class:`RunConfig`; :class:`caretbench.runs.plans.plan.Plan` resolves it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe
-from caretbench.runs.options import tables_of
-from caretbench.runs.prices import Price, read_toml
-from caretbench.runs.roles import NamedModel
+from caretbench.runs.plans.options import tables_of
+from caretbench.runs.plans.prices import Price, read_toml
+from caretbench.runs.plans.roles import NamedModel
 
 
 class _Table(BaseModel):
@@ -144,7 +144,7 @@ def config_of(
     judges: Iterable[NamedModel] = (),
     judge_base_url: str | None = None,
 ) -> RunConfig:
-    """The configuration that options make (:mod:`caretbench.runs.options`).
+    """The configuration that options make (:mod:`caretbench.runs.plans.options`).
 
     Raises:
         ValueError: an option is wrong.

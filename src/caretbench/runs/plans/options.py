@@ -1,7 +1,7 @@
 """The options of a run as data: the command line and Inspect's tasks make their parameters of them.
 
-Each option fills one field of :class:`caretbench.runs.config.RunConfig`. This module imports nothing heavy, so that
-``caretbench --help`` stays quick.
+Each option fills one field of :class:`caretbench.runs.plans.config.RunConfig`. This module imports nothing heavy, so
+that ``caretbench --help`` stays quick.
 """
 
 from __future__ import annotations

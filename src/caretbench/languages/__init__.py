@@ -31,7 +31,9 @@ class Language(BaseModel):
 @cache
 def languages() -> Mapping[str, Language]:
     """All languages by name, in the order of the table."""
-    table = tomllib.loads(resources.files("caretbench").joinpath("languages.toml").read_text("utf-8"))
+    table = tomllib.loads(
+        resources.files("caretbench.languages").joinpath("languages.toml").read_text("utf-8")
+    )
     return {name: Language(name=name, **entry) for name, entry in table.items()}
 
 

@@ -10,8 +10,8 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
-from caretbench.runs.config import SuiteConfig
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import Suite
