@@ -3,7 +3,9 @@
     python benchmarks/structure.py [SOURCE] [--list]
 
 Every figure is counted in the syntax trees of ``SOURCE`` (default: ``src/caretbench`` next to this file), so that two
-checkouts can be compared. ``--list`` names what is counted, with file and line.
+checkouts can be compared. ``--list`` names what is counted, with file and line. A function that passes a limit for a
+good reason has it in a comment directly above (above its decorators) that begins with ``# Long: ``; it is counted on a
+line of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ MOST_LINES = 60
 MOST_PARAMETERS = 8
 MOST_BRANCHES = 15
 PACKAGE = "caretbench"
+REASON = "# Long: "
 BRANCHES = (
     ast.If,
     ast.For,
@@ -82,6 +85,30 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     stated = function.args
     names = [one.arg for one in (*stated.posonlyargs, *stated.args, *stated.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
+
+
+def excesses(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, int]]:
+    """The limits that a function passes, by the figure's name, and its count."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    for most, unit, count in (
+        (MOST_LINES, "lines", lines),
+        (MOST_PARAMETERS, "parameters", parameters(function)),
+        (MOST_BRANCHES, "branches", branches(function)),
+    ):
+        if count > most:
+            yield f"functions of more than {most} {unit}", count
+
+
+def reason(module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The reason for a long function, from the comment directly above it; empty where there is none."""
+    lines = module.text.splitlines()
+    first = min(node.lineno for node in (function, *function.decorator_list)) - 1
+    start = first
+    while start and lines[start - 1].lstrip().startswith("#"):
+        start -= 1
+    words = " ".join(line.strip().removeprefix("# ") for line in lines[start:first])
+    opening = REASON.removeprefix("# ")
+    return words.removeprefix(opening) if words.startswith(opening) else ""
 
 
 def cycles(modules: Iterable[Module]) -> list[list[str]]:
@@ -153,14 +180,13 @@ def measure(modules: Iterable[Module]) -> Found:
             found["modules named like the standard library's"].append(str(module.path))
         found["sets of Status by hand"] += statuses_by_hand(module)
         for place, function in functions(module):
-            lines = (function.end_lineno or function.lineno) - function.lineno + 1
-            for most, unit, count in (
-                (MOST_LINES, "lines", lines),
-                (MOST_PARAMETERS, "parameters", parameters(function)),
-                (MOST_BRANCHES, "branches", branches(function)),
-            ):
-                if count > most:
-                    found[f"functions of more than {most} {unit}"].append(f"{place}: {count}")
+            passed, why = list(excesses(function)), reason(module, function)
+            if why:
+                name = "functions with a reason" if passed else "reasons that no function needs"
+                found[name].append(f"{place}: {why}")
+            else:
+                for name, count in passed:
+                    found[name].append(f"{place}: {count}")
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Constant) and node.value == "paper":
                 found['lines with the literal "paper"'].append(f"{module.path}:{node.lineno}")

@@ -18,6 +18,7 @@ from caretbench.sources.github.mining import mine_github
 from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
+from caretbench.sources.selecting import Period
 from tests.github_server import (
     NOW,
     Fault,
@@ -203,10 +204,10 @@ def test_a_budget_ends_a_run_which_then_goes_on(house: Callable[..., Any]) -> No
 
 def test_dates_and_limits_choose(house: Callable[..., Any]) -> None:
     with house(*(change(number) for number in range(1, 25))) as there:
-        chosen = there.mine(since="2026-01-11", until="2026-01-15T00:00:00Z")
+        chosen = there.mine(period=Period(since="2026-01-11", until="2026-01-15T00:00:00Z"))
         assert sorted(row.number or 0 for row in chosen) == [10, 11, 12, 13]
         there.out.unlink()
-        assert [row.number for row in there.mine(limit=2)] == [24, 23]
+        assert [row.number for row in there.mine(period=Period(limit=2))] == [24, 23]
 
 
 def test_no_other_host_gets_the_token(house: Callable[..., Any]) -> None:

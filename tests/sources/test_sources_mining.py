@@ -12,6 +12,7 @@ from caretbench.files import DataError
 from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.mining import MiningProgress, MiningYield, mine_git
 from caretbench.sources.pull_request import read_pull_requests
+from caretbench.sources.selecting import Period
 from tests.git_repository import DAY, EPOCH, History, git, take_away
 
 
@@ -75,21 +76,21 @@ def test_mining_again_adds_nothing_and_later_commits_are_added(tmp_path: Path) -
 
 def test_limits_and_times_bound_what_is_kept(clone: Path, tmp_path: Path) -> None:
     out = tmp_path / "pull_requests.jsonl"
-    first = mine_git(clone, out, limit=10)
+    first = mine_git(clone, out, Period(limit=10))
     assert (first.written, first.not_reached, added_up(first)) == (10, 350, 360)
-    more = mine_git(clone, out, limit=25)
+    more = mine_git(clone, out, Period(limit=25))
     assert (more.known, more.written) == (10, 15)
     assert len(shas(out)) == 25
-    assert mine_git(clone, out, limit=25).written == 0
-    assert mine_git(clone, tmp_path / "none.jsonl", limit=0).written == 0
-    window = mine_git(clone, tmp_path / "window.jsonl", since="2023-11-20", until="2023-11-25")
+    assert mine_git(clone, out, Period(limit=25)).written == 0
+    assert mine_git(clone, tmp_path / "none.jsonl", Period(limit=0)).written == 0
+    window = mine_git(clone, tmp_path / "window.jsonl", Period(since="2023-11-20", until="2023-11-25"))
     assert (window.written, window.outside) == (5, 355)
     assert {row.merged_at[:10] for row in read_pull_requests([tmp_path / "window.jsonl"])} == {
         f"2023-11-{day}" for day in range(20, 25)
     }
-    for arguments in ({"since": "soon"}, {"limit": -1}):
+    for period in (Period(since="soon"), Period(limit=-1)):
         with pytest.raises(DataError):
-            mine_git(clone, tmp_path / "refused.jsonl", **arguments)  # type: ignore[arg-type]
+            mine_git(clone, tmp_path / "refused.jsonl", period)
     assert not (tmp_path / "refused.jsonl").exists()
 
 
@@ -126,7 +127,7 @@ def test_two_repositories_of_one_name_are_not_mixed(clone: Path, tmp_path: Path)
     history.commit("Another repository", {"a": "y\n"})
     history.write()
     out = tmp_path / "pull_requests.jsonl"
-    mine_git(clone, out, limit=3, name="one")
+    mine_git(clone, out, Period(limit=3), name="one")
     with pytest.raises(DataError, match="3 changes of another repository that is called 'one' too"):
         mine_git(history.folder, out, name="one")
     assert mine_git(history.folder, out, name="other").written == 1
@@ -139,7 +140,7 @@ def test_a_file_that_another_mining_writes_is_refused(clone: Path, tmp_path: Pat
         with pytest.raises(DataError, match="another caretbench is writing"):
             mine_git(clone, out)
 
-    mine_git(clone, out, limit=1, progress=second)
+    mine_git(clone, out, Period(limit=1), progress=second)
 
 
 def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -191,5 +192,5 @@ def test_time_bounds_are_those_of_the_merge(tmp_path: Path) -> None:
     history.commit("Begin", {"a": "x\n"}, time=EPOCH)
     history.commit("Later", {"a": "y\n"}, time=EPOCH + 3 * DAY)
     history.write()
-    assert mine_git(history.folder, tmp_path / "a.jsonl", since="2023-11-17T22:13:20Z").written == 1
-    assert mine_git(history.folder, tmp_path / "b.jsonl", until="2023-11-17T22:13:20Z").written == 0
+    assert mine_git(history.folder, tmp_path / "a.jsonl", Period(since="2023-11-17T22:13:20Z")).written == 1
+    assert mine_git(history.folder, tmp_path / "b.jsonl", Period(until="2023-11-17T22:13:20Z")).written == 0

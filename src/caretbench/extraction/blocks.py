@@ -44,20 +44,27 @@ def without_prefix_repetition(text: str, around: Surroundings) -> str:
     for count in range(min(len(filled), len(before) + bool(begun)), 0, -1):
         head = [lines[number].strip() for number in filled[:count]]
         shown = before[len(before) - count + bool(begun) :] if count > bool(begun) else []
+        rest = lines[filled[count - 1] + 1 :]
         if begun:
-            first = head.pop()
-            if head != shown or not first.startswith(begun) or (not shown and len(begun.split()) < 2):
-                continue
-            rest = first[len(begun) :]
-            rest = rest.lstrip() if caret_line.endswith((" ", "\t")) else rest
-            return "\n".join([rest, *lines[filled[count - 1] + 1 :]])
+            if (first := _after_begun(head, shown, caret_line)) is not None:
+                return "\n".join([first, *rest])
+            continue
         opens = shown[-1].endswith((":", "{")) and _says(shown[-1])
         if head == shown and (_says_enough(shown) or opens) and len(filled) > count:
-            rest_lines = lines[filled[count - 1] + 1 :]
             if caret_line:  # the caret's line has its indentation already
-                rest_lines[0] = rest_lines[0].removeprefix(caret_line)
-            return "\n".join(rest_lines)
+                rest[0] = rest[0].removeprefix(caret_line)
+            return "\n".join(rest)
     return text
+
+
+def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | None:
+    """Return the last line of ``head`` without the caret's begun line, if ``head`` repeats it and ``shown``."""
+    *above, last = head
+    begun = caret_line.strip()
+    if above != shown or not last.startswith(begun) or (not shown and len(begun.split()) < 2):
+        return None
+    rest = last[len(begun) :]
+    return rest.lstrip() if caret_line.endswith((" ", "\t")) else rest
 
 
 def without_suffix_repetition(text: str, around: Surroundings) -> str:

@@ -73,6 +73,15 @@ def _twice(request: ModelRequest) -> ModelRequest:
     return request.model_copy(update={"id": "twice", "samples": (0, 1), "sampling": sampling})
 
 
+def _latency(answers: Iterable[ModelAnswer]) -> dict[str, float | None]:
+    latencies = [one.latency for one in answers if one.latency is not None]
+    firsts = [latency.first_s for latency in latencies if latency.first_s is not None]
+    return {
+        "first_s": median(firsts) if firsts else None,
+        "last_s": median(latency.last_s for latency in latencies) if latencies else None,
+    }
+
+
 def _judge(
     report: ProbeReport, requests: list[ModelRequest], outcomes: Iterable[ModelAnswer | ModelFailure]
 ) -> ProbeReport:
@@ -81,8 +90,6 @@ def _judge(
     by_id = {one.request_id: one for one in answers if one.sample == 0}
     evidence = tuple(_evidence(number, item, by_id) for number, item in enumerate(items()))
     again, before = by_id.get("again"), by_id.get(requests[0].id)
-    latencies = [one.latency for one in answers if one.latency is not None]
-    firsts = [latency.first_s for latency in latencies if latency.first_s is not None]
     return report.model_copy(
         update={
             "served_by": next((one.served_by for one in answers if one.served_by), None),
@@ -97,8 +104,7 @@ def _judge(
             "usage": any(one.usage is not None for one in answers),
             "deterministic": again.text == before.text if again and before else None,
             "several_per_request": _together([one for one in answers if one.request_id == "twice"]),
-            "first_s": median(firsts) if firsts else None,
-            "last_s": median(latency.last_s for latency in latencies) if latencies else None,
+            **_latency(answers),
         }
     )  # fmt: skip
 

@@ -189,6 +189,7 @@ def passed_tests(result: WorkspaceResult) -> int:
     return spoken_tests(result.stdout.text, result.stderr.text) or 0
 
 
+# Long: one case for each cause, in the order of precedence.
 def _why(result: WorkspaceResult) -> str:
     """Why a project's own tests do not pass, as ``kind: words``."""
     said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)

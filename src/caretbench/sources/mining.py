@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from caretbench.errors import DataError
@@ -17,6 +17,7 @@ from caretbench.sources.git.history import bounds, list_commits, read_changes, u
 from caretbench.sources.git.patch_stream import Limits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
+from caretbench.sources.selecting import WHOLE_HISTORY, Period
 
 _AT_ONCE = 100
 _AT_ONCE_CHARACTERS = 1 << 20
@@ -52,15 +53,46 @@ class MiningYield(Row):
         return dict(Counter(commit.reason for commit in self.skipped).most_common())
 
 
+@dataclass
+class _Batches:
+    """The records of a history on their way to the file, appended many at a time."""
+
+    appender: Appender
+    room: int
+    skipped: list[SkippedCommit] = field(default_factory=list)
+    written: int = 0
+    _rows: list[PullRequest] = field(default_factory=list)
+    _size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether no more records are wanted."""
+        return self.written + len(self._rows) == self.room
+
+    def take(self, change: PullRequest | SkippedCommit) -> None:
+        """Add a record, or count the commit that gave none."""
+        if isinstance(change, SkippedCommit):
+            self.skipped.append(change)
+        else:
+            self._rows.append(change)
+            self._size += change.patch_chars or 0
+        if self.is_full or len(self._rows) == _AT_ONCE or self._size > _AT_ONCE_CHARACTERS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append what waits."""
+        self.appender.append(*self._rows)
+        self.written += len(self._rows)
+        self._rows, self._size = [], 0
+
+
 def mine_git(
     path: Path,
     out_file: Path,
+    period: Period = WHOLE_HISTORY,
     *,
     name: str | None = None,
     revision: str = "HEAD",
-    since: str | None = None,
-    until: str | None = None,
-    limit: int | None = None,
     limits: Limits | None = None,
     progress: Callable[[MiningProgress], None] | None = None,
 ) -> MiningYield:
@@ -71,60 +103,47 @@ def mine_git(
     Args:
         path: A clone: with files, bare, shallow, partial.
         out_file: The records, as JSON lines.
+        period: The changes that are wanted; its limit counts the records in the file that lie within it.
         name: ``owner/name``, where the remote does not say it.
         revision: The commit or branch whose first-parent history is read.
-        since: Only what was merged at this date or moment (UTC) or later.
-        until: Only what was merged before this date or moment.
-        limit: At most so many records of this repository, those in the file within the wanted time included.
         limits: How much of a patch is kept.
         progress: Is told after every step.
 
     Raises:
         DataError: no clone, an empty one, a date that is none, a file that another process writes.
     """
-    bounds(since, until)
-    if limit is not None and limit < 0:
-        raise DataError(f"a limit of {limit} records is none")
+    bounds(period.since, period.until)
+    if period.limit is not None and period.limit < 0:
+        raise DataError(f"a limit of {period.limit} records is none")
     with contextlib.ExitStack() as stack:
         repository = stack.enter_context(opened(path, revision))
         appender = stack.enter_context(Appender(out_file))
         history = list_commits(repository)
-        wanted = within(history, since, until)
+        wanted = within(history, period.since, period.until)
         facts = _dated(repository_facts(repository, name), [commit.time for commit in history])
         there = _known(out_file, facts.repo, {commit.sha for commit in history})
         pending = [commit for commit in wanted if commit.sha not in there]
         known = len(wanted) - len(pending)
-        room = len(pending) if limit is None else max(0, limit - known)
-        rows: list[PullRequest] = []
-        skipped: list[SkippedCommit] = []
-        written = size = 0
+        room = len(pending) if period.limit is None else max(0, period.limit - known)
         changes = stack.enter_context(
             contextlib.closing(read_changes(repository, facts, pending if room else [], limits, history))
         )
+        batches = _Batches(appender, room)
         for done, change in enumerate(changes, start=1):
-            if isinstance(change, SkippedCommit):
-                skipped.append(change)
-            else:
-                rows.append(change)
-                size += change.patch_chars or 0
-                written += 1
-            full = written == room
-            if full or len(rows) == _AT_ONCE or size > _AT_ONCE_CHARACTERS:
-                appender.append(*rows)
-                rows, size = [], 0
+            batches.take(change)
             if progress:
-                progress(MiningProgress(done=done, total=len(pending), written=written - len(rows)))
-            if full:
+                progress(MiningProgress(done=done, total=len(pending), written=batches.written))
+            if batches.is_full:
                 break
-        appender.append(*rows)
+        batches.flush()
     return MiningYield(
         repository=facts,
         commits=len(history),
         outside=len(history) - len(wanted),
         known=known,
-        written=written,
-        not_reached=len(pending) - written - len(skipped),
-        skipped=tuple(skipped),
+        written=batches.written,
+        not_reached=len(pending) - batches.written - len(batches.skipped),
+        skipped=tuple(batches.skipped),
     )
 
 

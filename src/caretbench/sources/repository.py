@@ -125,6 +125,14 @@ def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
             paths.setdefault(blob, []).append(path)
         if kind == "blob" and "/" not in path and is_licence_file(path):
             licences[path] = blob
+    sizes = _sizes(repository, paths)
+    whole = sum(sizes.values())
+    shares = {language: round(size / whole, 4) for language, size in sizes.most_common()} if whole else {}
+    return shares, licence_of({path: _text(repository, blob) for path, blob in licences.items()})
+
+
+def _sizes(repository: GitRepository, paths: Mapping[str, list[str]]) -> Counter[str]:
+    """Return the number of bytes in each language; ``paths`` are those of each blob."""
     asked = "".join(f"{blob}\n" for blob in paths).encode("ascii")
     said = repository.run("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer", stdin=asked)
     sizes: Counter[str] = Counter()
@@ -137,10 +145,7 @@ def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
     if sizes["cpp"] > sizes["c"] - headers:  # the suffix .h is that of both languages
         sizes["cpp"] += headers
         sizes["c"] -= headers
-    sizes = +sizes  # without those of which nothing is there
-    whole = sum(sizes.values())
-    shares = {language: round(size / whole, 4) for language, size in sizes.most_common()} if whole else {}
-    return shares, licence_of({path: _text(repository, blob) for path, blob in licences.items()})
+    return +sizes  # without those of which nothing is there
 
 
 def _text(repository: GitRepository, blob: str) -> str:

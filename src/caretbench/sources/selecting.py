@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from caretbench.sources.git.history import bounds
 from caretbench.sources.pull_request import PullRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The changes that are wanted of each repository: merged from ``since`` to before ``until``, at most ``limit``.
+
+    Dates or moments (UTC); the limit counts the records that a file contains already.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+
+
+WHOLE_HISTORY: Final = Period()
 
 
 def newest(

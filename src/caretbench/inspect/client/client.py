@@ -151,13 +151,11 @@ class InspectClient:
 
     def _fly(self, flight: Flight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         doubt: Fault | None = None  # it ends all, unless something under way is answered
-        more = True
         while True:
             while flight.under_way < self._connections and flight.idle and (doubt is None):
                 if not flight.waiting:
-                    request = next(requests, None) if more else None
+                    request = next(requests, None)
                     if request is None:
-                        more = False
                         break
                     if reason := self._unfit(request.prompt):
                         yield ModelFailure(

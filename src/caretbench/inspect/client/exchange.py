@@ -180,49 +180,56 @@ class Exchange:
         given = reply.output.choices[: len(call.samples)]
         if not given:
             raise BrokenAnswerError("the provider answered without a choice")
-        samples = call.samples[: len(given)]
         if len(given) < len(call.samples):
             self.together = False
         outcome = Outcome(call, again=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
-        letters = letters_of(call.request.prompt)
-        for index, (sample, choice) in enumerate(zip(samples, given, strict=True)):
-            raw = reply.choices[index] if index < len(reply.choices) else None
-            reason = raw.get("finish_reason") if isinstance(raw, dict) else None
-            if reply.streamed and isinstance(raw, dict) and reason is None:
-                raise BrokenAnswerError("the stream ended before the answer was complete")
-            told = told_of(choice, letters, raw) if letters else None
-            refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
-            if letters and refusal is None and told is None:
-                refusal = UNTOLD
-            if refusal is not None:
-                fault = Fault("refused", clean(refusal, self._secrets), again=False)
-                outcome.failures.append(self._failure(call, (sample,), fault, attempts))
-                continue
-            text: str | None = choice.message.text
-            if not text and _is_null(raw):
-                text = None
-            unknown = reason if isinstance(reason, str) else None
-            finish = _FINISH.get(choice.stop_reason) or (
-                unknown if choice.stop_reason == "unknown" else choice.stop_reason
-            )
-            if text and len(whole := ended(text, self._unsent(call))) < len(text):
-                text, finish = whole, "stop"
-            if told:
-                text, finish = likeliest(told), "stop"
-            outcome.answers.append(
-                ModelAnswer(
-                    request_id=call.request.id,
-                    sample=sample,
-                    text=text,
-                    finish_reason=finish,
-                    usage=usage,
-                    latency=reply.latency,
-                    served_by=reply.output.model or None,
-                    log_probabilities=told,
-                )
-            )
+        for index, sample in enumerate(call.samples[: len(given)]):
+            found = self._answer(call, reply, index, sample, usage)
+            if isinstance(found, Fault):
+                outcome.failures.append(self._failure(call, (sample,), found, attempts))
+            else:
+                outcome.answers.append(found)
         return outcome
+
+    def _answer(
+        self, call: Call, reply: _Reply, index: int, sample: int, usage: Usage | None
+    ) -> ModelAnswer | Fault:
+        """Return one choice of a reply as an answer, or the refusal.
+
+        Raises:
+            BrokenAnswerError: it is not whole.
+        """
+        choice = reply.output.choices[index]
+        raw = reply.choices[index] if index < len(reply.choices) else None
+        reason = raw.get("finish_reason") if isinstance(raw, dict) else None
+        if reply.streamed and isinstance(raw, dict) and reason is None:
+            raise BrokenAnswerError("the stream ended before the answer was complete")
+        letters = letters_of(call.request.prompt)
+        told = told_of(choice, letters, raw) if letters else None
+        refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
+        if letters and refusal is None and told is None:
+            refusal = UNTOLD
+        if refusal is not None:
+            return Fault("refused", clean(refusal, self._secrets), again=False)
+        text: str | None = choice.message.text
+        if not text and _is_null(raw):
+            text = None
+        finish = _finish(choice.stop_reason, reason)
+        if text and len(whole := ended(text, self._unsent(call))) < len(text):
+            text, finish = whole, "stop"
+        if told:
+            text, finish = likeliest(told), "stop"
+        return ModelAnswer(
+            request_id=call.request.id,
+            sample=sample,
+            text=text,
+            finish_reason=finish,
+            usage=usage,
+            latency=reply.latency,
+            served_by=reply.output.model or None,
+            log_probabilities=told,
+        )
 
     def _unsent(self, call: Call) -> tuple[str, ...]:
         """Stop texts for which the request had no room: they end an answer here."""
@@ -236,6 +243,12 @@ class Exchange:
             message=fault.message,
             attempts=attempts,
         )
+
+
+def _finish(stop_reason: str, reason: object) -> str | None:
+    """Return the finish reason; ``reason`` is the server's own word."""
+    unknown = reason if isinstance(reason, str) else None
+    return _FINISH.get(stop_reason) or (unknown if stop_reason == "unknown" else stop_reason)
 
 
 def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:

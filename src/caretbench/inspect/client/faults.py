@@ -6,9 +6,9 @@ Providers raise what they like, wrapped by Inspect and by the library that tries
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import again_after, one_line
@@ -72,12 +72,26 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             return
 
 
+_Value = TypeVar("_Value")
+
+
+def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Value | None]) -> _Value | None:
+    """Return the first link's value that is there."""
+    return next((found for link in links if (found := read(link)) is not None), None)
+
+
+def _kind(names: Set[str], status: int | None, *, again: bool) -> FailureKind:
+    if status is None:
+        return "timeout" if names & _TIMEOUTS else "provider"
+    return "refused" if 400 <= status < 500 and not again else "provider"
+
+
 def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
     """What ``error`` means. ``secrets`` are left out of the message, like all that looks like one."""
     links = list(chain(error))
     names = {type(link).__name__ for link in links}
     causes = {type(link).__name__ for link in _causes(error)}
-    status = next((found for link in links if (found := _status(link)) is not None), None)
+    status = _first(links, _status)
     code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
     own = next((link for link in links if getattr(link, "again", None) is not None), None)
     hopeless: Hopeless = _HOPELESS.get(status or 0, "no")
@@ -90,18 +104,12 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
         again = False  # Inspect's word on the request itself: it would be said again
     if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
         hopeless = "unless_answered"
-    kind: FailureKind = "refused" if status is not None and 400 <= status < 500 and not again else "provider"
-    if names & _TIMEOUTS and status is None:
-        kind = "timeout"
     return Fault(
-        kind=getattr(own, "kind", None) or kind,
+        kind=getattr(own, "kind", None) or _kind(names, status, again=again),
         message=clean(_said(links, status), secrets),
         again=again and hopeless != "surely",
         status=status,
-        retry_after=next(
-            (seconds for link in links if (seconds := _retry_after(link)) is not None),
-            None,
-        ),
+        retry_after=_first(links, _retry_after),
         hopeless=hopeless,
         unstreamed=_EMPTY_STREAM in names,
     )

@@ -161,10 +161,8 @@ class FimEndpointAPI(ModelAPI):
 
     # --- the request --------------------------------------------------------------------------------------------
 
-    def _form(
-        self, prompt: Mapping[str, JsonValue], config: GenerateConfig
-    ) -> tuple[Form, dict[str, JsonValue]]:
-        values: dict[str, JsonValue] = {
+    def _values(self, prompt: Mapping[str, JsonValue], config: GenerateConfig) -> dict[str, JsonValue]:
+        return {
             "model": self.model,
             "max_tokens": config.max_tokens or self.max_tokens(),
             "temperature": config.temperature,
@@ -175,6 +173,11 @@ class FimEndpointAPI(ModelAPI):
             "context_tokens": self._context_tokens,
             "instruction": prompt.get("instruction") or None,
         }
+
+    def _form(
+        self, prompt: Mapping[str, JsonValue], config: GenerateConfig
+    ) -> tuple[Form, dict[str, JsonValue]]:
+        values = self._values(prompt, config)
         fill = self.shape.fill
         text = prompt.get("text")
         if text is None and fill.empty_suffix == "text" and not prompt.get("suffix"):

@@ -58,6 +58,7 @@ class GgufAPI(ModelAPI):
         connections: How many requests come at once; no slots are kept for more.
     """
 
+    # Long: Inspect passes each of a provider's options as a parameter.
     def __init__(
         self,
         model_name: str,

@@ -170,20 +170,29 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
 
 
 def _fits(snapshot: Snapshot, row: Command) -> bool:
-    if not all(name in snapshot.entries for name in row.files):
-        return False
-    if any(name in snapshot.entries for name in row.absent) or (row.script and not test_script(snapshot)):
-        return False
+    return (
+        snapshot.entries.keys() >= {*row.files}
+        and snapshot.entries.keys().isdisjoint(row.absent)
+        and bool(not row.script or test_script(snapshot))
+        and _is_told(snapshot, row)
+        and all(_holds(snapshot, name, pattern) for name, pattern in row.holds.items())
+        and _has_target(snapshot, row)
+    )
+
+
+def _is_told(snapshot: Snapshot, row: Command) -> bool:
+    """Return whether one of a row's files or patterns is there, or it names none."""
     told = any(_holds(snapshot, name, pattern) for name, pattern in row.tells.items())
-    if not told and (row.any or row.tells) and not any(_matching(snapshot, pattern) for pattern in row.any):
-        return False
-    if not all(_holds(snapshot, name, pattern) for name, pattern in row.holds.items()):
-        return False
-    if row.target is not None:
-        path = next(found for pattern in row.any for found in _matching(snapshot, pattern))
-        text = snapshot.read(path).decode("utf-8", "replace")
-        return re.search(rf"^{re.escape(row.target)}\s*:", text, re.MULTILINE) is not None
-    return True
+    return told or not (row.any or row.tells) or any(_matching(snapshot, pattern) for pattern in row.any)
+
+
+def _has_target(snapshot: Snapshot, row: Command) -> bool:
+    """Return whether the Makefile has a row's target, if it names one."""
+    if row.target is None:
+        return True
+    path = next(found for pattern in row.any for found in _matching(snapshot, pattern))
+    text = snapshot.read(path).decode("utf-8", "replace")
+    return re.search(rf"^{re.escape(row.target)}\s*:", text, re.MULTILINE) is not None
 
 
 def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:

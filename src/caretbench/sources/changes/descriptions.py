@@ -134,6 +134,11 @@ def form_lines(descriptions: Iterable[str], *, least: int = 10, share: float = 0
     return frozenset(line for line, times in found.items() if times >= max(least, share * number))
 
 
+def _is_check(line: str, checking: bool) -> bool:
+    """Return whether a line is a check-box, or one of the indented lines below one, on which its text goes on."""
+    return bool(_CHECK.match(line.lstrip())) or (checking and line[:1] in (" ", "\t") and bool(line.strip()))
+
+
 def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
     """Return the description as it is shown.
 
@@ -156,11 +161,8 @@ def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced:
-            # The text of a box goes on in the indented lines below it.
-            checking = bool(_CHECK.match(line.lstrip())) or (
-                checking and line[:1] in (" ", "\t") and bool(line.strip())
-            )
-            if checking or line.strip() in form or _says_nothing(line) or repeated.entry(line):
+            checking = _is_check(line, checking)
+            if checking or _says_nothing(line, form) or repeated.entry(line):
                 continue
             if (alone or _ENTRY.match(line)) and _is_about_review(line):
                 continue
@@ -203,9 +205,11 @@ def _is_about_review(line: str) -> bool:
     return not bare.endswith(":") and _review_line().fullmatch(bare.strip(_EDGES)[:200]) is not None
 
 
-def _says_nothing(line: str) -> bool:
+def _says_nothing(line: str, form: Collection[str]) -> bool:
     """Whether a line refers and does nothing else, or is there because a form has it."""
     bare = line.strip()
+    if bare in form:
+        return True
     if not bare or _HEADING.fullmatch(line):
         return False
     core = bare.strip(_EDGES)

@@ -18,45 +18,55 @@ _STATUS: dict[bytes, FileStatus] = {
     b"rename from ": "renamed",
     b"copy from ": "copied",
 }
+_MODES = (b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"index ")
 _LINKED_REPOSITORY = b"160000"
+
+
+class _Head:
+    """The lines above the hunks of one file's part, read."""
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.status: FileStatus = "modified"
+        self.named: dict[bytes, bytes] = {}
+        self.binary = self.linked = self.moded = False
+        for line in lines[1:]:
+            self._read(line)
+        named = self.named
+        self.path = named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_of_both(lines[0])
+
+    def _read(self, line: bytes) -> None:
+        for beginning, meaning in _STATUS.items():
+            if line.startswith(beginning):
+                self.status = meaning
+        if line.startswith((b"rename ", b"copy ")):
+            _, end, side = line.split(b" ", 2)
+            self.named[end] = _path(side)
+        elif line.startswith((b"--- ", b"+++ ")):
+            side = _path(line[4:].removesuffix(b"\t"))
+            if side != b"/dev/null":
+                self.named[line[:3]] = side[2:]
+        elif line.startswith((b"Binary files ", b"GIT binary patch")):
+            self.binary = True
+        elif line.startswith(_MODES):
+            self.linked = self.linked or line.endswith(_LINKED_REPOSITORY)
+            self.moded = self.moded or line.startswith(b"old mode ")
 
 
 def file_change(diff: FileDiff) -> FileChange:
     """The stored form of one file's part."""
-    lines = diff.head.split(b"\n")
-    named: dict[bytes, bytes] = {}
-    status: FileStatus = "modified"
-    binary = linked = moded = False
-    for line in lines[1:]:
-        for beginning, meaning in _STATUS.items():
-            if line.startswith(beginning):
-                status = meaning
-        if line.startswith((b"rename ", b"copy ")):
-            _, end, side = line.split(b" ", 2)
-            named[end] = _path(side)
-        elif line.startswith((b"--- ", b"+++ ")):
-            side = _path(line[4:].removesuffix(b"\t"))
-            if side != b"/dev/null":
-                named[line[:3]] = side[2:]
-        elif line.startswith((b"Binary files ", b"GIT binary patch")):
-            binary = True
-        elif line.startswith(
-            (b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", b"index ")
-        ):
-            linked = linked or line.endswith(_LINKED_REPOSITORY)
-            moded = moded or line.startswith(b"old mode ")
-    if moded and status == "modified" and not diff.lines and not binary:
+    head = _Head(diff.head.split(b"\n"))
+    status = head.status
+    if head.moded and status == "modified" and not diff.lines and not head.binary:
         status = "changed"
-    raw = named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_of_both(lines[0])
-    path = raw.decode("utf-8", "replace")
-    old = named.get(b"from")
+    path = head.path.decode("utf-8", "replace")
+    old = head.named.get(b"from")
     patch = diff.body.decode("utf-8", "replace")
     return FileChange(
         path=path,
         old_path=old.decode("utf-8", "replace") if old else None,
         status=status,
-        binary=binary,
-        generated=linked or is_generated(path) or says_generated(patch),
+        binary=head.binary,
+        generated=head.linked or is_generated(path) or says_generated(patch),
         truncated=diff.truncated,
         additions=diff.additions,
         deletions=diff.deletions,

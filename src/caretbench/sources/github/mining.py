@@ -20,6 +20,7 @@ from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
 from caretbench.sources.pull_request import FileChange, in_utc
 from caretbench.sources.repository import RepositoryFacts
+from caretbench.sources.selecting import WHOLE_HISTORY, Period
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 MOST_FILES: Final = 3000
@@ -32,10 +33,8 @@ Report = Callable[[str, int, int | None], None]
 def mine_github(
     name: str,
     out_file: Path,
+    period: Period = WHOLE_HISTORY,
     *,
-    since: str | None = None,
-    until: str | None = None,
-    limit: int | None = None,
     max_requests: int | None = None,
     report: Report = lambda _step, _added, _total: None,
     note: Callable[[str], None] = lambda _line: None,
@@ -46,9 +45,7 @@ def mine_github(
     Args:
         name: ``owner/name``.
         out_file: The records, as JSON lines.
-        since: Only what was merged at this date or moment (UTC) or later.
-        until: Only what was merged before this date or moment.
-        limit: At most so many records of this repository, those in the file included.
+        period: The pull requests that are wanted.
         max_requests: At most so many requests.
         report: Told of progress.
         note: Told what is passed over, and why it waits.
@@ -73,7 +70,7 @@ def mine_github(
             raise
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{name}: GitHub's answer is not understood ({error!r})") from None
-        return _Mining(asked, appender, out_file, facts, branch, report, note).mine(name, since, until, limit)
+        return _Mining(asked, appender, out_file, facts, branch, report, note).mine(name, period)
 
 
 class _Mining:
@@ -96,8 +93,8 @@ class _Mining:
         rows = [row for _, row in read_lines(out_file) if row.get("repo") == facts.repo]
         self._there = {str(row.get("merge_sha")) for row in rows}
 
-    def mine(self, name: str, since: str | None, until: str | None, limit: int | None) -> RepositoryFacts:
-        first, end = bounds(since, until)
+    def mine(self, name: str, period: Period) -> RepositoryFacts:
+        first, end = bounds(period.since, period.until)
         order = (
             "updated" if first else "created"
         )  # with a first day, the list ends where nothing later was touched
@@ -110,7 +107,7 @@ class _Mining:
         for number, page in enumerate(self._client.pages(f"{path}&page={begin}"), start=begin):
             self._report(step, 0, None)
             for value in page:
-                if limit is not None and len(self._there) >= limit:
+                if period.limit is not None and len(self._there) >= period.limit:
                     self._keep_cursor(path, number, skipped)
                     return self._facts
                 if not self._wanted(value, first, end) or str(value.get("number")) in skipped:

@@ -23,7 +23,7 @@ from caretbench.sources.mining import MiningProgress, mine_git
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.sources.repository_names import UNKNOWN
-from caretbench.sources.selecting import newest
+from caretbench.sources.selecting import Period, newest
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
@@ -96,15 +96,6 @@ class Sources:
         )
 
 
-@dataclass(frozen=True)
-class Period:
-    """The changes that are wanted of each repository: merged from ``since`` to before ``until``, at most ``limit``."""
-
-    since: str | None = None
-    until: str | None = None
-    limit: int | None = None
-
-
 @dataclass
 class Mining:
     """Mining of repositories into a folder: what is known of each, and how many commits gave nothing."""
@@ -151,10 +142,7 @@ class Mining:
             self.progress(f"commits of {path.name}", state.done - last, wanted)
             last = state.done
 
-        mined = mine_git(
-            path, self.folder.pull_requests_path, since=period.since, until=period.until, limit=period.limit,
-            progress=report,
-        )  # fmt: skip
+        mined = mine_git(path, self.folder.pull_requests_path, period, progress=report)
         name, note = mined.repository.repo, self.progress.note
         for reason, count in mined.skipped_by_reason.items():
             note(f"{name}: {count} commits give no change: {reason.replace('_', ' ')}")
@@ -170,10 +158,9 @@ class Mining:
         self.clones[name] = path
 
     def _hosted(self, name: str) -> None:
-        period = self.period
         self.repositories.append(
             mine_github(
-                name, self.folder.pull_requests_path, since=period.since, until=period.until, limit=period.limit,
+                name, self.folder.pull_requests_path, self.period,
                 max_requests=self.max_requests, report=self.progress, note=self.progress.note,
             )
         )  # fmt: skip

@@ -70,6 +70,10 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
+def _is_rule(line: str) -> bool:
+    return set(line) == {"-"}
+
+
 def _sections(text: str) -> dict[str, list[str]]:
     """The bodies of Google's (``Args:``) and NumPy's (underlined) sections, by what they are about."""
     bodies: dict[str, list[str]] = {}
@@ -80,15 +84,15 @@ def _sections(text: str) -> dict[str, list[str]]:
     for number, line in enumerate(lines):
         title = line.strip().rstrip(":").lower()
         next_line = lines[number + 1].strip() if number + 1 < len(lines) else ""
-        is_numpy = len(next_line) >= 3 and set(next_line) == {"-"}
+        is_numpy = len(next_line) >= 3 and _is_rule(next_line)
         if title in _SECTIONS and (line.strip().endswith(":") or is_numpy):
             current = bodies.setdefault(_SECTIONS[title], [])
             margin, underlined = _indent(line), is_numpy
-        elif current is None or (line.strip() and set(line.strip()) == {"-"}):
+        elif current is None or not line.strip() or _is_rule(line.strip()):
             continue
-        elif (is_numpy and line.strip()) or (line.strip() and not underlined and _indent(line) <= margin):
+        elif is_numpy or (not underlined and _indent(line) <= margin):
             current = None
-        elif line.strip():
+        else:
             is_typed = underlined and _indent(line) == margin  # NumPy's ``name : type`` describes nothing yet
             current.append(line.split(":")[0] if is_typed else line)
     return bodies

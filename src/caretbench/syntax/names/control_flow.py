@@ -58,6 +58,12 @@ class ControlFlow(ABC):
             else:
                 self._visit(child)
 
+    def _visit_all(self, parts: list[tuple[str, tree_sitter.Node]], wanted: set[str]) -> None:
+        """Read those of a node's parts that are called so, in their order."""
+        for part, child in parts:
+            if part in wanted:
+                self._visit(child)
+
     def _loop(self, node: tree_sitter.Node) -> None:
         flow = self.flow
         parts = self._parts(node)
@@ -77,8 +83,7 @@ class ControlFlow(ABC):
         is_post = node.id in self.marks["post"]
         targets = [child for part, child in parts if part.startswith("target.")]
         if not is_post:
-            for child in conditions:
-                self._visit(child)
+            self._visit_all(parts, {"condition"})
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
         flow.go(flow.block(flow.current))
@@ -87,24 +92,18 @@ class ControlFlow(ABC):
         self._types = types
         flow.breaks.append(after)
         flow.continues.append(step)
-        for part, child in parts:
-            if part == "body":
-                self._visit(child)
+        self._visit_all(parts, {"body"})
         flow.link(flow.current, step)
         flow.go(step)
         flow.breaks.pop()
         flow.continues.pop()
-        for part, child in parts:
-            if part == "update" or (part == "condition" and is_post):
-                self._visit(child)
+        self._visit_all(parts, {"update", "condition"} if is_post else {"update"})
         if flow.current != step:
             flow.link(flow.current, head)
         if is_post:
             leaving = [flow.current]
         flow.go(flow.block(*leaving))
-        for part, child in parts:
-            if part == "else":
-                self._visit(child)
+        self._visit_all(parts, {"else"})
         flow.link(flow.current, after)
         flow.go(after)
 

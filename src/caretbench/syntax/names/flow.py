@@ -27,6 +27,8 @@ class Kill:
 
 
 Event = Use | Site | Kill
+Numbered = dict[Variable, tuple[int, list[Site]]]
+"""By variable: the number of its first bit, and its definitions."""
 
 
 class Flow:
@@ -98,21 +100,9 @@ class Flow:
             return
         entries = self._entries(own) if count else []
         for block, entry in zip(self.blocks, entries, strict=False):
-            state: dict[Variable, int] = {}
-            for event in block:
-                variable = event.variable
-                if variable is None or (found := own.get(variable)) is None:
-                    continue
-                if not isinstance(event, Use):
-                    state[variable] = 1 << event.index if isinstance(event, Site) else 0
-                    continue
-                first, sites = found
-                arriving = state.get(variable)
-                if arriving is None:
-                    arriving = entry >> first & (1 << len(sites)) - 1 if entry else 0
-                event.reaching = tuple(_members(arriving, sites))
+            _solve(block, entry, own)
 
-    def _number(self) -> dict[Variable, tuple[int, list[Site]]]:
+    def _number(self) -> Numbered:
         """The first bit of every variable of this flow, with its definitions; each knows its place in them."""
         sites: dict[Variable, list[Site]] = {}
         for block in self.blocks:
@@ -121,14 +111,14 @@ class Flow:
                     known = sites.setdefault(event.variable, [])
                     event.index = len(known)
                     known.append(event)
-        numbered: dict[Variable, tuple[int, list[Site]]] = {}
+        numbered: Numbered = {}
         first = 0
         for variable, known in sites.items():
             numbered[variable] = (first, known)
             first += len(known)
         return numbered
 
-    def _entries(self, own: dict[Variable, tuple[int, list[Site]]]) -> list[int]:
+    def _entries(self, own: Numbered) -> list[int]:
         """The state in front of every block."""
         born = [0] * len(self.blocks)
         killed = [0] * len(self.blocks)
@@ -155,6 +145,23 @@ class Flow:
                         queued[follower] = True
                         waiting.append(follower)
         return entries
+
+
+def _solve(block: list[Event], entry: int, own: Numbered) -> None:
+    """Give every use of a block the definitions that reach it, from the state in front of it."""
+    state: dict[Variable, int] = {}
+    for event in block:
+        variable = event.variable
+        if variable is None or (found := own.get(variable)) is None:
+            continue
+        if not isinstance(event, Use):
+            state[variable] = 1 << event.index if isinstance(event, Site) else 0
+            continue
+        first, sites = found
+        arriving = state.get(variable)
+        if arriving is None:
+            arriving = entry >> first & (1 << len(sites)) - 1 if entry else 0
+        event.reaching = tuple(_members(arriving, sites))
 
 
 def _members(bits: int, sites: list[Site]) -> list[Site]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from caretbench.syntax.names.modules import ModuleIndex
@@ -209,12 +210,18 @@ class Project:
             return Place(walk, found, None, files)
         if hops > _MOST_HOPS:
             return None
-        pieces = self.modules.parts(walk, scope.name) if own and scope.name else []
+        parts = self.modules.parts(walk, scope.name) if own and scope.name else []
+        pieces = [(other, piece.inside) for other, piece in parts if piece.inside is not None]
         for other, piece in pieces:
-            if piece.inside is not None and (found := piece.inside.symbols.get(name)) is not None:
+            if (found := piece.symbols.get(name)) is not None:
                 return Place(other, found, None, files + int(other is not walk))
-        bases = [base for _, piece in pieces if piece.inside is not None for base in piece.inside.bases]
-        for base in bases or scope.bases:
+        bases = [base for _, piece in pieces for base in piece.bases]
+        return self._of_bases(walk, scope, bases or scope.bases, name, files, hops)
+
+    def _of_bases(
+        self, walk: Walk, scope: Names, bases: Iterable[str], name: str, files: int, hops: int
+    ) -> Place | None:
+        for base in bases:
             home = self._type(walk, scope.parent or scope, base)
             if home is None or home.variable is None or home.walk is None or home.variable.inside is None:
                 continue

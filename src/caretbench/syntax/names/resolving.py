@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from caretbench.syntax.names.flow import Flow
-from caretbench.syntax.names.symbols import ImportTarget, Names, Site, Variable
+from caretbench.syntax.names.symbols import ImportTarget, Names, Site, Use, Variable
 from caretbench.syntax.names.walker import Walk
 from caretbench.syntax.types import Binding
 
@@ -97,21 +97,32 @@ def resolve(walk: Walk) -> None:
             _declare(around, site, None, types).flow = None
     for use in walk.uses:
         if not use.path:
-            use.variable = lookup(walk, use.key, use.scope)
-            if use.variable is None and use.key != use.name:  # a method that was imported by its name
-                imported = lookup(walk, use.name, use.scope)
-                use.variable = imported if imported is not None and imported.target is not None else None
+            use.variable = _variable(walk, use)
     for kill in walk.kills:
         kill.variable = kill.use.variable
     for flow in walk.flows:
         flow.solve()
+    _add_other_flows(walk)
+
+
+def _variable(walk: Walk, use: Use) -> Variable | None:
+    """The variable of a use that is no member."""
+    found = lookup(walk, use.key, use.scope)
+    if found is None and use.key != use.name:  # a method that was imported by its name
+        imported = lookup(walk, use.name, use.scope)
+        return imported if imported is not None and imported.target is not None else None
+    return found
+
+
+def _add_other_flows(walk: Walk) -> None:
+    """Let what a function inside writes, at a time unknown, reach the uses outside of it."""
     elsewhere: dict[tuple[Variable, Flow], tuple[Site, ...]] = {}
     for use in walk.uses:
         if use.reaching and use.variable is not None:
             key = use.variable, use.flow
             if key not in elsewhere:
                 elsewhere[key] = tuple(site for site in use.variable.sites if site.flow is not use.flow)
-            use.reaching += elsewhere[key]  # written by a function inside, at a time unknown
+            use.reaching += elsewhere[key]
 
 
 def _land(

@@ -34,6 +34,7 @@ _ROLES: Final = (
     "import",
 )
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
+_MARKS: Final = {"pointer_declarator": "*", "optional_parameter": "?"}
 _LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "left_assignment_list"})
 
 
@@ -132,23 +133,12 @@ class Scopes:
                 + [part.end_byte for word in ("value", "values", "until") for part in match.get(word, ())]
             )
             scope = self._scope(node, role) or root
-            text = _text(types[0]) if types else ""
-            kind = plain_type(text) or (
-                inferred_kind(value, self._grammar) + place if value is not None else ""
-            )
-            around = node.parent.type if node.parent is not None else ""
-            if kind and around in ("pointer_declarator", "optional_parameter"):
-                kind += "*" if around == "pointer_declarator" else "?"
-            if role == "function":
-                kind = plain_type(text)
-            elif value is not None and is_function(value):
-                kind = "function"
             parameters, required = _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
             yield Declaration(
                 name=_text(node),
                 start=node.start_byte,
                 role=role,
-                kind=kind,
+                kind=self._kind(node, role, _text(types[0]) if types else "", value, place),
                 usable=0 if role in _EVERYWHERE else until,
                 begin=scope.start_byte,
                 end=scope.end_byte,
@@ -172,6 +162,19 @@ class Scopes:
                     return parent
             parent = parent.parent
         return None
+
+    def _kind(
+        self, node: tree_sitter.Node, role: str, type_text: str, value: tree_sitter.Node | None, place: str
+    ) -> str:
+        if role == "function":
+            return plain_type(type_text)
+        if value is not None and is_function(value):
+            return "function"
+        kind = plain_type(type_text) or (
+            inferred_kind(value, self._grammar) + place if value is not None else ""
+        )
+        around = node.parent.type if node.parent is not None else ""
+        return kind + _MARKS.get(around, "") if kind else ""
 
 
 def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:

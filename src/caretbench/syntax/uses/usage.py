@@ -84,6 +84,17 @@ _LISTS: Final = frozenset({
     "list", "array", "tuple", "array_initializer", "initializer_list", "array_expression", "initializer_expression",
     "set", "literal_value", "literal_element",
 })  # fmt: skip
+# What becomes of the value, by the kind of node around it, where that alone tells.
+_BOUND: Final = {
+    **dict.fromkeys(
+        (*_STATEMENTS, "block", "body_statement", "statement_list", "statement_block"), "stmt"
+    ),
+    **dict.fromkeys(("throw_statement", "raise_statement", "throw_expression"), "thrown"),
+    **dict.fromkeys(
+        ("for_statement", "enhanced_for_statement", "for_in_statement", "foreach_statement", "range_clause",
+         "for_in_clause", "for_range_loop", "for_expression"), "iterated",
+    ),
+}  # fmt: skip
 _LONGEST: Final = 80
 
 
@@ -141,6 +152,7 @@ def callee_of(call: tree_sitter.Node) -> str:
     return ""
 
 
+# Long: one case for each kind of node around an expression, in the order of precedence.
 def context(node: tree_sitter.Node) -> str:
     """Return the context of an expression; ``other`` where nothing is known of it."""
     parent = node.parent
@@ -199,35 +211,34 @@ def context(node: tree_sitter.Node) -> str:
     return _bound(node, parent)
 
 
+def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
+    named = parent.child_by_field_name("name") or parent.child_by_field_name("pattern")
+    if _is(named, node):
+        return "target"
+    around = parent.parent
+    written = parent.child_by_field_name("type") or (
+        around.child_by_field_name("type") if around is not None else None
+    )
+    told = plain_type(text(written)) if written is not None else ""
+    return f"init:{told}" if told else f"init of {_short(named)}:{parent.start_byte}"
+
+
 def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     kind = parent.type
     if kind in _ASSIGNMENTS:
         left = parent.child_by_field_name("left")
         return "target" if _is(left, node) else f"assign:{_function(node)}:{_short(left)}"
     if kind in _DECLARATORS:
-        named = parent.child_by_field_name("name") or parent.child_by_field_name("pattern")
-        around = parent.parent
-        written = parent.child_by_field_name("type") or (
-            around.child_by_field_name("type") if around is not None else None
-        )
-        if _is(named, node):
-            return "target"
-        told = plain_type(text(written)) if written is not None else ""
-        return f"init:{told}" if told else f"init of {_short(named)}:{parent.start_byte}"
+        return _declared(node, parent)
     if kind in _RETURNS:
         return f"return:{_function(node)}"
-    if kind in _STATEMENTS or (kind in ("block", "body_statement", "statement_list", "statement_block")):
-        return "stmt"
+    if kind in _BOUND:
+        return _BOUND[kind]
     if kind == "arrow_function":
         return f"return:{parent.start_byte}"
-    if kind in ("throw_statement", "raise_statement", "throw_expression"):
-        return "thrown"
     if kind in _LISTS:
         holder = parent.parent if kind == "literal_element" else parent
         return f"element:{holder.start_byte if holder is not None else 0}"
-    if kind in ("for_statement", "enhanced_for_statement", "for_in_statement", "foreach_statement", "range_clause",
-                "for_in_clause", "for_range_loop", "for_expression"):  # fmt: skip
-        return "iterated"
     if "spread" in kind or "splat" in kind:
         return "spread"
     return f"other:{kind}"

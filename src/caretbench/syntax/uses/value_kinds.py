@@ -89,35 +89,35 @@ def plain_type(text: str) -> str:
     return f"type:{bare}" if bare else ""
 
 
+def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
+    """Return the child in the first of these fields that has one."""
+    return next((found for field in fields if (found := node.child_by_field_name(field)) is not None), None)
+
+
+def _kind_of_literal(literal: str, grammar: str) -> str:
+    known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get(literal)
+    return f"type:{known}" if known else f"literal:{literal}"
+
+
 def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
     """Return what tells the kind of a variable that begins with this value: a type, a literal, a call."""
     while node.type in _WRAPPERS and len(node.named_children) == 1 and not _operator(node):
         node = node.named_children[0]
     literal = kind_of_value(node)
     if literal and literal not in ("name", "null"):
-        known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get(literal)
-        return f"type:{known}" if known else f"literal:{literal}"
+        return _kind_of_literal(literal, grammar)
     if node.type in _NEW:
-        made = (
-            node.child_by_field_name("type")
-            or node.child_by_field_name("constructor")
-            or node.child_by_field_name("name")
-        )
+        made = _child(node, "type", "constructor", "name")
         return f"type:{_text(made)}" if made is not None else ""
     if node.type in _CALLS:
-        callee = (
-            node.child_by_field_name("function")
-            or node.child_by_field_name("name")
-            or node.child_by_field_name("method")
-        )
-        receiver = node.child_by_field_name("object") or node.child_by_field_name("receiver")
+        callee = _child(node, "function", "name", "method")
+        receiver = _child(node, "object", "receiver")
         if callee is None:
             return ""
         before = f"{_text(receiver)}." if receiver is not None else ""
         return "call:" + re.sub(r"\s+", "", before + _text(callee))[-120:]
     if _operator(node) in _COMPARISONS:
-        known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get("bool")
-        return f"type:{known}" if known else "literal:bool"
+        return _kind_of_literal("bool", grammar)
     return ""
 
 
