@@ -202,9 +202,7 @@ class Exchange:
         """
         choice = reply.output.choices[index]
         raw = reply.choices[index] if index < len(reply.choices) else None
-        reason = raw.get("finish_reason") if isinstance(raw, dict) else None
-        if reply.streamed and isinstance(raw, dict) and reason is None:
-            raise BrokenAnswerError("the stream ended before the answer was complete")
+        reason = _own_reason(raw, streamed=reply.streamed)
         letters = letters_of(call.request.prompt)
         told = told_of(choice, letters, raw) if letters else None
         refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
@@ -243,6 +241,19 @@ class Exchange:
             message=fault.message,
             attempts=attempts,
         )
+
+
+def _own_reason(raw: object, *, streamed: bool) -> object:
+    """Return the finish reason in the server's own words, where it sent any.
+
+    Raises:
+        BrokenAnswerError: it is missing at the end of a stream.
+    """
+    if not isinstance(raw, dict):
+        return None
+    if streamed and raw.get("finish_reason") is None:
+        raise BrokenAnswerError("the stream ended before the answer was complete")
+    return raw.get("finish_reason")
 
 
 def _finish(stop_reason: str, reason: object) -> str | None:

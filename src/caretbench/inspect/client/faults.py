@@ -80,7 +80,10 @@ def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Valu
     return next((found for link in links if (found := read(link)) is not None), None)
 
 
-def _kind(names: Set[str], status: int | None, *, again: bool) -> FailureKind:
+def _kind(own: object, names: Set[str], status: int | None, *, again: bool) -> FailureKind:
+    stated: FailureKind | None = getattr(own, "kind", None)
+    if stated:
+        return stated
     if status is None:
         return "timeout" if names & _TIMEOUTS else "provider"
     return "refused" if 400 <= status < 500 and not again else "provider"
@@ -105,7 +108,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
     if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
         hopeless = "unless_answered"
     return Fault(
-        kind=getattr(own, "kind", None) or _kind(names, status, again=again),
+        kind=_kind(own, names, status, again=again),
         message=clean(_said(links, status), secrets),
         again=again and hopeless != "surely",
         status=status,

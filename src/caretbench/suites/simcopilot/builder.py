@@ -127,9 +127,7 @@ class Builder:
         exclude = (*settings.exclude, *options.exclude)
         readable = read(taken, languages, exclude, most_lines=settings.most_lines)
         if not any(readable.mined.values()):
-            first = next(iter(readable.passed_over.items()), None)
-            why = f": {first[0]}: {first[1]}" if first else ""
-            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{why}")
+            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(readable)}")
         named = (options.check,) if options.check else settings.checks
         command = wanted_setup(options.setup or settings.setup, taken.snapshot, languages, named)
         if command:
@@ -268,6 +266,11 @@ class Builder:
         if known is None and is_selected(request):
             return check_project(self.engine, request, runs=1)
         return known
+
+
+def _first(readable: Readable) -> str:
+    """Return the first file that was passed over, with the reason, as the end of a message."""
+    return next((f": {path}: {why}" for path, why in readable.passed_over.items()), "")
 
 
 def _listed(dropped: Mapping[str, str]) -> str:

@@ -117,27 +117,23 @@ class Trees(NamedTuple):
         both = np.concatenate((one_way, -one_way))
         targets = np.concatenate((np.ones(len(one_way)), np.zeros(len(one_way))))
         weights = np.concatenate((importance, importance))
-        edges = [_edges(both[:, column]) for column in range(both.shape[1])]
-        used = [column for column, cuts in enumerate(edges) if len(cuts)]
-        binned = [np.searchsorted(edges[column], both[:, column], side="right") for column in used]
+        bins = _bins(both)
         scores = np.zeros(len(both)) if start is None else np.concatenate((start, -start))
         all_columns: list[list[int]] = []
         all_cuts: list[list[float]] = []
         all_values: list[Numbers] = []
-        for tree in range(trees if used else 0):
-            asked = range(tree % every, len(used), every) if len(used) > every else range(len(used))
+        for tree in range(trees if bins else 0):
+            asked = bins[tree % every :: every] if len(bins) > every else bins
             chances = 1 / (1 + np.exp(-scores))
             slopes, bends = weights * (targets - chances), weights * chances * (1 - chances)
             leaves = np.zeros(len(both), dtype=np.int64)
             columns: list[int] = []
             cuts: list[float] = []
             for level in range(depth):
-                number, cut = _best_cut(
-                    binned, asked, edges, used, leaves, 1 << level, slopes, bends, penalty
-                )
-                columns.append(used[number])
-                cuts.append(float(edges[used[number]][cut]))
-                leaves = 2 * leaves + (binned[number] > cut)
+                best, cut = _best_cut(asked, leaves, 1 << level, slopes, bends, penalty)
+                columns.append(best.column)
+                cuts.append(float(best.edges[cut]))
+                leaves = 2 * leaves + (best.numbers > cut)
             size = 1 << depth
             steps = np.bincount(leaves, slopes, size) / (np.bincount(leaves, bends, size) + penalty)
             values = np.round(rate * steps, _LEAF_DIGITS)
@@ -178,23 +174,37 @@ def _edges(values: Numbers) -> Numbers:
     return found
 
 
+class _Bins(NamedTuple):
+    """A feature's values, as the numbers of the bins between its edges."""
+
+    column: int
+    edges: Numbers
+    numbers: npt.NDArray[np.int64]
+
+
+def _bins(values: Numbers) -> list[_Bins]:
+    """The bins of each feature that has edges."""
+    edges = [_edges(values[:, column]) for column in range(values.shape[1])]
+    return [
+        _Bins(column, cuts, np.searchsorted(cuts, values[:, column], side="right"))
+        for column, cuts in enumerate(edges)
+        if len(cuts)
+    ]
+
+
 def _best_cut(
-    binned: Sequence[npt.NDArray[np.int64]],
-    asked: Sequence[int],
-    edges: Sequence[Numbers],
-    used: Sequence[int],
+    asked: Sequence[_Bins],
     leaves: npt.NDArray[np.int64],
     size: int,
     slopes: Numbers,
     bends: Numbers,
     penalty: float,
-) -> tuple[int, int]:
-    """The feature, by its number among the used ones, and the cut that gain most over all leaves of a level."""
+) -> tuple[_Bins, int]:
+    """The feature and the cut that gain most over all leaves of a level."""
     best = (-1.0, asked[0], 0)
-    for number in asked:
-        bins = binned[number]
-        width = len(edges[used[number]]) + 1
-        cells = leaves * width + bins
+    for bins in asked:
+        width = len(bins.edges) + 1
+        cells = leaves * width + bins.numbers
         slope = np.bincount(cells, slopes, size * width).reshape(size, width)
         bend = np.bincount(cells, bends, size * width).reshape(size, width)
         left_slope, left_bend = slope.cumsum(axis=1)[:, :-1], bend.cumsum(axis=1)[:, :-1]
@@ -205,5 +215,5 @@ def _best_cut(
         )
         cut = int(gains.argmax())
         if gains[cut] > best[0]:
-            best = (float(gains[cut]), number, cut)
+            best = (float(gains[cut]), bins, cut)
     return best[1], best[2]

@@ -117,6 +117,7 @@ def _counted(one: Read, place: int, known: Known) -> list[float]:
     ]
 
 
+# Long: one entry for each feature, in the order of their names.
 def _grams(one: Read, known: Known) -> list[float]:
     marks = ("\n", *one.tokens, "\r")
     total = max(known.context.total, 1)
@@ -190,6 +191,7 @@ def _rising(values: Sequence[float]) -> float:
     )
 
 
+# Long: one entry for each feature, in the order of their names.
 def _inside(one: Read) -> list[float]:
     names = [name for _, name in one.names]
     tokens = one.tokens

@@ -49,6 +49,7 @@ def _bag(tokens: tuple[str, ...]) -> Counter[str]:
     return Counter(tokens)
 
 
+# Long: one entry for each feature, in the order of their names.
 def near_numbers(one: Read, place: int, known: Known) -> list[float]:
     """The numbers of one line at a place, as :data:`NEAR_FEATURES` names them."""
     context = known.context

@@ -33,6 +33,7 @@ def query_text(problem: Problem) -> str:
     return problem.shown.text.removeprefix(ASKED)
 
 
+# Long: a problem consists of as many independent things.
 def choice_problem(
     pull: PullRequest,
     task: str,

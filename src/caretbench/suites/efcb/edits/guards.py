@@ -45,19 +45,22 @@ def is_text_only(node: tree_sitter.Node) -> bool:
             return False
         if around.type in _THROWN:
             return node.id != child.id or bool(re.search("string", node.type))
-        if around.type in CALLS or around.type == "macro_invocation":
-            name = callee_of(around) if around.type in CALLS else text(around.named_children[0])
-            whole = around.child_by_field_name("function") or around
-            receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
-            inside = child.type in ARGUMENTS or child.type == "token_tree"
-            if inside and (
-                is_log(receiver, name) or is_message(receiver, name) or name.endswith(("Error", "Exception"))
-            ):
-                return True
-            if inside and is_titled(name) and child.named_children and _holds(child.named_children[0], node):
-                return True
+        if (around.type in CALLS or around.type == "macro_invocation") and _tells_people(around, child, node):
+            return True
         child = around
     return False
+
+
+def _tells_people(call: tree_sitter.Node, child: tree_sitter.Node, node: tree_sitter.Node) -> bool:
+    """Return whether a call writes one of its arguments for people; ``node`` is in its ``child``."""
+    if child.type not in ARGUMENTS and child.type != "token_tree":
+        return False
+    name = callee_of(call) if call.type in CALLS else text(call.named_children[0])
+    whole = call.child_by_field_name("function") or call
+    receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
+    if is_log(receiver, name) or is_message(receiver, name) or name.endswith(("Error", "Exception")):
+        return True
+    return is_titled(name) and bool(child.named_children) and _holds(child.named_children[0], node)
 
 
 def is_compile_time(node: tree_sitter.Node) -> bool:

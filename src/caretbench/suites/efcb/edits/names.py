@@ -104,43 +104,46 @@ def _refusal(unit: Unit, one: Named, other: Named) -> str | None:
 
 def _unfit(unit: Unit, one: Named, kind: str, entity: Hashable) -> str | None:
     """Return why an entity does not fit where ``one`` is."""
-    if one.arguments is not None:
-        if is_frame(one.name) or is_frame(str(entity[-2])):  # type: ignore[index]
-            return "other_kind"
-        if is_same_meaning(one.name, str(entity[-2]), unit.part.grammar):  # type: ignore[index]
-            return "same_value"
-        if entity[-1] != len(one.arguments):  # type: ignore[index]
-            return "other_arguments"
-        if not _takes(unit, one, str(entity[-2])):  # type: ignore[index]
-            return "other_arguments"
-        if one.arguments and not _signature(unit, one, str(entity[-2])):  # type: ignore[index]
-            shapes = unit.shapes[entity]
-            if one.arguments not in shapes and (
-                unit.static or not any(_alike(one.arguments, shape) for shape in shapes)
-            ):
-                return "other_arguments"
+    if one.arguments is not None and (guard := _uncallable(unit, one, one.arguments, entity)) is not None:
+        return guard
     if one.kind and kind:
         if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
             return None
-        if _sort(one.kind) == _sort(kind) == "type" or {_sort(one.kind), _sort(kind)} == {"type", "literal"}:
+        if {_sort(one.kind), _sort(kind)} <= {"type", "literal"}:
             return "other_kind"
-        if _sort(one.kind) == _sort(kind) == "literal":
-            return "other_kind"
-    if _enumerated(unit, one):
-        return None
+    return None if _enumerated(unit, one) or _used_alike(unit, one, entity) else "other_kind"
+
+
+def _uncallable(unit: Unit, one: Named, arguments: tuple[str, ...], entity: Hashable) -> str | None:
+    """Return why an entity cannot be called where ``one`` is, with its arguments."""
+    name: str = str(entity[-2])  # type: ignore[index]
+    if is_frame(one.name) or is_frame(name):
+        return "other_kind"
+    if is_same_meaning(one.name, name, unit.part.grammar):
+        return "same_value"
+    if entity[-1] != len(arguments) or not _takes(unit, one, name):  # type: ignore[index]
+        return "other_arguments"
+    if arguments and not _signature(unit, one, name):
+        shapes = unit.shapes[entity]
+        if arguments not in shapes and (unit.static or not any(_alike(arguments, shape) for shape in shapes)):
+            return "other_arguments"
+    return None
+
+
+def _used_alike(unit: Unit, one: Named, entity: Hashable) -> bool:
+    """Return whether the uses of an entity tell that it is of the kind of ``one``."""
     seen = unit.contexts.get(entity, set())
     # Where types are checked, two things with one member may still give different things by it.
     told = one.use.strong and not (unit.static and one.use.context.startswith("object:"))
     if told and one.use.context in seen:
-        return None
-    if not unit.static:
-        shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _tells(where)}
-        # Where a member is asked for, both must be known to have members in common.
-        if one.use.context.startswith("object:"):
-            shared = {where for where in shared if where.startswith("object:")}
-        if shared or (one.arguments is None and _untold(unit, one, seen)):
-            return None
-    return "other_kind"
+        return True
+    if unit.static:
+        return False
+    shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _tells(where)}
+    # Where a member is asked for, both must be known to have members in common.
+    if one.use.context.startswith("object:"):
+        shared = {where for where in shared if where.startswith("object:")}
+    return bool(shared) or (one.arguments is None and _untold(unit, one, seen))
 
 
 def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:

@@ -64,6 +64,22 @@ _COMPARED_WITH_ITSELF: Final = re.compile(
 )
 
 _LITERAL: Final = re.compile(r"-?\d[\w.]*|[\"'`].*|:\w+|[Tt]rue|[Ff]alse")
+_Place = tuple[int, int, int, int]
+
+
+class _Renaming:
+    """A one-to-one map of texts, as far as it is known."""
+
+    def __init__(self) -> None:
+        self._forth: dict[str, str] = {}
+        self._back: dict[str, str] = {}
+
+    def takes(self, pairs: Iterable[tuple[str, str]]) -> bool:
+        """Add pairs; return whether they agree with each other and those before."""
+        return all(
+            self._forth.setdefault(left, right) == right and self._back.setdefault(right, left) == left
+            for left, right in pairs
+        )
 
 
 class Patch:
@@ -283,7 +299,7 @@ class Patch:
         What counts is the new sides of the hunks in which the two differ.
         """
         ours, theirs = _renamed(one), _renamed(other)
-        if ours.keys() == theirs.keys() and all(ours[place] == theirs[place] for place in ours):
+        if ours == theirs:
             return True
         literals = {place: value for unit in self._units for place, value in unit.literals.items()}
         if any(
@@ -291,31 +307,33 @@ class Patch:
             for place in ours.keys() ^ theirs.keys()
         ):
             return False  # neither names nor literals
-        forth: dict[str, str] = {}
-        back: dict[str, str] = {}
+        renaming = _Renaming()
         # A value means the same in all of the patch, a name in its hunk.
         if any(ours.get(place) != theirs.get(place) for place in literals):
-            for place, value in literals.items():
-                left, right = ours.get(place, value), theirs.get(place, value)
-                if forth.setdefault(left, right) != right or back.setdefault(right, left) != left:
-                    return False
+            pairs = [(ours.get(place, value), theirs.get(place, value)) for place, value in literals.items()]
+            if not renaming.takes(pairs):
+                return False
+        return all(
+            renaming.takes(pairs)
+            for pairs in self._named_pairs(ours, theirs)
+            if any(left != right for left, right in pairs)
+        )
+
+    def _named_pairs(
+        self, ours: Mapping[_Place, str], theirs: Mapping[_Place, str]
+    ) -> Iterator[list[tuple[str, str]]]:
+        """The names of each hunk, as both have them."""
         for unit in self._units:
             for hunk in unit.part.hunks:
                 lines = frozenset(hunk.lines)
-                pairs = [
+                yield [
                     (ours.get(place, name.name), theirs.get(place, name.name))
                     for place, name in unit.by_place.items()
                     if place[1] in lines
                 ]
-                if all(left == right for left, right in pairs):
-                    continue
-                for left, right in pairs:
-                    if forth.setdefault(left, right) != right or back.setdefault(right, left) != left:
-                        return False
-        return True
 
 
-def _renamed(edits: Iterable[Edit]) -> Mapping[tuple[int, int, int, int], str]:
+def _renamed(edits: Iterable[Edit]) -> Mapping[_Place, str]:
     return {one[:4]: one.text for edit in edits for one in edit.replacements}
 
 

@@ -104,14 +104,20 @@ def _change(kind: str, node: tree_sitter.Node, new: str) -> _Made:
     return kind, f"{text(node)}→{new}", ((node.start_byte, node.end_byte, new),)
 
 
+def _has_two_sides(node: tree_sitter.Node) -> bool:
+    sides = node.named_children
+    if node.parent is not None and node.parent.type == "constant_pattern":
+        return False  # "a is null || b", which the grammar reads as "a is (null || b)"
+    return len(sides) == 2 and text(sides[0]) != text(sides[1])
+
+
+# Long: one case for each group of operators.
 def _operators(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     sign = operator_of(node)
     token = next((child for child in node.children if child.type == sign), None)
     sides = node.named_children
-    if token is None or len(sides) != 2 or text(sides[0]) == text(sides[1]):
+    if token is None or not _has_two_sides(node):
         return
-    if node.parent is not None and node.parent.type == "constant_pattern":
-        return  # "a is null || b", which the grammar reads as "a is (null || b)"
     written = text(node)
     if sign in _BOUNDARIES:
         nearer, opposite = _BOUNDARIES[sign]
@@ -206,19 +212,23 @@ def _null_tests(_unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
         yield _change("equality", pattern, "not null" if text(pattern) == "null" else "null")
 
 
+def _loop_around(node: tree_sitter.Node, grammar: str) -> tree_sitter.Node | None:
+    """Return the loop that a jump leaves; None where it leaves a switch."""
+    for around in ancestors(node):
+        if around.type in FUNCTIONS or (_SWITCHES.search(around.type) and grammar != "python"):
+            return None
+        if around.type in _LOOPS and (around.type not in ("block", "do_block") or grammar == "ruby"):
+            return around
+    return None
+
+
 def _jumps(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     token = node.children[0] if node.children else node
     word = text(token)
     if word not in _JUMPS or node.named_children or text(node).rstrip(";").strip() != word:
         return
-    for around in ancestors(node):
-        if around.type in FUNCTIONS or (_SWITCHES.search(around.type) and unit.part.grammar != "python"):
-            return
-        if around.type in _LOOPS and (
-            around.type not in ("block", "do_block") or unit.part.grammar == "ruby"
-        ):
-            break
-    else:
+    around = _loop_around(node, unit.part.grammar)
+    if around is None:
         return
     head = text(around).partition("{")[0]
     if unit.static and (re.search(r"\btrue\b|^loop|^do\b|;\s*;", head) or head.strip() == "for"):

@@ -39,6 +39,7 @@ _SELF: Final = frozenset({"this", "self", "cls", "Self"})
 # Rows around the patch in which uses are read.
 _WINDOW: Final = 400
 _CONSTRUCTED: Final = frozenset({"python"})
+_Told = tuple[str, Hashable, str, Declaration | None] | None
 
 
 class Named(NamedTuple):
@@ -277,9 +278,7 @@ class Unit:
             tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
         )  # fmt: skip
 
-    def _told(
-        self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: Use
-    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+    def _told(self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: Use) -> _Told:
         """Role, entity, kind and declaration of a use; None where its role is not known."""
         if "key" in words:
             return self._key(node, one)
@@ -292,32 +291,15 @@ class Unit:
             )
         if "type" in words or node.type in ("type_identifier", "namespace_identifier", "package_identifier"):
             return None
-        member = node.parent
-        if member is not None and use.whole.id != node.id and MEMBERS.get(member.type) is not None:
-            receiver = next(
-                (
-                    found
-                    for field in OBJECTS
-                    if (found := member.child_by_field_name(field)) is not None and found.id != node.id
-                ),
-                None,
-            )
-            if receiver is not None:
-                key = self._receiver(receiver)
-                if use.call is not None:
-                    return "method", ("method", key, one.name, count), self._returned(one.name), None
-                return "field", ("field", key, one.name), self._field(one.name), None
+        receiver = _receiver_of(node, use)
+        if receiver is not None:
+            key = self._receiver(receiver)
+            if use.call is not None:
+                return "method", ("method", key, one.name, count), self._returned(one.name), None
+            return "field", ("field", key, one.name), self._field(one.name), None
         declared = self.scopes.resolve(one.name, one.start)
         if use.call is not None:
-            if (
-                declared is not None
-                and declared.role in ("local", "parameter")
-                and declared.kind != "function"
-            ):
-                return None
-            if self.part.grammar in _CONSTRUCTED and one.name[0].isupper():
-                return "constructor", ("new", "", one.name, count), "", None
-            return "function", ("function", "", one.name, count), self._returned(one.name), None
+            return self._called(one.name, count, declared)
         if declared is None:
             return self._bare_field(node, one)
         if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
@@ -325,9 +307,15 @@ class Unit:
         role = "local" if declared.role == "comprehended" else declared.role
         return role, (role, declared.begin, declared.name), declared.kind, declared
 
-    def _bare_field(
-        self, node: tree_sitter.Node, one: Identifier
-    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+    def _called(self, name: str, count: int, declared: Declaration | None) -> _Told:
+        """Role, entity and kind of a name that is called alone."""
+        if declared is not None and declared.role in ("local", "parameter") and declared.kind != "function":
+            return None
+        if self.part.grammar in _CONSTRUCTED and name[0].isupper():
+            return "constructor", ("new", "", name, count), "", None
+        return "function", ("function", "", name, count), self._returned(name), None
+
+    def _bare_field(self, node: tree_sitter.Node, one: Identifier) -> _Told:
         if self.part.grammar not in _BARE_FIELDS:
             return None
         for found in self.scopes.named(one.name):
@@ -335,9 +323,7 @@ class Unit:
                 return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
         return None
 
-    def _key(
-        self, node: tree_sitter.Node, one: Identifier
-    ) -> tuple[str, Hashable, str, Declaration | None] | None:
+    def _key(self, node: tree_sitter.Node, one: Identifier) -> _Told:
         around = node.parent
         while around is not None and "pair" not in around.type and around.type not in (
             "keyword_argument", "keyed_element", "field_initializer", "argument",
@@ -401,6 +387,15 @@ class Unit:
                 continue
             yield node
             waiting.extend(reversed(node.children))
+
+
+def _receiver_of(node: tree_sitter.Node, use: Use) -> tree_sitter.Node | None:
+    """Return the object that a use is a member of; None where there is none."""
+    member = node.parent
+    if member is None or use.whole.id == node.id or MEMBERS.get(member.type) is None:
+        return None
+    objects = (member.child_by_field_name(field) for field in OBJECTS)
+    return next((found for found in objects if found is not None and found.id != node.id), None)
 
 
 def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:

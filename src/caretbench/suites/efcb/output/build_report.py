@@ -14,6 +14,9 @@ from caretbench.suites.efcb.output.shortfalls import shortfalls
 from caretbench.suites.values import BuildResult
 from caretbench.text_tables import aligned
 
+_Part = tuple[str, str, str]
+"""Task, tier and query."""
+
 
 def build_result(
     manifest: EfcbManifest, built: Built, output: Path, wall_s: float, notes: Sequence[str]
@@ -96,8 +99,18 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
     if not parts:
         return
+    yield "\nWhat finds the right choice without understanding (chance 0.250):"
+    *above, last = _stacked_heads(parts)
+    first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
+    yield from aligned([*others, *_leak_rows(leaks, parts)], first)
+    small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.too_small}
+    for part, count in small.items():
+        yield f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified"
+
+
+def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[str, ...]]:
     sizes = {(leak.task, leak.tier, leak.query): leak for leak in leaks}
-    found: dict[tuple[str, str], dict[tuple[str, str, str], str]] = {}
+    found: dict[tuple[str, str], dict[_Part, str]] = {}
     high = _highest_features(leaks)
     for leak in leaks:
         feature = leak.family == "feature" and leak.kind == "limit"
@@ -105,21 +118,13 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
             continue
         row = found.setdefault((leak.kind, leak.attack), {})
         row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{'!' if leak.exceeded else ''}"
-    rows = [
-        ("", "problems", *(str(sizes[part].problems) for part in parts)),
-        ("", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)),
-        *((kind, attack, *(row.get(part, "") for part in parts)) for (kind, attack), row in found.items()),
-    ]
-    yield "\nWhat finds the right choice without understanding (chance 0.250):"
-    *above, last = _stacked_heads(parts)
-    first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
-    yield from aligned([*others, *rows], first)
-    small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.too_small}
-    for part, count in small.items():
-        yield f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified"
+    yield "", "problems", *(str(sizes[part].problems) for part in parts)
+    yield "", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)
+    for (kind, attack), row in found.items():
+        yield kind, attack, *(row.get(part, "") for part in parts)
 
 
-def _stacked_heads(parts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ...]]:
+def _stacked_heads(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
     """Return the columns' heads as lines with a word each, so that columns are narrow."""
     several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
     heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
@@ -129,7 +134,7 @@ def _stacked_heads(parts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ...
 
 def _highest_features(leaks: Sequence[Leak]) -> set[str]:
     """Return the feature that finds most in each tier."""
-    best: dict[tuple[str, str, str], Leak] = {}
+    best: dict[_Part, Leak] = {}
     for leak in leaks:
         if leak.family == "feature" and leak.kind == "limit":
             part = leak.task, leak.tier, leak.query
