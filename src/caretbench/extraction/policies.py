@@ -12,8 +12,17 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from caretbench.extraction import blocks, cuts, released_steps
+from caretbench.extraction.blocks import (
+    bracketed,
+    indented,
+    shown_fit,
+    within_block,
+    without_prefix_repetition,
+    without_suffix_repetition,
+)
 from caretbench.extraction.clean import clean, released_clean
+from caretbench.extraction.cuts import first_line, longest_fit, same_block, without_overlap
+from caretbench.extraction.released_steps import cleaned, repaired, trimmed
 from caretbench.extraction.surroundings import Surroundings
 from caretbench.plugins import Plugin, Version, installed, load, one_line
 from caretbench.problem import Caret
@@ -79,12 +88,12 @@ def _released(text: str, around: Surroundings) -> str:  # noqa: ARG001  the rele
     return released_clean(text)
 
 
-_SYNTAX: tuple[str, _Step] = ("cut where the program parses", cuts.longest_fit)
+_SYNTAX: tuple[str, _Step] = ("cut where the program parses", longest_fit)
 
 _RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
-    ("cleaned as released", released_steps.cleaned),
-    ("trimmed as released", released_steps.trimmed),
-    ("repaired as released", released_steps.repaired),
+    ("cleaned as released", cleaned),
+    ("trimmed as released", trimmed),
+    ("repaired as released", repaired),
 )
 
 _POLICIES = (
@@ -102,14 +111,14 @@ _POLICIES = (
         1,
         "Cleaned, then its first line that is not blank.",
         cleans=True,
-        steps=(("cut after the first line", cuts.first_line),),
+        steps=(("cut after the first line", first_line),),
     ),
     Policy(
         "same_block",
         1,
         "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
         cleans=True,
-        steps=(("cut at the end of the block", cuts.same_block),),
+        steps=(("cut at the end of the block", same_block),),
     ),
     Policy(
         "syntax",
@@ -123,7 +132,7 @@ _POLICIES = (
         1,
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
-        steps=(("repetition of the suffix removed", cuts.without_overlap), _SYNTAX),
+        steps=(("repetition of the suffix removed", without_overlap), _SYNTAX),
     ),
     Policy(
         "block",
@@ -131,12 +140,12 @@ _POLICIES = (
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
-            ("repetition of the prefix removed", blocks.without_prefix_repetition),
-            ("moved to the caret's indentation", blocks.indented),
-            ("repetition of the suffix removed", blocks.without_suffix_repetition),
-            ("cut at the end of the block", blocks.within_block),
-            ("brackets closed", blocks.bracketed),
-            ("cut where the program parses", blocks.shown_fit),
+            ("repetition of the prefix removed", without_prefix_repetition),
+            ("moved to the caret's indentation", indented),
+            ("repetition of the suffix removed", without_suffix_repetition),
+            ("cut at the end of the block", within_block),
+            ("brackets closed", bracketed),
+            ("cut where the program parses", shown_fit),
         ),
     ),
     Policy(

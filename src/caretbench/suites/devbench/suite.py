@@ -16,7 +16,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
 from caretbench.suites.devbench.documentation import DocumentationCheck, missing
 from caretbench.suites.devbench.similarity import similarity
-from caretbench.suites.devbench.statistics import statistics
+from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
 # The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.

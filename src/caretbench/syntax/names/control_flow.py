@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 import tree_sitter
 
-from caretbench.syntax.names.flow import Flow
+from caretbench.syntax.names.symbols import Flow
 from caretbench.syntax.names.type_names import type_name
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from caretbench.syntax.names.flow import Flow
-from caretbench.syntax.names.symbols import ImportTarget, Names, Site, Use, Variable
+from caretbench.syntax.names.flow import solve
+from caretbench.syntax.names.symbols import Flow, ImportTarget, Names, Site, Use, Variable
 from caretbench.syntax.names.walker import Walk
 from caretbench.syntax.types import Binding
 
@@ -101,7 +101,7 @@ def resolve(walk: Walk) -> None:
     for kill in walk.kills:
         kill.variable = kill.use.variable
     for flow in walk.flows:
-        flow.solve()
+        solve(flow)
     _add_other_flows(walk)
 
 

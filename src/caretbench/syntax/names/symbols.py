@@ -1,13 +1,8 @@
-"""Names while a file is being read: scopes, variables, the places that define and that use them."""
+"""Names while a file is being read: scopes, variables, the places that define and use them, and the control flow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from caretbench.syntax.types import Binding, ScopeKind
-
-if TYPE_CHECKING:
-    from caretbench.syntax.names.flow import Flow
 
 
 class ImportTarget:
@@ -148,3 +143,75 @@ class Names:
                 return True
             scope = scope.parent
         return False
+
+
+class Kill:
+    """The end of a variable (``del``)."""
+
+    __slots__ = ("use", "variable")
+
+    def __init__(self, use: Use) -> None:
+        self.use = use
+        self.variable: Variable | None = None
+
+
+Event = Use | Site | Kill
+
+
+class Flow:
+    """The control-flow graph of one function, or of a file's own statements."""
+
+    __slots__ = ("_catchers", "blocks", "breaks", "continues", "current", "finals", "followers")
+
+    def __init__(self) -> None:
+        self.blocks: list[list[Event]] = [[]]
+        self.followers: list[list[int]] = [[]]
+        self.current = 0
+        self.breaks: list[int] = []
+        self.continues: list[int] = []
+        self.finals: list[int] = []
+        self._catchers: list[int] = []
+
+    def block(self, *before: int) -> int:
+        """A new block that follows the given ones."""
+        self.blocks.append([])
+        self.followers.append([])
+        new = len(self.blocks) - 1
+        for block in before:
+            self.followers[block].append(new)
+        return new
+
+    def link(self, before: int, after: int) -> None:
+        """Let one block follow another."""
+        self.followers[before].append(after)
+
+    def go(self, block: int) -> None:
+        """Write on in this block."""
+        self.current = block
+
+    def jump(self, targets: list[int]) -> None:
+        """Leave for one of the targets; what follows in the text is reached from nowhere."""
+        for target in targets:
+            self.link(self.current, target)
+        self.current = self.block()
+
+    def guard(self, catcher: int) -> None:
+        """From here on, every point may also go on at ``catcher``."""
+        self._catchers.append(catcher)
+        self.link(self.current, catcher)
+        self.current = self.block(self.current)
+
+    def unguard(self) -> None:
+        """End the latest guard."""
+        self.link(self.current, self._catchers.pop())
+
+    def throw(self) -> None:
+        """Leave for the nearest guard, or the function."""
+        self.jump(self._catchers[-1:])
+
+    def add(self, event: Event) -> None:
+        """Let something happen; behind a definition an exception may leave with the new value."""
+        if self._catchers and not isinstance(event, Use):
+            self.link(self.current, self._catchers[-1])
+            self.current = self.block(self.current)
+        self.blocks[self.current].append(event)
