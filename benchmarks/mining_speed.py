@@ -21,7 +21,7 @@ from pathlib import Path
 from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit, read_diffs
 from caretbench.sources.git.history import list_commits
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.mining import mine_git
 
 FILES = 300
@@ -99,7 +99,7 @@ def measure(clone: Path, count: int, folder: Path) -> None:
         shas = [commit.sha for commit in list_commits(repository) if commit.parents][:count]
         kinds: Counter[str] = Counter()
         size = 0
-        for diff in read_diffs(repository, shas, Limits()):
+        for diff in read_diffs(repository, shas, PatchLimits()):
             kinds["unreadable" if isinstance(diff, SkippedCommit) else "read"] += 1
             size += 0 if isinstance(diff, SkippedCommit) else sum(file.characters for file in diff.files)
     parsed = spent()

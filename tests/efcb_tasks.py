@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.construction import Built, build
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.construction import BuiltQuestions, build
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.seeding import rng
 from tests.git_repository import DAY, EPOCH, History
@@ -80,7 +80,7 @@ def write_history(folder: Path, count: int, *, first: int = 0) -> History:
 
 
 @lru_cache(maxsize=4)
-def _built(count: int, options: BuildOptions) -> Built:
+def _built(count: int, options: EfcbOptions) -> BuiltQuestions:
     return build(records(count), options)
 
 
@@ -89,9 +89,9 @@ def records(count: int) -> list[PullRequest]:
     return [*changes(count), *changes(count // 2, "other/one", seed=1)]
 
 
-def build_tasks(folder: Path, count: int = 16, options: BuildOptions | None = None) -> Path:
+def build_tasks(folder: Path, count: int = 16, options: EfcbOptions | None = None) -> Path:
     """A folder as ``caretbench build efcb`` writes it."""
-    built = _built(count, options or BuildOptions())
+    built = _built(count, options or EfcbOptions())
     pulls: Sequence[PullRequest] = records(count)
     made = EfcbFolder(folder)
     with made.begun():

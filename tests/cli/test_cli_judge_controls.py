@@ -16,7 +16,7 @@ from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.suites.efcb.construction import build
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from tests.asked_graders import constant, drawn, noisy, noisy_verdict, rating
 from tests.efcb_tasks import records
@@ -56,7 +56,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five tasks of 36 changes of two repositories; the choices are made up, since no judge sees them."""
     pulls = records(24)
-    built = build(pulls, BuildOptions(), tuple(JUDGED), attacked=False)
+    built = build(pulls, EfcbOptions(), tuple(JUDGED), attacked=False)
     choices = [
         problem.model_copy(
             update={

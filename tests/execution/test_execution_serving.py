@@ -13,7 +13,7 @@ from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import serving
-from caretbench.execution.toolchains.serving import Answer, Compiler, Program, compile_programs
+from caretbench.execution.toolchains.serving import Compiler, Program, ServerAnswer, compile_programs
 from caretbench.execution.toolchains.tools import read_artefact
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
@@ -72,7 +72,7 @@ def compile_texts(
 ) -> list[CompileResult]:
     interpreter, binds = launcher_interpreter()
 
-    def verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+    def verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
         del request
         return None if answer.kind == "ok" else Status(answer.kind)
 

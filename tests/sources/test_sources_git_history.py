@@ -9,7 +9,7 @@ from caretbench.files import DataError
 from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.history import list_commits, read_changes, within
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.sources.repository import repository_facts
@@ -18,17 +18,17 @@ from tests.git_repository import DAY, EPOCH, History, git, take_away
 Result = PullRequest | SkippedCommit
 
 
-def read(folder: Path, *, limits: Limits | None = None, revision: str = "HEAD") -> list[Result]:
+def read(folder: Path, *, limits: PatchLimits | None = None, revision: str = "HEAD") -> list[Result]:
     with opened(folder, revision) as repository:
         facts = repository_facts(repository, "owner/name")
         return list(read_changes(repository, facts, list_commits(repository), limits))
 
 
-def changes(folder: Path, limits: Limits | None = None) -> list[PullRequest]:
+def changes(folder: Path, limits: PatchLimits | None = None) -> list[PullRequest]:
     return [change for change in read(folder, limits=limits) if isinstance(change, PullRequest)]
 
 
-def files(folder: Path, limits: Limits | None = None) -> dict[str, FileChange]:
+def files(folder: Path, limits: PatchLimits | None = None) -> dict[str, FileChange]:
     """The files of the newest change."""
     return {file.path: file for file in changes(folder, limits)[0].files}
 
@@ -192,7 +192,7 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     )
     history.commit("After", {"a": "y\n"})
     history.write()
-    after, large = changes(history.folder, Limits(patch=2000))
+    after, large = changes(history.folder, PatchLimits(patch=2000))
     assert after.files[0].patch == "@@ -1 +1 @@\n-x\n+y"
     found = {file.path: file for file in large.files}
     assert {path: file.truncated for path, file in found.items()} == {
@@ -206,7 +206,7 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     assert found["b"].patch.split("\n")[-1].startswith("+größer ")
     assert found["e"].patch == "@@ -0,0 +1 @@"
     assert parse_hunks(found["b"].patch, cut=True) == ()
-    whole = changes(history.folder, Limits(patch=10_000_000, change=10_000_000))[1]
+    whole = changes(history.folder, PatchLimits(patch=10_000_000, change=10_000_000))[1]
     assert not any(file.truncated for file in whole.files)
     assert (large.patch_lines, large.patch_chars) == (whole.patch_lines, whole.patch_chars)
     assert whole.patch_chars == sum(len(file.patch) + len(file.path) + 6 for file in whole.files)
@@ -216,10 +216,10 @@ def test_a_change_keeps_so_much_and_so_many_files(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.commit("Many", {f"f{number:02}": numbered(10) for number in range(12)})
     history.write()
-    (cut,) = changes(history.folder, Limits(change=300))
+    (cut,) = changes(history.folder, PatchLimits(change=300))
     assert [file.truncated for file in cut.files] == [False] * 3 + [True] * 9
     assert [file.additions for file in cut.files] == [10] * 12
-    (few,) = changes(history.folder, Limits(files=5))
+    (few,) = changes(history.folder, PatchLimits(files=5))
     assert (len(few.files), few.reject_reasons) == (5, ("too_many_files",))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.mining import mine_github
 from caretbench.sources.github.records import files_of_diff
@@ -246,7 +246,7 @@ def test_a_diff_gives_its_files() -> None:
         "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-diff --git a b\n+++ b/no\n"
         "diff --git a/old b/new\nsimilarity index 100%\nrename from old\nrename to new\n"
     )
-    found = files_of_diff(text, Limits())
+    found = files_of_diff(text, PatchLimits())
     assert set(found) == {"x.py", "new"}
     assert (found["x.py"].additions, found["x.py"].deletions) == (1, 1)
     assert (found["new"].status, found["new"].old_path) == ("renamed", "old")

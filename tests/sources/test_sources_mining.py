@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.mining import MiningProgress, MiningYield, mine_git
 from caretbench.sources.pull_request import read_pull_requests
 from caretbench.sources.selecting import Period
@@ -160,7 +160,7 @@ def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> 
     }
     assert (line.files[0].truncated, line.files[0].additions) == (True, 1)
     assert (line.patch_chars or 0) > 3_000_000
-    assert out.stat().st_size < 2 * Limits().patch
+    assert out.stat().st_size < 2 * PatchLimits().patch
 
 
 @pytest.mark.slow

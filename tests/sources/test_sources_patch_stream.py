@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.sources.git.patch_stream import CommitDiff, Limits, read_commits
+from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits, read_commits
 
 HUNKS = [
     b"@@ -1,2 +1,2 @@ def f():\n -- x\n--- y\n+++ z\n",
@@ -41,7 +41,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 @given(commits=COMMITS, size=st.integers(1, 400))
 def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size: int) -> None:
-    found = list(read_commits(pieces(stream(commits), size), 2, Limits()))
+    found = list(read_commits(pieces(stream(commits), size), 2, PatchLimits()))
     assert [commit.fields for commit in found] == [[b"%d" % n, text] for n, (text, _) in enumerate(commits)]
     for commit, (_, files) in zip(found, commits, strict=True):
         assert [file.body for file in commit.files] == [
@@ -61,8 +61,8 @@ def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size:
 @given(commits=COMMITS, size=st.integers(1, 400), limit=st.integers(1, 300))
 def test_what_is_cut_is_counted_all_the_same(commits: Given, size: int, limit: int) -> None:
     data = stream(commits)
-    whole = list(read_commits([data], 2, Limits()))
-    cut = list(read_commits(pieces(data, size), 2, Limits(patch=limit)))
+    whole = list(read_commits([data], 2, PatchLimits()))
+    cut = list(read_commits(pieces(data, size), 2, PatchLimits(patch=limit)))
     for before, after in zip(whole, cut, strict=True):
         for one, other in zip(before.files, after.files, strict=True):
             assert (one.additions, one.deletions, one.lines, one.characters) == (
@@ -86,12 +86,12 @@ def test_a_large_file_is_counted_while_it_passes(size: int, line: bytes) -> None
         + body
         + b"diff --git a/b b/b\nold mode 1\n\0\0\0\n"
     )
-    large, second = read_commits(pieces(data, size), 2, Limits())
+    large, second = read_commits(pieces(data, size), 2, PatchLimits())
     assert second.files == []
     first, other = large.files
     assert (first.additions, first.lines, first.characters) == (count, count + 1, len(body) - 1)
     assert first.truncated
-    assert len(first.body) <= Limits().patch
+    assert len(first.body) <= PatchLimits().patch
     assert other.head == b"diff --git a/b b/b\nold mode 1\n"
 
 
@@ -102,6 +102,6 @@ def test_of_a_stream_that_breaks_off_the_last_commit_stays_away() -> None:
 
     found: list[CommitDiff] = []
     with pytest.raises(OSError, match="gone"):  # noqa: PT012
-        for commit in read_commits(broken(), 2, Limits()):
+        for commit in read_commits(broken(), 2, PatchLimits()):
             found.append(commit)  # noqa: PERF402
     assert [commit.fields for commit in found] == [[b"0", b"one"]]

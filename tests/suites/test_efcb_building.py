@@ -14,8 +14,8 @@ from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.sources.selecting import newest
-from caretbench.suites.efcb.construction import Built, build, kind_of
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.construction import BuiltQuestions, build, kind_of
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.seeding import rng
 from caretbench.suites.efcb.suite import Efcb
@@ -25,7 +25,7 @@ from tests.efcb_tasks import build_tasks, changes, records
 SUITE = Efcb()
 
 
-def written(built: Built) -> list[str]:
+def written(built: BuiltQuestions) -> list[str]:
     """All that a folder holds of a build but its manifest."""
     rows = (*built.problems, *built.rejected, *built.leaks, *built.filtered.yields)
     return [row.model_dump_json() for row in rows]
@@ -35,13 +35,13 @@ def written(built: Built) -> list[str]:
 @given(st.integers(0, 50), st.sampled_from(["default", "paper"]))
 def test_the_order_of_the_changes_is_irrelevant(shuffle: int, profile: str) -> None:
     pulls = [*changes(7), *changes(5, "other/one", seed=1)]
-    options = BuildOptions.model_validate({"profile": profile})
+    options = EfcbOptions.model_validate({"profile": profile})
     mixed = rng(shuffle, "order", profile).sample(pulls, len(pulls))
     assert written(build(mixed, options)) == written(build(pulls, options))
 
 
 def test_rotations_add_orders_and_change_nothing_else() -> None:
-    once, often = (build(changes(7), BuildOptions(rotations=count)) for count in (1, 4))
+    once, often = (build(changes(7), EfcbOptions(rotations=count)) for count in (1, 4))
     first = [problem for problem in often.problems if problem.labels.get("rotation", 0.0) == 0.0]
     assert [*once.problems] == first
     assert once.rejected == often.rejected
@@ -61,13 +61,13 @@ def test_rotations_add_orders_and_change_nothing_else() -> None:
 
 def test_a_task_alone_is_the_same_as_among_others(tmp_path: Path) -> None:
     whole = EfcbFolder(build_tasks(tmp_path)).problems()
-    (alone,) = (build(records(16), BuildOptions(), [task]).problems for task in ("reverse-qa",))
+    (alone,) = (build(records(16), EfcbOptions(), [task]).problems for task in ("reverse-qa",))
     assert [*alone] == [problem for problem in whole if problem.label("task") == "reverse-qa"]
 
 
 def test_repositories_and_questions_are_counted_by_hand(tmp_path: Path) -> None:
     problems = EfcbFolder(build_tasks(tmp_path)).problems()
-    turned = build(changes(7), BuildOptions(rotations=4), ["gmcq-easy", "reverse-qa"]).problems
+    turned = build(changes(7), EfcbOptions(rotations=4), ["gmcq-easy", "reverse-qa"]).problems
     repositories, questions = SUITE.data_tables(str(tmp_path))
     assert (repositories, questions) == (*data_tables(problems),)
     by_name = {row[1]: dict(zip(repositories.columns, row, strict=True)) for row in repositories.rows}

@@ -12,7 +12,7 @@ from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.choices.problem import choice_problem, choice_problems, query_text
 from caretbench.suites.efcb.describing import main_language
-from caretbench.suites.efcb.options import BuildOptions, Query
+from caretbench.suites.efcb.options import EfcbOptions, Query
 from caretbench.suites.efcb.positions import balanced, placed, rotations
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import item_id, rng
@@ -83,7 +83,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     choices = ("one", "two", "three", "four")
     problem = choice_problem(
         change(), "gmcq-easy", "matched", Query("title_only", "call new"), choices, 2, {"lexical_margin": 0.5},
-        BuildOptions(),
+        EfcbOptions(),
     )  # fmt: skip
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
@@ -106,7 +106,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
     with pytest.raises(ValueError, match="four different"):
         choice_problem(
-            change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, BuildOptions()
+            change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()
         )
 
 
@@ -120,7 +120,7 @@ def test_a_query_that_says_nothing_is_refused() -> None:
             ("a", "b", "c", "d"),
             0,
             {},
-            BuildOptions(),
+            EfcbOptions(),
         )
 
 
@@ -128,7 +128,7 @@ def test_rotations_show_every_choice_at_every_place() -> None:
     problems = list(
         choice_problems(
             change(), "gmcq-hard", "", Query("title_and_description", "x"), ("a", "b", "c", "d"), 1, {},
-            BuildOptions(rotations=4),
+            EfcbOptions(rotations=4),
         )
     )  # fmt: skip
     questions = [problem.shown for problem in problems if isinstance(problem.shown, Question)]
@@ -142,8 +142,8 @@ def test_rotations_show_every_choice_at_every_place() -> None:
 
 
 def test_the_first_rotation_does_not_depend_on_how_many_there_are() -> None:
-    assert BuildOptions(rotations=4).configuration == BuildOptions().configuration
-    assert BuildOptions(seed=1).configuration != BuildOptions().configuration
+    assert EfcbOptions(rotations=4).configuration == EfcbOptions().configuration
+    assert EfcbOptions(seed=1).configuration != EfcbOptions().configuration
 
 
 def test_ids_are_readable_and_change_with_all_that_makes_the_item() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import CriterionCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.written.mask_windows import FEWEST_SAYING, MASK, windows
 from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk
@@ -156,7 +156,7 @@ def test_lines_that_the_patch_repeats_are_counted() -> None:
 
 def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None:
     pull = change(patch_of(CODE, ("\tsend(ctx)",)))
-    items, rejected = masked_items([pull], MaskOptions.of(BuildOptions(profile="paper")))
+    items, rejected = masked_items([pull], MaskOptions.of(EfcbOptions(profile="paper")))
     assert not rejected
     (item,) = items
     made = problem(item)

@@ -14,7 +14,7 @@ from caretbench.suites.efcb.attacks.plausibility import (
     SCORERS,
     STRENGTH,
     UNSEEN,
-    Background,
+    BackgroundCode,
     InQuestion,
     code_lines,
     lines_apart,
@@ -35,7 +35,7 @@ def test_likelihoods_by_hand() -> None:
     # Lines "a b" and "a c": words a a b c and two ends; of the question's model, and of the repository's bigrams.
     one = {word: smoothed(count, 6, UNSEEN) for word, count in {"a": 2, "b": 1, "end": 2}.items()}
     bigrams = smoothed(2, 2, one["a"]) * smoothed(1, 2, one["b"]) * smoothed(1, 1, one["end"])
-    _, three, two = Background(["a b\na c"]).whole.log_likelihoods(["a b"])
+    _, three, two = BackgroundCode(["a b\na c"]).whole.log_likelihoods(["a b"])
     assert two[0] == pytest.approx(math.log(bigrams))
     assert InQuestion(["a b", "a c"]).log_likelihoods([["a b"]]) == pytest.approx([math.log(bigrams)])
     trigrams = (
@@ -47,19 +47,19 @@ def test_likelihoods_by_hand() -> None:
 
 
 def test_a_word_that_was_never_seen_is_unlikely_and_not_impossible() -> None:
-    model = Background(["a b"]).whole
+    model = BackgroundCode(["a b"]).whole
     for likelihoods in model.log_likelihoods(["a b", "zebra", ""]):
         assert likelihoods[0] > likelihoods[1] > -100
         assert math.isfinite(likelihoods[2])
-    assert all(map(math.isfinite, Background([]).whole.log_likelihoods(["a b"])[:, 0]))
+    assert all(map(math.isfinite, BackgroundCode([]).whole.log_likelihoods(["a b"])[:, 0]))
     assert model.log_likelihoods([]).shape == (3, 0)
 
 
 @settings(max_examples=50, deadline=None)
 @given(LINES, LINES, LINES)
 def test_what_is_left_out_was_never_counted(kept: list[str], left_out: list[str], asked: list[str]) -> None:
-    whole = Background(["\n".join(kept), "\n".join(left_out)]).without("\n".join(left_out))
-    part = Background(["\n".join(kept)]).whole
+    whole = BackgroundCode(["\n".join(kept), "\n".join(left_out)]).without("\n".join(left_out))
+    part = BackgroundCode(["\n".join(kept)]).whole
     for one, other in zip(whole.log_likelihoods(asked), part.log_likelihoods(asked), strict=True):
         assert list(one) == pytest.approx(list(other))
     question = InQuestion([*kept, *left_out])
@@ -79,7 +79,7 @@ def test_the_lines_that_not_all_choices_have() -> None:
         ["twice", "y"],
         ["twice", "z"],
     ]
-    found = scores(choices, Background(["x x"]).whole)
+    found = scores(choices, BackgroundCode(["x x"]).whole)
     assert tuple(found) == SCORERS
     assert all(len(values) == 4 for values in found.values())
     assert found["combined"][1] == pytest.approx(found["repository_trigram"][1] + found["in_question"][1])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import Problem, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.written.reverse import TASKS, Described, described, problem, reverse_items
@@ -50,7 +50,7 @@ def change(
 
 
 def made(task: str = "reverse-qa", **options: object) -> Problem:
-    (item,) = reverse_items([change()], BuildOptions.model_validate(options))[0]
+    (item,) = reverse_items([change()], EfcbOptions.model_validate(options))[0]
     return problem(item, next(entry for entry in TASKS if entry == task))
 
 
@@ -79,8 +79,8 @@ def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() ->
         change(sha="d", title=" "),
         change(sha="e", files=[]),
     ]
-    items, rejected = reverse_items(pulls, BuildOptions())
-    assert reverse_items(pulls[::-1], BuildOptions()) == (items, rejected)
+    items, rejected = reverse_items(pulls, EfcbOptions())
+    assert reverse_items(pulls[::-1], EfcbOptions()) == (items, rejected)
     assert len(items) == 1
     assert sorted({(entry.merge_sha[0], entry.reason) for entry in rejected}) == [
         ("c", "no_description"), ("d", "no_title"), ("e", "no_patch"),
@@ -139,7 +139,7 @@ def test_words_that_the_patch_does_not_hold_do_not_count_in_its_f1() -> None:
 
 
 def test_nothing_in_common_is_left_out_not_divided_by() -> None:
-    (item,) = reverse_items([change("Purple elephants wander.", title="Why")], BuildOptions())[0]
+    (item,) = reverse_items([change("Purple elephants wander.", title="Why")], EfcbOptions())[0]
     values = reverse_scores(problem(item, "reverse-qa"), "Title: x\n\nBody: y")
     assert values["recall_ceiling"] == 0.0
     assert "patch_word_f1" not in values
@@ -195,7 +195,7 @@ def test_real_texts_support_themselves_and_injected_claims_are_found(test_data: 
         pytest.skip(f"no {source}")
     with gzip.open(source, "rt", encoding="utf-8") as lines:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
-    items, _ = reverse_items(pulls, BuildOptions())
+    items, _ = reverse_items(pulls, EfcbOptions())
     assert len(items) > 80
     others = 0.0
     for item, other in pairwise(items):

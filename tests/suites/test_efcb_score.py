@@ -18,7 +18,7 @@ from caretbench.suites.efcb.efcb_score import (
     MASKED,
     REVERSE,
     TASKS,
-    Outcome,
+    ProblemOutcome,
     corrected_score,
     efcb_score,
     published_score,
@@ -57,7 +57,7 @@ def test_the_values_by_repository_give_averages_and_score(test_data: Path, model
         assert len(cells[task]) == 6
         assert printed == averages[task]
         assert sum(cells[task].values()) / 6 == pytest.approx(printed, abs=0.0051 if printed > 1 else 0.00084)
-        outcomes += [Outcome(task, name, f"{name}@1", value) for name, value in cells[task].items()]
+        outcomes += [ProblemOutcome(task, name, f"{name}@1", value) for name, value in cells[task].items()]
     found = efcb_score(outcomes, resamples=10)
     assert found.published is not None
     assert round(found.published.value, 3) == score
@@ -80,7 +80,7 @@ def test_a_missing_task_is_named() -> None:
         published_score({EASY: 1.0, MASKED: 1.0, HALLUCINATION: 0.0})
 
 
-def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[Outcome]:
+def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[ProblemOutcome]:
     """Values in which the tasks of one pull request rise and fall together."""
     draw = random.Random(seed)  # noqa: S311 - a test
     found = []
@@ -91,13 +91,13 @@ def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[Outcom
                 continue
             chance = 1 - skilled if task == HALLUCINATION else skilled
             value = 10 * skilled if task in (MASKED, REVERSE) else float(draw.random() < chance)
-            found.append(Outcome(task, f"r{number % repositories}", f"c{number}", value, 2.0))
+            found.append(ProblemOutcome(task, f"r{number % repositories}", f"c{number}", value, 2.0))
     return found
 
 
 def test_macro_weighs_repositories_and_micro_problems() -> None:
-    outcomes = [Outcome(EASY, "large", f"l{number}", 1.0) for number in range(9)]
-    outcomes += [Outcome(EASY, "small", "s", 0.0)]
+    outcomes = [ProblemOutcome(EASY, "large", f"l{number}", 1.0) for number in range(9)]
+    outcomes += [ProblemOutcome(EASY, "small", "s", 0.0)]
     assert efcb_score(outcomes).tasks[EASY].value == 0.5
     assert efcb_score(outcomes, weighting="micro").tasks[EASY].value == 0.9
 
@@ -124,7 +124,7 @@ def test_tasks_of_one_pull_request_are_drawn_together() -> None:
     together = outcomes_of(240)
     apart = [entry._replace(cluster=f"{entry.cluster}/{entry.task}") for entry in together]
 
-    def width(outcomes: list[Outcome]) -> float:
+    def width(outcomes: list[ProblemOutcome]) -> float:
         found = efcb_score(outcomes, resamples=2000).published
         assert found is not None
         return found.interval.high - found.interval.low
@@ -140,19 +140,23 @@ def test_without_all_tasks_there_is_no_score() -> None:
 
 
 def test_too_little_to_resample_is_said() -> None:
-    alone = efcb_score([Outcome(EASY, "r", "c", 1.0)]).tasks[EASY].interval
+    alone = efcb_score([ProblemOutcome(EASY, "r", "c", 1.0)]).tasks[EASY].interval
     assert alone.method == "undefined"
     assert math.isnan(alone.low)
-    few = efcb_score([Outcome(EASY, "r", f"c{number}", 1.0) for number in range(5)]).tasks[EASY].interval
+    few = (
+        efcb_score([ProblemOutcome(EASY, "r", f"c{number}", 1.0) for number in range(5)]).tasks[EASY].interval
+    )
     assert few.method == "wilson"
     assert few.low < 1.0
     assert few.warning == "only 5 pull requests: the interval may be too narrow"
-    same = efcb_score([Outcome(REVERSE, "r", f"c{number}", 1.0) for number in range(50)])
+    same = efcb_score([ProblemOutcome(REVERSE, "r", f"c{number}", 1.0) for number in range(50)])
     assert same.tasks[REVERSE].interval.method == "constant"
 
 
-@pytest.mark.parametrize("outcome", [Outcome("gmcq", "r", "c", 1.0), Outcome(EASY, "r", "c", math.nan)])
-def test_what_is_no_value_is_refused(outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    "outcome", [ProblemOutcome("gmcq", "r", "c", 1.0), ProblemOutcome(EASY, "r", "c", math.nan)]
+)
+def test_what_is_no_value_is_refused(outcome: ProblemOutcome) -> None:
     with pytest.raises(ValueError, match="no value of a task"):
         efcb_score([outcome])
     with pytest.raises(ValueError, match="nothing to score"):

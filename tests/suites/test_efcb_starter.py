@@ -15,7 +15,7 @@ from caretbench.suites import suite
 from caretbench.suites.efcb.attacks import leaks
 from caretbench.suites.efcb.construction import build, kind_of
 from caretbench.suites.efcb.filtering import accepted
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.starter_set import history as starter_history
 from caretbench.suites.efcb.starter_set import problems as starter
 from caretbench.suites.efcb.starter_set import repository as starter_repository
@@ -195,7 +195,7 @@ def test_filters_find_what_was_planted(pulls: list[PullRequest]) -> None:
 @pytest.mark.slow
 def test_another_build_gives_the_same(problems: list[Problem], pulls: list[PullRequest]) -> None:
     tasks = ("mpr-gen", "reverse-qa", "reverse-qa-hallu")
-    again = build(pulls[::-1], BuildOptions(), tasks, attacked=False).problems
+    again = build(pulls[::-1], EfcbOptions(), tasks, attacked=False).problems
     assert list(again) == [problem for problem in problems if problem.labels["task"] in tasks]
 
 

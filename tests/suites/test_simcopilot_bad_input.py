@@ -12,10 +12,10 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import Wanted
+from caretbench.suites.simcopilot.mining.tasks import WantedTasks
 
 CODE = """\
 def total(orders, limit):
@@ -97,9 +97,9 @@ def digests(root: Path) -> dict[str, tuple[str, int, int]]:
     }
 
 
-def build(engine: WorkspaceExecutor, root: Path, out: Path, command: str, **fields: object) -> Built:
-    options = BuildOptions(
-        wanted=Wanted(modes=("infill",), limit=None, per_file=1),
+def build(engine: WorkspaceExecutor, root: Path, out: Path, command: str, **fields: object) -> BuiltTasks:
+    options = SimCopilotOptions(
+        wanted=WantedTasks(modes=("infill",), limit=None, per_file=1),
         check=CheckSettings.model_validate({"command": command, **fields}),
     )
     return Builder(engine).build(root, TaskFolder(out), options)
@@ -178,8 +178,8 @@ def test_a_block_whose_error_is_caught_can_be_answered_by_throwing(
     built = build(engine, root, tmp_path / "tasks", "python3 check.py", files=["plain.py"])
     whole = next(problem for problem in built.candidates if problem.reference.startswith("try"))
     assert built.verdicts[whole.id].verdict == "valid"
-    options = BuildOptions(
-        wanted=Wanted(modes=("infill",), limit=None),
+    options = SimCopilotOptions(
+        wanted=WantedTasks(modes=("infill",), limit=None),
         check=CheckSettings(command="python3 check.py", files=("plain.py",)),
     )
     every = Builder(engine).build(root, TaskFolder(tmp_path / "every"), options)

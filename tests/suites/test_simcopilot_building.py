@@ -21,10 +21,10 @@ from caretbench.projects.base_runs import base_runs
 from caretbench.projects.running import check_request
 from caretbench.projects.setup.commands import checks_of
 from caretbench.projects.setup.settings import CheckSettings, read_settings
-from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import Wanted
+from caretbench.suites.simcopilot.mining.tasks import WantedTasks
 
 SHOP = '''\
 def total(orders, limit):
@@ -51,7 +51,7 @@ class TotalTest(unittest.TestCase):
         self.assertEqual(total([], 3), 0)
 """
 FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
-FEW = BuildOptions(wanted=Wanted(limit=4))
+FEW = SimCopilotOptions(wanted=WantedTasks(limit=4))
 
 
 def written(root: Path, files: dict[str, str]) -> Path:
@@ -62,8 +62,8 @@ def written(root: Path, files: dict[str, str]) -> Path:
 
 
 def built(
-    engine: WorkspaceExecutor, root: Path, out: Path, options: BuildOptions = FEW, *, decide: bool = True
-) -> Built:
+    engine: WorkspaceExecutor, root: Path, out: Path, options: SimCopilotOptions = FEW, *, decide: bool = True
+) -> BuiltTasks:
     return Builder(engine, decide=decide).build(root, TaskFolder(out), options)
 
 
@@ -92,7 +92,7 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
     assert again.tasks == result.tasks
     with pytest.raises(DataError, match="seed"):
-        built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=4, seed=1)))
+        built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=4, seed=1)))
 
 
 def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
@@ -144,7 +144,7 @@ _TEST = "import unittest\nfrom shop import total\n\n\nclass T(unittest.TestCase)
 )
 def test_bad_tests_are_named(engine: WorkspaceExecutor, tmp_path: Path, body: str, said: str) -> None:
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": _TEST + body})
-    options = BuildOptions(check=CheckSettings(command="python3 -m unittest"))
+    options = SimCopilotOptions(check=CheckSettings(command="python3 -m unittest"))
     with pytest.raises(DataError, match=said) as caught:
         built(engine, root, tmp_path / "tasks", options)
     assert "\n" not in str(caught.value)
@@ -173,7 +173,7 @@ def test_files_that_tests_leave_behind_change_nothing(engine: WorkspaceExecutor,
     )
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": _TEST + body})
     before = fingerprint(root)
-    result = built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=2)))
+    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=2)))
     assert result.tasks
     assert fingerprint(root) == before
     [snapshot] = (tmp_path / "tasks" / "snapshots").iterdir()
@@ -293,7 +293,7 @@ def test_projects_of_other_kinds_become_tasks(engine: WorkspaceExecutor, tmp_pat
         pytest.skip(f"no {lacking[0]} here")
     root = written(tmp_path / "shop", files)
     before = fingerprint(root)
-    result = built(engine, root, tmp_path / "tasks", BuildOptions(wanted=Wanted(limit=3)))
+    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=3)))
     assert result.tasks
     assert result.candidates[0].checks[0].model_dump()["minimum_tests"] == tests
     assert fingerprint(root) == before

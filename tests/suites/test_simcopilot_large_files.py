@@ -15,7 +15,7 @@ from caretbench.projects.project import read, take
 from caretbench.projects.rules import project_rules
 from caretbench.suites.simcopilot.mining.repeated import Haystack
 from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced
-from caretbench.suites.simcopilot.mining.tasks import Miner, Wanted
+from caretbench.suites.simcopilot.mining.tasks import Miner, WantedTasks
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\
@@ -37,7 +37,7 @@ def chosen(lines: int) -> int:
     """How many candidates of a file are chosen."""
     source = SourceFile("a.py", "".join(FUNCTION.format(n) for n in range(lines // 10)))
     miner = Miner(analyse([source]))
-    return len(miner.choose(miner.find(["a.py"]), Wanted(limit=60), ["a.py"]))
+    return len(miner.choose(miner.find(["a.py"]), WantedTasks(limit=60), ["a.py"]))
 
 
 def calls(lines: int) -> int:

@@ -13,7 +13,7 @@ from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.suites.simcopilot.contexts import CONTEXTS, context_of
 from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced, overlap_groups
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
 from caretbench.syntax import SourceFile, analyse
 
 PYTHON = '''\
@@ -77,7 +77,7 @@ def miner(files: dict[str, str | bytes] | None = None) -> Miner:
 def tasks(files: dict[str, str | bytes] | None = None, **wanted: object) -> list[Problem]:
     mine = miner(files)
     paths = list(files or FILES)
-    return mine.problems(mine.choose(mine.find(paths), Wanted(limit=None, **wanted), paths), ORIGIN)  # type: ignore[arg-type]
+    return mine.problems(mine.choose(mine.find(paths), WantedTasks(limit=None, **wanted), paths), ORIGIN)  # type: ignore[arg-type]
 
 
 def test_every_reference_stands_in_its_place_and_survives_extraction() -> None:
@@ -156,9 +156,9 @@ def test_the_choice_hangs_on_the_seed_alone() -> None:
     mine = miner()
     found = mine.find(list(FILES))
     paths = list(FILES)
-    first = mine.choose(found, Wanted(limit=12, seed=1), paths)
+    first = mine.choose(found, WantedTasks(limit=12, seed=1), paths)
     backwards = miner(dict(reversed(FILES.items())))  # type: ignore[arg-type]
-    assert first == backwards.choose(backwards.find(paths[::-1]), Wanted(limit=12, seed=1), paths[::-1])
+    assert first == backwards.choose(backwards.find(paths[::-1]), WantedTasks(limit=12, seed=1), paths[::-1])
     alike = [Drawable(str(n), "f", (("infill", "loop_body", "function"),)) for n in range(40)]
     assert balanced(alike, limit=5, seed=1) != balanced(alike, limit=5, seed=2)
     assert len(first) == 12
@@ -237,14 +237,14 @@ def test_what_is_around_the_caret_moves_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("wanted", "own", "limit"),
     [
-        (Wanted(per_1000=30), None, 360),
-        (Wanted(per_1000=30), 60, 60),
-        (Wanted(), None, 240),
-        (Wanted(limit=400, per_1000=30), None, 400),
-        (Wanted(limit=None, per_1000=30), None, None),
+        (WantedTasks(per_1000=30), None, 360),
+        (WantedTasks(per_1000=30), 60, 60),
+        (WantedTasks(), None, 240),
+        (WantedTasks(limit=400, per_1000=30), None, 400),
+        (WantedTasks(limit=None, per_1000=30), None, None),
     ],
 )
 def test_large_projects_give_more_unless_somebody_says_how_many(
-    wanted: Wanted, own: int | None, limit: int | None
+    wanted: WantedTasks, own: int | None, limit: int | None
 ) -> None:
     assert wanted.of_check(own, 12_000).limit == limit

@@ -10,7 +10,7 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
 from caretbench.projects.project import Readable, Taken, languages_in, lay_down, read, take
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"
 
@@ -111,7 +111,7 @@ def test_files_as_they_come_are_mined_and_put_together_again(project: Path, cont
     found = taken(project, project.parent / "store")
     files = read(found, ["python"])
     miner = Miner(files.analysis)
-    chosen = miner.choose(miner.find(["a.py"]), Wanted(limit=None), ["a.py"])
+    chosen = miner.choose(miner.find(["a.py"]), WantedTasks(limit=None), ["a.py"])
     origin = Origin("p", found.snapshot.id, Provenance(source="p"), TestsCheck(command=("true",)))
     problems = miner.problems(chosen, origin)
     assert problems

@@ -25,10 +25,10 @@ from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.showing import showing
-from caretbench.suites.simcopilot.contexts import CONTEXTS, Context, context_of
+from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, context_of
 from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.suites.simcopilot.mining.repeated import tokens_of
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, Wanted
+from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path
 from tests.fakes import FakeClient
 from tests.model_server import ModelServer
@@ -70,7 +70,7 @@ def project(name: str) -> Project:
         if not one.path.startswith("copies/") and not is_test_path(one.path, one.language)
     ]
     miner = Miner(analysis)
-    found = miner.choose(miner.find(mined), Wanted(limit=None), mined)
+    found = miner.choose(miner.find(mined), WantedTasks(limit=None), mined)
     origin = Origin(name, "0" * 64, Provenance(source=name), TestsCheck(command=("true",)))
     return Project(analysis, tuple(miner.problems(found, origin)))
 
@@ -105,7 +105,7 @@ def uncommented(text: str) -> str:
     return re.sub(r"(?m)^(#|//) ?", "", text)
 
 
-def check_places(problem: Problem, context: Context, analysis: Analysis) -> None:
+def check_places(problem: Problem, context: ShownContext, analysis: Analysis) -> None:
     """Every shown line is that line of that file."""
     for file, places in zip(context.caret.context, context.files, strict=True):
         there = shown(analysis[file.path].source.data).split("\n")
@@ -164,7 +164,7 @@ def later(item):
 """
     analysis = analyse([SourceFile("a.py", text)])
     miner = Miner(analysis)
-    found = miner.choose(miner.find(["a.py"]), Wanted(limit=None), ["a.py"])
+    found = miner.choose(miner.find(["a.py"]), WantedTasks(limit=None), ["a.py"])
     origin = Origin("p", "0" * 64, Provenance(source="p"), TestsCheck(command=("true",)))
     asked = [p for p in miner.problems(found, origin) if p.labels["mode"] == "suffix_hidden"]
     assert asked

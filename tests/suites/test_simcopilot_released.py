@@ -8,7 +8,13 @@ import pytest
 from caretbench.files import DataError
 from caretbench.suites import suite
 from caretbench.suites.simcopilot.released.labels import comment_distance, labels_of
-from caretbench.suites.simcopilot.released.spans import Program, Reason, Reference, Span, load
+from caretbench.suites.simcopilot.released.spans import (
+    Reason,
+    ReleasedProgram,
+    ReleasedReference,
+    ReleasedSpan,
+    load,
+)
 from caretbench.suites.simcopilot.released.tables import tables
 from caretbench.suites.values import Table
 
@@ -16,7 +22,7 @@ _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_
 
 
 @pytest.fixture(scope="module")
-def programs(test_data: Path) -> tuple[Program, ...]:
+def programs(test_data: Path) -> tuple[ReleasedProgram, ...]:
     folder = test_data / "simcopilot"
     if not folder.is_dir():
         pytest.skip(f"no released SimCopilot data at {folder}")
@@ -28,7 +34,7 @@ def rows(found: tuple[Table, ...], name: str) -> list[list[str]]:
     return [list(row[1:]) for row in table.rows]
 
 
-def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[Program, ...]) -> None:
+def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[ReleasedProgram, ...]) -> None:
     found = tables(programs)
     assert [row[1] for row in rows(found, "tasks")] == ["382", "212", "283", "286"]
     assert [row[2] for row in rows(found, "tasks")] == ["2.52", "3.89", "2.63", "3.31"]
@@ -40,7 +46,7 @@ def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[Progra
     ]
 
 
-def test_the_paper_s_bounds_give_its_ranges(programs: tuple[Program, ...]) -> None:
+def test_the_paper_s_bounds_give_its_ranges(programs: tuple[ReleasedProgram, ...]) -> None:
     assert [row[:4] for row in rows(tables(programs), "ranges")] == [
         ["167", "116", "91", "8"],
         ["96", "68", "43", "5"],
@@ -49,7 +55,7 @@ def test_the_paper_s_bounds_give_its_ranges(programs: tuple[Program, ...]) -> No
     ]
 
 
-def test_released_ids_are_unique(programs: tuple[Program, ...]) -> None:
+def test_released_ids_are_unique(programs: tuple[ReleasedProgram, ...]) -> None:
     ids = [span.id for program in programs for span in program.spans]
     assert len(set(ids)) == len(ids) == 1163
 
@@ -58,12 +64,13 @@ SOURCE = '"""About."""\n# sums\ndef total(items):\n    return sum(x for x in ite
 
 
 def test_labels_follow_the_joining_rules() -> None:
-    span = Span("p", "python", "infill", 4, 4)
+    span = ReleasedSpan("p", "python", "infill", 4, 4)
     references = (
-        Reference("x", 4, 4, "generator_exp"), Reference("y", 4, 4, "local"), Reference("items", 4, 3, "local"),
-        Reference("np", 4, 90, "library"), Reference("far", 2, 80, "local"),
+        ReleasedReference("x", 4, 4, "generator_exp"), ReleasedReference("y", 4, 4, "local"),
+        ReleasedReference("items", 4, 3, "local"),
+        ReleasedReference("np", 4, 90, "library"), ReleasedReference("far", 2, 80, "local"),
     )  # fmt: skip
-    program = Program(
+    program = ReleasedProgram(
         "p", "python", "", (span,), references, (Reason("Loop body", 4), Reason("If Body", 4)), SOURCE
     )
     assert labels_of(program, span) == {
@@ -73,9 +80,9 @@ def test_labels_follow_the_joining_rules() -> None:
 
 
 def test_the_comment_before_may_be_a_docstring_and_may_be_missing() -> None:
-    assert comment_distance(SOURCE, Span("p", "python", "infill", 2, 2)) == 1
-    assert comment_distance(SOURCE.replace("\n", "\r\n"), Span("p", "python", "infill", 4, 4)) == 2
-    assert comment_distance(SOURCE, Span("p", "python", "infill", 1, 1)) is None
+    assert comment_distance(SOURCE, ReleasedSpan("p", "python", "infill", 2, 2)) == 1
+    assert comment_distance(SOURCE.replace("\n", "\r\n"), ReleasedSpan("p", "python", "infill", 4, 4)) == 2
+    assert comment_distance(SOURCE, ReleasedSpan("p", "python", "infill", 1, 1)) is None
 
 
 def write(root: Path, spans: object = _SPANS, dependencies: str = "", reasons: str = "") -> Path:

@@ -19,10 +19,10 @@ from caretbench.projects.runners import reversed_order, runs_pytest, selected, w
 from caretbench.projects.running import check_request
 from caretbench.projects.setup.commands import checks_of
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.build_types import BuildOptions
+from caretbench.suites.simcopilot.build_types import SimCopilotOptions
 from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import Wanted
+from caretbench.suites.simcopilot.mining.tasks import WantedTasks
 
 PRICES = """\
 def total(orders, limit):
@@ -97,7 +97,7 @@ def base(engine: WorkspaceExecutor, root: Path, check: CheckSettings) -> BaseRun
 
 def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
-    options = BuildOptions(wanted=Wanted(modes=("infill",), limit=None), check=_PYTEST)
+    options = SimCopilotOptions(wanted=WantedTasks(modes=("infill",), limit=None), check=_PYTEST)
     built = Builder(engine, decide=False).build(root, TaskFolder(tmp_path / "tasks"), options)
     chosen = {problem.reference.split("\n")[0]: running.tests_check(problem) for problem in built.candidates}
     large = ("test_prices.py::test_total[given0-220]",)

@@ -14,7 +14,7 @@ from caretbench.problem import Row
 from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.history import bounds, list_commits, read_changes, utc_moment, within
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
 from caretbench.sources.selecting import WHOLE_HISTORY, Period
@@ -93,7 +93,7 @@ def mine_git(
     *,
     name: str | None = None,
     revision: str = "HEAD",
-    limits: Limits | None = None,
+    limits: PatchLimits | None = None,
     progress: Callable[[MiningProgress], None] | None = None,
 ) -> MiningYield:
     """Append the merged changes of a clone to a file, newest first; no network is used, and the clone stays untouched.

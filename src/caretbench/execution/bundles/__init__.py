@@ -5,7 +5,7 @@ one, ``status`` says which are there and how to get the others.
 """
 
 from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, LinkRule, Manifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, LinkRule, Spec
 from caretbench.execution.bundles.store import (
     BundleStatus,
     build,
@@ -19,9 +19,9 @@ __all__ = [
     "INSIDE",
     "Bundle",
     "BundleError",
+    "BundleManifest",
     "BundleStatus",
     "LinkRule",
-    "Manifest",
     "Spec",
     "build",
     "bundle_spec",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caretbench.execution.bundles.jars import JARS, class_path, verify_classes
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, LinkRule, Manifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, LinkRule, Spec
 from caretbench.execution.bundles.system import Say, debian_files, debian_versions
 from caretbench.files import sha256_json
 
@@ -45,7 +45,7 @@ class Debian:
         if spec.language == "java" and not self.missing(spec):
             verify_classes(spec, root)
 
-    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """A class path of the collected jars, or the flags for headers and libraries of the system."""
         java = spec.language == "java"
         return Bundle(

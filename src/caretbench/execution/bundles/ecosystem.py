@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from caretbench.execution.bundles.model import Bundle, Manifest, Spec
+from caretbench.execution.bundles.model import Bundle, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say
 
 
@@ -40,7 +40,7 @@ class Ecosystem(Protocol):
         """
         ...
 
-    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """The bundle as a runtime sees it."""
         ...
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from caretbench.execution.bundles.jars import JARS, class_path, verify_classes
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
 from caretbench.files import sha256_file, sha256_json
 
@@ -74,7 +74,7 @@ class Maven:
         """Every class is in one of the jars."""
         verify_classes(spec, root)
 
-    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """A class path."""
         return Bundle(
             name=spec.name,

@@ -68,7 +68,7 @@ class Spec(Frozen):
         return self.folder / self.lock if self.lock else None
 
 
-class Manifest(Frozen):
+class BundleManifest(Frozen):
     """What a build left behind; a bundle's folder without one is no bundle."""
 
     schema_version: Literal[1] = 1

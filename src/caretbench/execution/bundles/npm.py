@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
 from caretbench.files import sha256_json
 
@@ -72,7 +72,7 @@ class Npm:
         if absent:
             raise BundleError(f"{spec.name}: built, but holds no package {', '.join(absent)}")
 
-    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """Bound at ``/bundle`` for NODE_PATH, and at ``/node_modules``: ES modules look in folders above only."""
         return Bundle(
             name=spec.name,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, Manifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.files import sha256_json
@@ -134,7 +134,7 @@ class Pip:
         if absent:
             raise BundleError(f"{spec.name}: built, but holds no module {', '.join(absent)}")
 
-    def view(self, spec: Spec, manifest: Manifest, root: Path) -> Bundle:
+    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """Bound at ``/bundle``, found through PYTHONPATH."""
         return Bundle(
             name=spec.name,

@@ -19,8 +19,8 @@ from caretbench.execution.bundles.maven import Maven
 from caretbench.execution.bundles.model import (
     Bundle,
     BundleError,
+    BundleManifest,
     EcosystemName,
-    Manifest,
     Spec,
     SystemPackages,
 )
@@ -69,10 +69,10 @@ def bundle_key(spec: Spec) -> str:
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
 
 
-def _manifest(spec: Spec) -> tuple[Path, Manifest] | None:
+def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
     root = bundles_folder() / spec.name / bundle_key(spec)
     try:
-        return root, Manifest.model_validate_json((root / MANIFEST).read_text("utf-8"))
+        return root, BundleManifest.model_validate_json((root / MANIFEST).read_text("utf-8"))
     except (OSError, ValidationError):
         return None
 
@@ -133,7 +133,7 @@ def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: P
     progress(f"{spec.name}: building")
     versions = ecosystem.fill(spec, folder, progress)
     ecosystem.verify(spec, folder)
-    manifest = Manifest(
+    manifest = BundleManifest(
         name=spec.name,
         key=bundle_key(spec),
         platform=ecosystem.platform(),

@@ -45,7 +45,7 @@ def matches(name: str, pattern: str) -> bool:
     return not pattern[mark:].strip("*")
 
 
-class Walk:
+class FolderWalk:
     """Finds files below a folder, looking at a bounded number of names."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
     except OSError:
         return
     for pattern in tree["results"]:
-        walk = Walk()
+        walk = FolderWalk()
         for folder, name, path in walk.find(root, pattern.split("/")):
             if path in seen or len(seen) >= MOST_FILES:
                 continue

@@ -49,7 +49,7 @@ class Function(NamedTuple):
     decorators: frozenset[str]
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
 
     text: str
@@ -86,7 +86,7 @@ class Enclosures(NamedTuple):
     does not fit the grammar.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[LinePlace, ...]
     defined: Mapping[str, int]
     parsed: bool
 
@@ -141,14 +141,14 @@ def _place(
     at: int,
     line: str,
     exits: dict[int, tuple[Leaving, Leaving]],
-) -> Place:
+) -> LinePlace:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
     for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
         if not climb.passes(node, inner):
             break
         inner = node
-    return Place(
+    return LinePlace(
         line,
         climb.in_text,
         climb.unreachable,

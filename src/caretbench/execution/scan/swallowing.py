@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 
 from caretbench.execution.scan import check_words
-from caretbench.execution.scan.enclosures import Enclosures, Place, checking, enclosures
+from caretbench.execution.scan.enclosures import Enclosures, LinePlace, checking, enclosures
 from caretbench.execution.scan.ways_out import Leaving
 from caretbench.languages import languages
 
@@ -135,7 +135,7 @@ class _Program:
         self._reference = before + reference + after, language
         self._known, self._found = known, found
 
-    def hides(self, ours: Place, theirs: Place) -> bool:
+    def hides(self, ours: LinePlace, theirs: LinePlace) -> bool:
         """Whether a line is hidden with the answer, and not with the reference."""
         if ours == theirs:
             return False
@@ -143,7 +143,7 @@ class _Program:
             self._for_checks(ours, theirs) and self._checks(ours.text)
         )
 
-    def _for_every_line(self, ours: Place, theirs: Place) -> bool:
+    def _for_every_line(self, ours: LinePlace, theirs: LinePlace) -> bool:
         return (
             (ours.in_text and not theirs.in_text)
             or (ours.unreachable and not theirs.unreachable)
@@ -153,7 +153,7 @@ class _Program:
             or self._in_another_function(ours, theirs)
         )
 
-    def _for_checks(self, ours: Place, theirs: Place) -> bool:
+    def _for_checks(self, ours: LinePlace, theirs: LinePlace) -> bool:
         return (
             ours.leaving > theirs.leaving
             or ours.of_program() != theirs.of_program()
@@ -162,7 +162,7 @@ class _Program:
             or (ours.throwing > theirs.throwing and self._is_caught(ours))
         )
 
-    def _in_another_function(self, ours: Place, theirs: Place) -> bool:
+    def _in_another_function(self, ours: LinePlace, theirs: LinePlace) -> bool:
         """Whether functions that the answer opens around a line are not those that the program calls."""
         opened, expected = ours.of_answer(named=True), theirs.of_answer(named=True)
         if len(opened) != len(expected):
@@ -181,7 +181,7 @@ class _Program:
         called = _CALLED.findall(line)
         return bool(called) and not checking(*self._reference).isdisjoint(called)
 
-    def _is_caught(self, place: Place) -> bool:
+    def _is_caught(self, place: LinePlace) -> bool:
         """Whether what is thrown there is caught by the program, around the line or around a call of its function."""
         names = {re.escape(one.name) for one in place.functions if one.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None

@@ -23,7 +23,13 @@ from caretbench.execution.toolchains.base import (
     shorten,
     tool_version,
 )
-from caretbench.execution.toolchains.precompiled import HEADER, PRECOMPILED, Entry, Flags, PrecompiledHeaders
+from caretbench.execution.toolchains.precompiled import (
+    HEADER,
+    PRECOMPILED,
+    Flags,
+    HeaderEntry,
+    PrecompiledHeaders,
+)
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
@@ -102,7 +108,7 @@ class CppRuntime(Runtime):
         files: dict[str, str | bytes] = {PROGRAM: request.source}
         flags: Flags = PAPER_FLAGS
         objects: Flags = ()
-        entry: Entry | None = None
+        entry: HeaderEntry | None = None
         if request.rules.sentinel:
             flags = DEFAULT_FLAGS
             objects = (f"{HARNESS}/sentinel.o",)

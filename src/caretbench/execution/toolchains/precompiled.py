@@ -92,7 +92,7 @@ def _included(source: str) -> Iterator[str]:
         position = line.end()
 
 
-class Entry(NamedTuple):
+class HeaderEntry(NamedTuple):
     """A precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
 
     The headers are None for a text that holds others too.
@@ -122,12 +122,12 @@ class PrecompiledHeaders:
         self._lock = threading.Lock()
         self._worth: dict[tuple[Flags, str], float] = {}
         # None: it is being built, or cannot be.
-        self._known: dict[tuple[Flags, str], Entry | None] = {}
+        self._known: dict[tuple[Flags, str], HeaderEntry | None] = {}
         with contextlib.suppress(OSError):  # what cannot be kept is gone without
             root.mkdir(parents=True, exist_ok=True)
             sweep(root)
 
-    def for_program(self, source: str, flags: Flags, build: Build) -> Entry | None:
+    def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
         """The best entry that holds nothing but what the program begins with; None: go without.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
@@ -153,7 +153,7 @@ class PrecompiledHeaders:
         best = self._best(wanted, flags)
         return self._used(best) if best is not None else None
 
-    def _best(self, wanted: frozenset[str], flags: Flags) -> Entry | None:
+    def _best(self, wanted: frozenset[str], flags: Flags) -> HeaderEntry | None:
         with self._lock:
             fitting = [
                 (saved_ms(entry.headers), entry.size, entry)
@@ -162,14 +162,14 @@ class PrecompiledHeaders:
             ]
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
-    def of_text(self, text: str, flags: Flags, build: Build) -> Entry | None:
+    def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
         """The entry of a text, built when it is first asked for; None where that is not possible."""
         self._provide(text, None, flags, build, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
         return self._used(entry) if entry is not None else None
 
-    def intact(self, entry: Entry) -> bool:
+    def intact(self, entry: HeaderEntry) -> bool:
         """Whether an entry still is what was built. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
@@ -202,10 +202,10 @@ class PrecompiledHeaders:
             with self._lock:
                 self._known[key] = entry
 
-    def _found(self, name: str, headers: frozenset[str] | None) -> Entry | None:
+    def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
         """An entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
-            entry = Entry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
+            entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
             return entry if self.intact(entry) else None
         shutil.rmtree(self.root / name, ignore_errors=True)
         return None
@@ -241,7 +241,7 @@ class PrecompiledHeaders:
 
     # --- looking ----------------------------------------------------------------------------------------------
 
-    def _used(self, entry: Entry) -> Entry | None:
+    def _used(self, entry: HeaderEntry) -> HeaderEntry | None:
         """The entry, noted as used now; None where another process has removed it."""
         try:
             os.utime(self.root / entry.name)
@@ -250,13 +250,13 @@ class PrecompiledHeaders:
             return None
         return entry
 
-    def _forget(self, entry: Entry) -> None:
+    def _forget(self, entry: HeaderEntry) -> None:
         with self._lock:
             for key in [key for key, known in self._known.items() if known == entry]:
                 del self._known[key]
                 del self._worth[key]
 
-    def _intact(self, entry: Entry) -> bool:
+    def _intact(self, entry: HeaderEntry) -> bool:
         folder = self.root / entry.name
         try:
             return (folder / HEADER).is_file() and int((folder / _SUM).read_text()) == _checksum(folder)

@@ -55,7 +55,7 @@ _PATH_BYTES = 2000
 _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
 
 
-class Answer(BaseModel):
+class ServerAnswer(BaseModel):
     """What a server says of one program; ``kind`` is ``ok`` or a word for what is wrong."""
 
     id: str
@@ -73,7 +73,7 @@ class Compiler(NamedTuple):
     """How a language's compile server is started, and when it is replaced."""
 
     arguments: Sequence[str]
-    verdict: Callable[[Answer, ExecutionRequest], Status | None]
+    verdict: Callable[[ServerAnswer, ExecutionRequest], Status | None]
     """An answer as a status; None where the program can run."""
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
@@ -96,7 +96,7 @@ class Program(NamedTuple):
     option: str = "-"
 
 
-def plain_verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
     """The verdict of compilers whose every complaint but a missing module is a compile error."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
@@ -137,7 +137,7 @@ class Server:
         self.ready = False
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[ServerAnswer | None] = queue.SimpleQueue()
         self._heard = bytearray()
         self._unsound = False
         self._wanted: str | None = None
@@ -173,7 +173,7 @@ class Server:
             os.close(self._source)
             self._answers.put(None)
 
-    def ask(self, program: Program) -> Answer | None:
+    def ask(self, program: Program) -> ServerAnswer | None:
         """Compile one program; None where the server has ended without an answer."""
         text = program.request.source.encode("utf-8", "surrogatepass")
         identity = secrets.token_hex(8)
@@ -241,7 +241,7 @@ class Server:
                 self._since = time.monotonic()
             return self.ready
         try:
-            answer = Answer.model_validate_json(bytes(line))
+            answer = ServerAnswer.model_validate_json(bytes(line))
         except ValidationError:
             return False
         with self._lock:
@@ -381,7 +381,7 @@ def _torn(outcome: SandboxResult) -> bool:
     )
 
 
-def _result(answer: Answer, program: Program, compiler: Compiler) -> CompileResult:
+def _result(answer: ServerAnswer, program: Program, compiler: Compiler) -> CompileResult:
     status = compiler.verdict(answer, program.request)
     diagnostics = answer.diagnostics
     if status is None and not _placed(answer.files, program.folder, compiler.file_mode):

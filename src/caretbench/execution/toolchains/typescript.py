@@ -21,9 +21,9 @@ from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, Java
 from caretbench.execution.toolchains.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
-    Answer,
     Compiler,
     Program,
+    ServerAnswer,
     compile_programs,
 )
 from caretbench.execution.toolchains.tools import read_artefact
@@ -163,7 +163,7 @@ def _lines_in_javascript(lines: tuple[int, int] | None, artefact: Path) -> tuple
     return (min(begins, ends), ends) if ends else None
 
 
-def _verdict(answer: Answer, request: ExecutionRequest) -> Status | None:
+def _verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
     runs_all_the_same = "module" if request.rules.released_build else "type"
     if answer.kind == runs_all_the_same:
         return None

@@ -42,7 +42,7 @@ MOST_BYTES = 2 << 30
 _TIME = 315_532_800  # 1980-01-01, the oldest that archives can hold: a patched file is newer than all others
 
 
-class Entry(Frozen):
+class SnapshotEntry(Frozen):
     """One file, link or folder of a snapshot. ``content`` is a file's hash or a link's target."""
 
     kind: Literal["file", "link", "folder"]
@@ -56,7 +56,7 @@ class Snapshot(Frozen):
 
     id: str
     tree: Path
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, SnapshotEntry]
 
     @property
     def size(self) -> int:
@@ -86,7 +86,7 @@ class SnapshotUse(Frozen):
 
 class _Manifest(Frozen):
     id: str
-    entries: dict[str, Entry]
+    entries: dict[str, SnapshotEntry]
 
 
 class SnapshotStore:
@@ -153,7 +153,7 @@ class SnapshotStore:
             raise DataError(f"{manifest}: damaged; remove the snapshot and take it again") from None
         return Snapshot(id=identity, tree=manifest.parent / "tree", entries=known.entries)
 
-    def _take(self, source: Path, ignore: Sequence[str]) -> Iterator[tuple[str, Entry]]:
+    def _take(self, source: Path, ignore: Sequence[str]) -> Iterator[tuple[str, SnapshotEntry]]:
         root = os.path.realpath(source)
         count = size = 0
         for folder, folders, files, descriptor in os.fwalk(source, follow_symlinks=False, onerror=_fail):
@@ -165,11 +165,11 @@ class SnapshotStore:
                 path = prefix + name
                 mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
                 if stat.S_ISDIR(mode):
-                    entry = Entry(kind="folder")
+                    entry = SnapshotEntry(kind="folder")
                 elif stat.S_ISLNK(mode):
                     target = os.readlink(name, dir_fd=descriptor)
                     _inside(Path(folder) / name, target, root)
-                    entry = Entry(kind="link", content=target)
+                    entry = SnapshotEntry(kind="link", content=target)
                 elif stat.S_ISREG(mode):
                     entry = self._object(name, descriptor, bool(mode & stat.S_IXUSR))
                 else:
@@ -187,14 +187,14 @@ class SnapshotStore:
                     raise DataError(f"{path!r}: a file name that is not UTF-8; ignore or rename it") from None
                 yield path, entry
 
-    def _object(self, name: str, folder: int, executable: bool) -> Entry:
+    def _object(self, name: str, folder: int, executable: bool) -> SnapshotEntry:
         """Keep one file's content; hashed as it is copied, so that what is kept is what was hashed."""
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as stream:
             if os.fstat(descriptor).st_size > MOST_BYTES:
                 raise DataError(f"{name}: larger than {MOST_BYTES >> 30} GB; ignore it")
             data = stream.read()
-        entry = Entry(
+        entry = SnapshotEntry(
             kind="file", content=hashlib.sha256(data).hexdigest(), executable=executable, size=len(data)
         )
         place = self._place(entry)
@@ -204,7 +204,7 @@ class SnapshotStore:
         self._write(place, data, executable)
         return entry
 
-    def _place(self, entry: Entry) -> Path:
+    def _place(self, entry: SnapshotEntry) -> Path:
         name = entry.content + ("-x" if entry.executable else "")
         return self.folder / "objects" / entry.content[:2] / name
 
@@ -219,7 +219,7 @@ class SnapshotStore:
         os.utime(building, (_TIME, _TIME))
         Path(building).replace(place)
 
-    def _build(self, identity: str, entries: Mapping[str, Entry]) -> None:
+    def _build(self, identity: str, entries: Mapping[str, SnapshotEntry]) -> None:
         with building(self.folder / "trees") as folder:
             whole = folder / "whole"
             whole.mkdir()
@@ -252,7 +252,7 @@ class SnapshotStore:
         if self._owner is not None:
             os.chown(place, self._owner, self._owner)
 
-    def _link(self, entry: Entry, place: Path) -> None:
+    def _link(self, entry: SnapshotEntry, place: Path) -> None:
         kept = self._place(entry)
         try:
             place.hardlink_to(kept)
@@ -357,8 +357,8 @@ class SnapshotStore:
             yield
 
 
-def _identity(entries: Mapping[str, Entry]) -> str:
-    rows: Iterable[tuple[str, Entry]] = sorted(entries.items())
+def _identity(entries: Mapping[str, SnapshotEntry]) -> str:
+    rows: Iterable[tuple[str, SnapshotEntry]] = sorted(entries.items())
     return sha256_json(
         ["snapshot 1", [[path, entry.kind, entry.executable, entry.content] for path, entry in rows]]
     )
@@ -383,17 +383,17 @@ def _fail(error: OSError) -> None:
     raise error
 
 
-def _look(tree: Path) -> Iterator[tuple[str, Entry]]:
+def _look(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
     for folder, folders, files in os.walk(tree):
         for name in (*folders, *files):
             place = Path(folder) / name
             path = place.relative_to(tree).as_posix()
             if place.is_symlink():
-                yield path, Entry(kind="link", content=str(place.readlink()))
+                yield path, SnapshotEntry(kind="link", content=str(place.readlink()))
             elif place.is_dir():
-                yield path, Entry(kind="folder")
+                yield path, SnapshotEntry(kind="folder")
             else:
                 data = place.read_bytes()
                 executable = bool(place.stat().st_mode & stat.S_IXUSR)
                 content = hashlib.sha256(data).hexdigest()
-                yield path, Entry(kind="file", content=content, executable=executable, size=len(data))
+                yield path, SnapshotEntry(kind="file", content=content, executable=executable, size=len(data))

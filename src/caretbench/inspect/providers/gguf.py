@@ -25,7 +25,7 @@ from pydantic import JsonValue
 
 from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
 from caretbench.inspect.client.messages import PROMPT_KIND
-from caretbench.inspect.providers.gguf_answer import Answer, refusal
+from caretbench.inspect.providers.gguf_answer import GgufAnswer, refusal
 from caretbench.inspect.providers.streams import Splitter, check_size
 from caretbench.local.gguf import read_gguf
 from caretbench.local.server import LlamaServer, Mode, engine, setting
@@ -250,8 +250,8 @@ class GgufAPI(ModelAPI):
             )
         return self._client
 
-    async def _ask(self, url: str, body: dict[str, Any], started: float) -> Answer:
-        answer = Answer()
+    async def _ask(self, url: str, body: dict[str, Any], started: float) -> GgufAnswer:
+        answer = GgufAnswer()
         splitter = Splitter("sse")
         size = 0
         try:
@@ -277,7 +277,7 @@ class GgufAPI(ModelAPI):
             raise BrokenAnswerError(f"{self._name}: the answer ended before its end")
         return answer
 
-    def _output(self, answer: Answer) -> ModelOutput:
+    def _output(self, answer: GgufAnswer) -> ModelOutput:
         metadata: dict[str, Any] = {FINISH_REASONS: [answer.finish]}
         metadata |= {FIRST_S: answer.first_s} if answer.first_s is not None else {}
         return ModelOutput(

@@ -12,7 +12,7 @@ from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError,
 from caretbench.inspect.providers.streams import parse, told
 
 
-class Answer:
+class GgufAnswer:
     """A streamed answer of llama.cpp as it grows."""
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ class Form(_Table):
     file_text: str = "text"
 
 
-class Places(_Table):
+class AnswerPlaces(_Table):
     """Where text and finish reason stand in an answer, or in one piece of a streamed one.
 
     ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
@@ -102,8 +102,8 @@ class Shape(_Table):
     when_whole: Mapping[str, JsonValue] = Field(default_factory=dict)
     fill: Form
     text: Form | None = None
-    answer: Places
-    chunk: Places
+    answer: AnswerPlaces
+    chunk: AnswerPlaces
     usage: UsagePlaces
     stop_reasons: Mapping[str, StopReason]
     interrupted: tuple[str, ...] = ()

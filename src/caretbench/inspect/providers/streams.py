@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
-from caretbench.inspect.providers.shapes import Places, Shape, look
+from caretbench.inspect.providers.shapes import AnswerPlaces, Shape, look
 
 LARGEST_ANSWER = 16 << 20
 """Bytes of one answer, as sent; what is longer is no completion."""
@@ -84,7 +84,7 @@ class Assembly:
         """The server said that all is said."""
         self.ended = True
 
-    def add(self, piece: JsonValue, places: Places) -> None:
+    def add(self, piece: JsonValue, places: AnswerPlaces) -> None:
         """Takes one piece in.
 
         Raises:
@@ -105,7 +105,7 @@ class Assembly:
         for position, entry in enumerate(found):
             self._add_choice(entry, position, places)
 
-    def _add_choice(self, entry: JsonValue, position: int, places: Places) -> None:
+    def _add_choice(self, entry: JsonValue, position: int, places: AnswerPlaces) -> None:
         if not isinstance(entry, dict):
             raise BrokenAnswerError(f"the server's answer holds {type(entry).__name__} in place of a choice")
         index = look(entry, places.index)

@@ -31,7 +31,7 @@ _FIELDS: Final = ("dependencies", "devDependencies")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
-class Runner(BaseModel):
+class ScriptRunner(BaseModel):
     """What is added to a runner's words: to stop at the first failure, to leave what is no test, to write reports."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,7 +52,7 @@ class ScriptRules(BaseModel):
     builtin: frozenset[str]
     other_purposes: str
     unneeded: tuple[str, ...]
-    runners: Mapping[str, Runner]
+    runners: Mapping[str, ScriptRunner]
 
 
 @cache

@@ -23,7 +23,7 @@ class Titles(BaseModel):
     backport: tuple[str, ...]
 
 
-class Table(BaseModel):
+class BotTable(BaseModel):
     """The whole table."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -33,10 +33,10 @@ class Table(BaseModel):
 
 
 @cache
-def table() -> Table:
+def table() -> BotTable:
     """The table as it stands in the file."""
     text = resources.files("caretbench.sources.changes").joinpath("bots.toml").read_text("utf-8")
-    return Table.model_validate(tomllib.loads(text))
+    return BotTable.model_validate(tomllib.loads(text))
 
 
 @cache

@@ -94,7 +94,7 @@ _FROM_SOMEBODY = re.compile(r"^[Cc]loses (#\d+) from \S+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class CommitMessage:
     """A message, read: what :class:`~caretbench.sources.pull_request.PullRequest` keeps of it."""
 
     kind: Kind
@@ -105,7 +105,7 @@ class Message:
     style: str | None
 
 
-def read_message(text: str, parents: int) -> Message:
+def read_message(text: str, parents: int) -> CommitMessage:
     """Read a commit's message.
 
     Args:
@@ -120,7 +120,7 @@ def read_message(text: str, parents: int) -> Message:
         title, body = _title_of_body(body)
         title = title or _branch(style, subject) or subject
     kind: Kind = "merge" if parents > 1 else "commit" if number is None else "squash"
-    return Message(
+    return CommitMessage(
         kind=kind,
         number=number,
         title=without_emails(title.strip()[:_TITLE]),

@@ -46,7 +46,7 @@ _DEEPEST = 7  # a line in bold type below the six levels of headings
 _EDGES = " \t*_-+#>:.,;()[]`"
 
 
-class Table(BaseModel):
+class DescriptionTable(BaseModel):
     """The table of ``descriptions.toml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -64,10 +64,10 @@ class Table(BaseModel):
 
 
 @cache
-def table() -> Table:
+def table() -> DescriptionTable:
     """The table as it stands in the file."""
     text = resources.files("caretbench.sources.changes").joinpath("descriptions.toml").read_text("utf-8")
-    return Table.model_validate(tomllib.loads(text))
+    return DescriptionTable.model_validate(tomllib.loads(text))
 
 
 @cache

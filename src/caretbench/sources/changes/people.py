@@ -48,7 +48,7 @@ _SHORTEST = 6
 _GROUPS = ("several", "person", "credited", "named", "stated")
 
 
-class Table(BaseModel):
+class PeopleTable(BaseModel):
     """The table of ``people.toml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,10 +63,10 @@ class Table(BaseModel):
 
 
 @cache
-def table() -> Table:
+def table() -> PeopleTable:
     """The table as it stands in the file."""
     text = resources.files("caretbench.sources.changes").joinpath("people.toml").read_text("utf-8")
-    return Table.model_validate(tomllib.loads(text))
+    return PeopleTable.model_validate(tomllib.loads(text))
 
 
 @cache

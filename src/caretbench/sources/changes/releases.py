@@ -33,7 +33,7 @@ _NUMBER: Final = re.compile(
 _SAYS_VERSION: Final = re.compile(r"version|release|snapshot|\d+\.\d+\.\d+", re.IGNORECASE)
 
 
-class Table(BaseModel):
+class ReleaseTable(BaseModel):
     """The table of ``releases.toml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,10 +46,10 @@ class Table(BaseModel):
 
 
 @cache
-def table() -> Table:
+def table() -> ReleaseTable:
     """Return the table of the file."""
     text = resources.files("caretbench.sources.changes").joinpath("releases.toml").read_text("utf-8")
-    return Table.model_validate(tomllib.loads(text))
+    return ReleaseTable.model_validate(tomllib.loads(text))
 
 
 def changes_versions(title: str, files: Iterable[FileChange]) -> bool:

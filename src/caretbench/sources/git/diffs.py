@@ -11,7 +11,7 @@ from typing import Literal
 
 from caretbench.problem import Row
 from caretbench.sources.git.access import GitError, GitRepository
-from caretbench.sources.git.patch_stream import CommitDiff, Limits, read_commits
+from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits, read_commits
 
 SkipReason = Literal["root", "shallow_boundary", "unreadable", "no_changes"]
 """No parent; the parent is left out of a shallow clone; git cannot read it; nothing differs from the parent."""
@@ -41,7 +41,7 @@ class SkippedCommit(Row):
 
 
 def read_diffs(
-    repository: GitRepository, shas: Sequence[str], limits: Limits
+    repository: GitRepository, shas: Sequence[str], limits: PatchLimits
 ) -> Iterator[CommitDiff | SkippedCommit]:
     """Each commit with its patch as git gives it, or why it cannot be read."""
     failed = 0
@@ -60,7 +60,7 @@ def read_diffs(
 
 
 def _read_batch(
-    repository: GitRepository, shas: Sequence[str], limits: Limits
+    repository: GitRepository, shas: Sequence[str], limits: PatchLimits
 ) -> Iterator[CommitDiff | SkippedCommit]:
     pending = list(shas)
     absent: dict[str, str] | None = None
@@ -94,12 +94,12 @@ def _read_batch(
                 break
 
 
-def _stream(repository: GitRepository, shas: Sequence[str], limits: Limits) -> Iterator[CommitDiff]:
+def _stream(repository: GitRepository, shas: Sequence[str], limits: PatchLimits) -> Iterator[CommitDiff]:
     if shas:
         yield from read_commits(repository.stream(*_PATCHES, stdin=as_lines(shas)), _FIELDS, limits)
 
 
-def _single(repository: GitRepository, sha: str, limits: Limits) -> CommitDiff | SkippedCommit:
+def _single(repository: GitRepository, sha: str, limits: PatchLimits) -> CommitDiff | SkippedCommit:
     try:
         return next(_stream(repository, [sha], limits))
     except GitError as error:

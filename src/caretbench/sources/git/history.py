@@ -25,7 +25,7 @@ from caretbench.sources.git.diffs import (
 )
 from caretbench.sources.git.file_diff import file_change, with_changed_types
 from caretbench.sources.git.merged_branches import Branch, author_names, merged_branches
-from caretbench.sources.git.patch_stream import CommitDiff, Limits
+from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 
@@ -105,7 +105,7 @@ def read_changes(
     repository: GitRepository,
     facts: RepositoryFacts,
     commits: Sequence[Commit],
-    limits: Limits | None = None,
+    limits: PatchLimits | None = None,
     history: Sequence[Commit] | None = None,
 ) -> Generator[PullRequest | SkippedCommit]:
     """A record, or the reason why there is none, for each of the commits, in their order (the first one of all last).
@@ -121,7 +121,7 @@ def read_changes(
     heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]
     branches = merged_branches(repository, heads, {commit.sha for commit in history or commits})
     authors = Authors(author_names(repository) if readable else ())
-    for diff in read_diffs(repository, readable, limits or Limits()):
+    for diff in read_diffs(repository, readable, limits or PatchLimits()):
         yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts, branches, authors)
     for commit in commits:  # at most one: the end of the history
         if not commit.parents:

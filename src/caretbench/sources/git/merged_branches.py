@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from caretbench.sources.changes.bots import is_bot
-from caretbench.sources.changes.commit_message import Message, read_message
+from caretbench.sources.changes.commit_message import CommitMessage, read_message
 from caretbench.sources.git.access import GitError, GitRepository
 from caretbench.sources.git.diffs import SETTINGS, as_lines, split_lines
 
@@ -24,9 +24,9 @@ class Branch:
     """The last commit of a merged branch; its ``message`` where it is the only one."""
 
     is_bot: bool
-    message: Message | None = None
+    message: CommitMessage | None = None
 
-    def told(self, merge: Message) -> Message:
+    def told(self, merge: CommitMessage) -> CommitMessage:
         """What the merge says, and what it leaves out and its only commit says."""
         own = self.message
         if own is None or merge.description:

@@ -18,7 +18,7 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PatchLimits:
     """How much of one change is kept (bytes, files); the rest is counted and marked as cut."""
 
     patch: int = 128 * 1024
@@ -48,7 +48,7 @@ class CommitDiff:
     left_out: int = 0
     kept: int = 0
 
-    def add(self, diff: FileDiff, limits: Limits) -> None:
+    def add(self, diff: FileDiff, limits: PatchLimits) -> None:
         """Take a file in, as far as the limits allow."""
         if len(self.files) == limits.files:
             self.left_out += 1
@@ -59,7 +59,7 @@ class CommitDiff:
         self.files.append(diff)
 
 
-def read_commits(chunks: Iterable[bytes], fields: int, limits: Limits) -> Iterator[CommitDiff]:
+def read_commits(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[CommitDiff]:
     """The commits of a stream whose format puts a NUL before the first and behind each of ``fields`` fields.
 
     The last commit is given only when the stream ends: where it breaks off, the last one stays away.
@@ -76,7 +76,7 @@ def read_commits(chunks: Iterable[bytes], fields: int, limits: Limits) -> Iterat
         yield commit
 
 
-def _parts(chunks: Iterable[bytes], fields: int, limits: Limits) -> Iterator[list[bytes] | FileDiff]:
+def _parts(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[list[bytes] | FileDiff]:
     """Fields of commits, and files, in the order of the stream."""
     data = b""
     large: _LargeFile | None = None
@@ -113,7 +113,7 @@ class _Cutter:
         self._fields = fields
         self._commit = 0  # where the next commit begins, once looked for
 
-    def parts(self, limits: Limits) -> Iterator[list[bytes] | FileDiff]:
+    def parts(self, limits: PatchLimits) -> Iterator[list[bytes] | FileDiff]:
         data = self.data
         while self.position < len(data):
             if data[self.position] == 0:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines, write_atomically
 from caretbench.sources.git.history import bounds, moment
-from caretbench.sources.git.patch_stream import Limits
+from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
 from caretbench.sources.pull_request import FileChange, in_utc
@@ -88,7 +88,7 @@ class _Mining:
     ) -> None:
         self._client, self._appender, self._facts, self._branch = client, appender, facts, branch
         self._report, self._note = report, note
-        self._limits = Limits()
+        self._limits = PatchLimits()
         self._cursor_path = out_file.parent / CURSOR
         rows = [row for _, row in read_lines(out_file) if row.get("repo") == facts.repo]
         self._there = {str(row.get("merge_sha")) for row in rows}

@@ -10,7 +10,7 @@ from caretbench.sources.changes.bots import is_bot
 from caretbench.sources.changes.descriptions import without_emails, without_trailers
 from caretbench.sources.changes.generated import is_generated, says_generated
 from caretbench.sources.git.file_diff import file_change
-from caretbench.sources.git.patch_stream import Limits, read_commits
+from caretbench.sources.git.patch_stream import PatchLimits, read_commits
 from caretbench.sources.pull_request import FileChange, FileStatus, PullRequest
 from caretbench.sources.repository import RepositoryFacts
 
@@ -80,7 +80,7 @@ def pull_record(
     )
 
 
-def file_record(value: Mapping[str, Any], limits: Limits) -> FileChange:
+def file_record(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
     """One file; without hunks where GitHub gives none (a binary file, or one that is too long).
 
     Raises:
@@ -104,7 +104,7 @@ def file_record(value: Mapping[str, Any], limits: Limits) -> FileChange:
     )
 
 
-def files_of_diff(text: str, limits: Limits) -> dict[str, FileChange]:
+def files_of_diff(text: str, limits: PatchLimits) -> dict[str, FileChange]:
     """The files of a whole diff by path: it holds hunks that the list of files leaves out."""
     stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
     found = {}

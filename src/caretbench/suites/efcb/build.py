@@ -27,7 +27,7 @@ from caretbench.sources.selecting import Period, newest
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.build_report import build_result
 from caretbench.suites.efcb.output.earlier_build import EarlierBuild
 from caretbench.suites.efcb.output.folder import EfcbFolder
@@ -57,7 +57,7 @@ _HOSTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100
 
 
 @dataclass(frozen=True)
-class Sources:
+class BuildSources:
     """What problems are made of: clones, names of repositories at GitHub, files of changes that were mined before."""
 
     clones: tuple[Path, ...] = ()
@@ -65,7 +65,7 @@ class Sources:
     records: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, sources: Sequence[str]) -> Sources:
+    def of(cls, sources: Sequence[str]) -> BuildSources:
         """Return the sources by kind: a folder is a clone, a file holds changes, OWNER/NAME is at GitHub.
 
         Raises:
@@ -109,7 +109,7 @@ class Mining:
     clones: dict[str, Path] = field(default_factory=dict)
     """The folder of each clone by the repository's name."""
 
-    def mine(self, sources: Sources) -> None:
+    def mine(self, sources: BuildSources) -> None:
         """Append what is missing of the repositories. One of several that cannot be read is passed over, and noted.
 
         Raises:
@@ -176,10 +176,10 @@ def build(
         DataError: a source cannot be read, or the folder holds a build with other options.
     """
     started = time.monotonic()
-    tasks, given = _tasks(options["task"]), Sources.of(sources)
+    tasks, given = _tasks(options["task"]), BuildSources.of(sources)
     period = Period(options["since"], options["until"], options["max_changes"])
     bounds(period.since, period.until)  # before an earlier build's problems are taken away
-    wanted = BuildOptions(
+    wanted = EfcbOptions(
         seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
     )
     chosen: dict[str, JsonValue] = {

@@ -19,7 +19,7 @@ from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
 from caretbench.suites.efcb.filtering import Filtered, accepted
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.queries import forms
 from caretbench.suites.efcb.rejecting import Rejected
@@ -36,10 +36,10 @@ _RULES: Final = {
 """Versions of what is taken from texts and from the changes, by room."""
 
 
-class Built(NamedTuple):
+class BuiltQuestions(NamedTuple):
     """A build. ``leaks`` that are exceeded make it unfit, but under ``paper``, which is there to be compared with."""
 
-    options: BuildOptions
+    options: EfcbOptions
     filtered: Filtered
     problems: tuple[Problem, ...]
     rejected: tuple[Rejected, ...]
@@ -93,13 +93,13 @@ def kind_of(problem: Problem) -> str:
 
 def build(
     pulls: Sequence[PullRequest],
-    options: BuildOptions,
+    options: EfcbOptions,
     tasks: Sequence[str] = TASKS,
     report: Report = lambda _step, _done, _total: None,
     *,
     attacked: bool = True,
     sources: SourcesOf = no_sources,
-) -> Built:
+) -> BuiltQuestions:
     """Everything that the changes give; the same for the same seed, whatever their order.
 
     Args:
@@ -127,14 +127,14 @@ def build(
     problems.sort(key=lambda problem: problem.id)
     rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
     leaks = leak_report(problems, pulls) if attacked else []
-    return Built(options, filtered, (*problems,), (*rejected,), (*leaks,))
+    return BuiltQuestions(options, filtered, (*problems,), (*rejected,), (*leaks,))
 
 
 def _task(
     task: str,
     pulls: Sequence[PullRequest],
     records: Sequence[PullRequest],
-    options: BuildOptions,
+    options: EfcbOptions,
     sources: SourcesOf,
 ) -> tuple[list[Problem], list[Rejected]]:
     common = options.model_dump()

@@ -42,7 +42,7 @@ Weighting = Literal["macro", "micro"]
 """``macro``: the mean of the repositories' means, as published. ``micro``: the mean over all problems."""
 
 
-class Outcome(NamedTuple):
+class ProblemOutcome(NamedTuple):
     """One problem's value: 0 or 1 for the choices and hallucination (1 is bad), 0 to 10 for what is judged.
 
     ``cluster`` is the pull request, which belongs to one repository. ``floor`` is what copying reaches there, on the
@@ -123,7 +123,7 @@ def corrected_score(means: Mapping[str, float], floor: float) -> float:
 
 
 def efcb_score(
-    outcomes: Iterable[Outcome],
+    outcomes: Iterable[ProblemOutcome],
     *,
     weighting: Weighting = "macro",
     seed: int = 0,
@@ -210,8 +210,8 @@ class _Table(NamedTuple):
     counts: Floats
 
 
-def _tables(outcomes: Iterable[Outcome]) -> list[_Table]:
-    found: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+def _tables(outcomes: Iterable[ProblemOutcome]) -> list[_Table]:
+    found: dict[str, dict[str, list[ProblemOutcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         if outcome.task not in TASKS or not np.isfinite([outcome.value, outcome.floor]).all():
             raise ValueError(f"{outcome} is no value of a task of EFCB; leave problems without one out")
@@ -223,7 +223,7 @@ def _tables(outcomes: Iterable[Outcome]) -> list[_Table]:
     ]
 
 
-def _table(clusters: Sequence[Sequence[Outcome]]) -> _Table:
+def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:
     sums, counts = np.zeros((2, len(clusters), len(TASKS) + 1))
     for row, cluster in enumerate(clusters):
         # Sorted, because floating-point sums depend on the order of what is added.

@@ -100,7 +100,7 @@ def efcb_rules(profile: Profile) -> EfcbProfile:
     return EfcbProfile(profile)
 
 
-class BuildOptions(Row):
+class EfcbOptions(Row):
     """Options that all tasks share; each task derives its own from them.
 
     ``rotations`` asks the same choices in so many cyclic orders. It changes no problem that is there without it, so

@@ -12,10 +12,10 @@ from caretbench.execution.workspaces.workspace import Workspaces
 from caretbench.options import Option, Words
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
-from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import MODES, Wanted
+from caretbench.suites.simcopilot.mining.tasks import MODES, WantedTasks
 
 _PER_1000: Final = 30
 """Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
@@ -52,7 +52,7 @@ OPTIONS: Final = (
 """All options."""
 
 
-def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> Built:
+def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuiltTasks:
     """Build a folder of tasks out of one project, or go on where a build ended.
 
     Raises:
@@ -74,17 +74,17 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         engine.close()
 
 
-def _options(options: Mapping[str, Any]) -> BuildOptions:
+def _options(options: Mapping[str, Any]) -> SimCopilotOptions:
     named = [mode.strip() for mode in options["modes"].split(",")]
     unknown = next((mode for mode in named if mode not in MODES), None)
     if unknown is not None:
         raise ValueError(f"--modes {unknown!r}: expected {', '.join(MODES)}")
     limit = options["max_candidates"]
-    return BuildOptions(
+    return SimCopilotOptions(
         languages=tuple(options["language"] or ()),
-        wanted=Wanted(
+        wanted=WantedTasks(
             tuple(mode for mode in MODES if mode in named),
-            Wanted.limit if limit is None else limit or None,
+            WantedTasks.limit if limit is None else limit or None,
             options["per_file"],
             options["seed"],
             _PER_1000 if limit is None else 0,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from caretbench.suites.simcopilot.build_types import Built
+from caretbench.suites.simcopilot.build_types import BuiltTasks
 from caretbench.suites.values import BuildResult
 from caretbench.text_tables import aligned
 
@@ -16,7 +16,7 @@ _SHOWN_FILES: Final = 12
 _VERDICTS: Final = ("valid", "unverified", "invalid")
 
 
-def build_result(built: Built, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
+def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
     """Return what a build of ``wall_s`` seconds gave. It is unfit where the gate leaves no task."""
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
@@ -30,12 +30,12 @@ def build_result(built: Built, output: Path, wall_s: float, *, candidates_only: 
     )
 
 
-def _cpu_s(built: Built) -> float:
+def _cpu_s(built: BuiltTasks) -> float:
     """CPU seconds of the commands that decided the candidates, in this run and in earlier ones."""
     return sum(float(row.details.get("cpu_s", 0)) for row in built.verdicts.values())
 
 
-def _numbers(built: Built, wall_s: float) -> dict[str, JsonValue]:
+def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
     manifest = built.manifest
     reached = sum(manifest.reached_lines.values())
     return {
@@ -58,7 +58,7 @@ def _numbers(built: Built, wall_s: float) -> dict[str, JsonValue]:
     }
 
 
-def _notes(built: Built) -> Iterator[str]:
+def _notes(built: BuiltTasks) -> Iterator[str]:
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
         yield f"{name}: left out: {reason}"
@@ -78,7 +78,7 @@ def _of_files(reasons: Mapping[str, str], said: str) -> Iterator[str]:
         yield f"… and {len(reasons) - _SHOWN_FILES} more files ({said}); the manifest names all"
 
 
-def _lines(built: Built, wall_s: float) -> Iterator[str]:
+def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
     manifest = built.manifest
     reached = sum(manifest.reached_lines.values())
     yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"

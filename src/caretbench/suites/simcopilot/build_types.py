@@ -13,12 +13,12 @@ from caretbench.problem import Problem
 from caretbench.projects.running import file_splice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
-from caretbench.suites.simcopilot.mining.tasks import Wanted
+from caretbench.suites.simcopilot.mining.tasks import WantedTasks
 from caretbench.validation.validity import Validity
 
 
 @dataclass(frozen=True)
-class BuildOptions:
+class SimCopilotOptions:
     """What the user chose.
 
     Args:
@@ -31,7 +31,7 @@ class BuildOptions:
     """
 
     languages: tuple[str, ...] = ()
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: WantedTasks = field(default_factory=WantedTasks)
     check: CheckSettings | None = None
     setup: str | None = None
     exclude: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class BuildOptions:
         }
 
 
-class Built(NamedTuple):
+class BuiltTasks(NamedTuple):
     """What a build gave."""
 
     manifest: BuildManifest

@@ -39,7 +39,7 @@ from caretbench.projects.setup.commands import NamedCheck, checks_of
 from caretbench.projects.setup.needs import advised, reaches_nothing, wanted_setup
 from caretbench.projects.setup.set_up import set_up
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.suites.simcopilot.build_types import BuildOptions, Built
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
@@ -71,7 +71,7 @@ class Builder:
         """Where snapshots lie."""
         return self.engine.spaces.store
 
-    def build(self, root: Path, folder: TaskFolder, options: BuildOptions) -> Built:
+    def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
         """Build, or go on where a build ended.
 
         Raises:
@@ -89,12 +89,12 @@ class Builder:
                 self._decide(folder, candidates)
             verdicts = folder.validity()
             tasks = folder.finish(unverified=options.unverified) if self.decide else 0
-        return Built(manifest, candidates, verdicts, tasks)
+        return BuiltTasks(manifest, candidates, verdicts, tasks)
 
     # --- going on --------------------------------------------------------------------------------------------
 
     def _begun(
-        self, folder: TaskFolder, taken: Taken, settings: ProjectSettings, options: BuildOptions
+        self, folder: TaskFolder, taken: Taken, settings: ProjectSettings, options: SimCopilotOptions
     ) -> BuildManifest | None:
         """The manifest of a build with the same project and options that was begun here."""
         if not folder.manifest_path.exists():
@@ -120,7 +120,12 @@ class Builder:
     # --- up to candidates ------------------------------------------------------------------------------------
 
     def _mine(
-        self, root: Path, taken: Taken, settings: ProjectSettings, folder: TaskFolder, options: BuildOptions
+        self,
+        root: Path,
+        taken: Taken,
+        settings: ProjectSettings,
+        folder: TaskFolder,
+        options: SimCopilotOptions,
     ) -> BuildManifest:
         project_snapshot = taken.snapshot.id
         languages = chosen_languages(taken, options.languages)
@@ -186,7 +191,7 @@ class Builder:
         settings: ProjectSettings,
         readable: Readable,
         base: BaseRuns,
-        options: BuildOptions,
+        options: SimCopilotOptions,
     ) -> _Mined:
         miner = Miner(readable.analysis)
         paths = {path for mined in readable.mined.values() for path in mined}
@@ -277,7 +282,7 @@ def _listed(dropped: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
 
 
-def _stored(options: BuildOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
     """All that decides which tasks come out, as it stands in the manifest."""
     return {
         **options.stored(),

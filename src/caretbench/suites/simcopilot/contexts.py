@@ -21,7 +21,7 @@ from caretbench.projects.retrieval import most_alike
 from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.moving import Piece, moved
+from caretbench.suites.simcopilot.moving import LinePiece, moved
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
 VERSION: Final = 2
@@ -37,7 +37,7 @@ Place = tuple[str, int]
 """A file and a line of it, from 1."""
 
 
-class Context(NamedTuple):
+class ShownContext(NamedTuple):
     """What is shown, and where its lines come from: those of prefix and suffix, and those of each other file."""
 
     caret: Caret
@@ -46,7 +46,7 @@ class Context(NamedTuple):
     files: tuple[tuple[Place, ...], ...] = ()
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Lines of another file, in their order."""
 
     path: str
@@ -58,7 +58,7 @@ class Part(NamedTuple):
         return "".join(f"{line}\n" for _, line in self.lines)
 
 
-class Subject(NamedTuple):
+class ContextSubject(NamedTuple):
     """A problem in its project."""
 
     problem: Problem
@@ -87,7 +87,7 @@ class Subject(NamedTuple):
         return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
 
 
-def subject(problem: Problem, analysis: Analysis) -> Subject:
+def subject(problem: Problem, analysis: Analysis) -> ContextSubject:
     """A problem in its project.
 
     Raises:
@@ -95,15 +95,15 @@ def subject(problem: Problem, analysis: Analysis) -> Subject:
     """
     if not isinstance(problem.splice, FileSplice):
         raise TypeError(f"{problem.id}: its answer goes into no file of a project")
-    return Subject(problem, problem.splice, analysis)
+    return ContextSubject(problem, problem.splice, analysis)
 
 
-def without(source: SourceFile, hidden: Sequence[list[str]]) -> Part:
+def without(source: SourceFile, hidden: Sequence[list[str]]) -> FilePart:
     """A file without the lines in which hidden text stands."""
     lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
     while found := _holding("\n".join(line for _, line in lines), hidden):
         lines = [line for n, line in enumerate(lines) if n not in found]
-    return Part(source.path, tuple(lines))
+    return FilePart(source.path, tuple(lines))
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +123,7 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
     }
 
 
-def others(one: Subject) -> list[Part]:
+def others(one: ContextSubject) -> list[FilePart]:
     """The other files of the caret's language, tests apart, the nearest last, without hidden text."""
     hidden = one.hidden()
     home = PurePosixPath(one.splice.path).parts
@@ -138,7 +138,7 @@ def others(one: Subject) -> list[Part]:
         for path, file in one.analysis.files.items()
         if path != one.splice.path and file.source.language == language and not is_test_path(path, language)
     ]
-    found: list[Part] = []
+    found: list[FilePart] = []
     room = MOST_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
         part = without(one.analysis[path].source, hidden)
@@ -149,7 +149,9 @@ def others(one: Subject) -> list[Part]:
     return found[::-1]
 
 
-def _context(one: Subject, pieces: tuple[Sequence[Piece], Sequence[Piece]], parts: Sequence[Part]) -> Context:
+def _context(
+    one: ContextSubject, pieces: tuple[Sequence[LinePiece], Sequence[LinePiece]], parts: Sequence[FilePart]
+) -> ShownContext:
     before, after = pieces
     caret = one.problem.caret.model_copy(
         update={
@@ -160,7 +162,7 @@ def _context(one: Subject, pieces: tuple[Sequence[Piece], Sequence[Piece]], part
         }
     )
     path = one.splice.path
-    return Context(
+    return ShownContext(
         caret,
         tuple((path, piece.line) for piece in before),
         () if one.hides_suffix else tuple((path, piece.line) for piece in after),
@@ -173,20 +175,20 @@ def _project(problem: Problem) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _as_is(one: Subject) -> Context:
+def _as_is(one: ContextSubject) -> ShownContext:
     return _context(one, moved(one.file, one.splice, move=False), ())
 
 
-def _prepend_files(one: Subject) -> Context:
+def _prepend_files(one: ContextSubject) -> ShownContext:
     return _context(one, moved(one.file, one.splice, move=False), others(one))
 
 
-def _move_enclosing(one: Subject) -> Context:
+def _move_enclosing(one: ContextSubject) -> ShownContext:
     before, after = moved(one.file, one.splice, move=True)
     return _context(one, (_without_hidden(one, before), after), others(one))
 
 
-def _without_hidden(one: Subject, before: list[Piece]) -> list[Piece]:
+def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePiece]:
     """What comes before the caret, without what of its outermost function stood behind it and is hidden there.
 
     Lines that have moved before the caret go out, too, where hidden text stands in them again.
@@ -207,7 +209,7 @@ def _without_hidden(one: Subject, before: list[Piece]) -> list[Piece]:
         before = kept
 
 
-def _retrieval(one: Subject) -> Context:
+def _retrieval(one: ContextSubject) -> ShownContext:
     caret = one.problem.caret
     query = "\n".join(
         [
@@ -216,11 +218,11 @@ def _retrieval(one: Subject) -> Context:
         ]
     )
     pools = [(part.path, part.lines) for part in others(one)]
-    parts = [Part(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
+    parts = [FilePart(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
     return _context(one, moved(one.file, one.splice, move=False), parts)
 
 
-CONTEXTS: Final[Mapping[str, Callable[[Subject], Context]]] = MappingProxyType(
+CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = MappingProxyType(
     {
         "as_is": _as_is,
         "prepend_files": _prepend_files,
@@ -231,7 +233,7 @@ CONTEXTS: Final[Mapping[str, Callable[[Subject], Context]]] = MappingProxyType(
 """The strategies by name."""
 
 
-def context_of(name: str, problem: Problem, analysis: Analysis) -> Context:
+def context_of(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
     """What is shown of a problem under a strategy.
 
     Raises:

@@ -12,14 +12,14 @@ _MOVED: Final = frozenset({"function", "method", "class"})
 _ABOVE: Final = ("#", "//", "@", "[", "/*", "*")
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A line, or at the caret a part of one, with its number in the file."""
 
     line: int
     text: str
 
 
-def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[Piece], list[Piece]]:
+def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[LinePiece], list[LinePiece]]:
     """The lines before and behind the caret, without the span itself.
 
     Args:
@@ -43,16 +43,16 @@ def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[P
     for line in order:
         start, end = starts[line - 1], starts[line]
         if line == first:
-            before.append(Piece(line, shown(source.data[start : splice.start])))
+            before.append(LinePiece(line, shown(source.data[start : splice.start])))
         if line == last:
-            after.append(Piece(line, shown(source.data[splice.end : end])))
+            after.append(LinePiece(line, shown(source.data[splice.end : end])))
             behind = True
         if first <= line <= last:
             continue
         text = shown(source.data[start:end])
         if text:  # the file's last line may lack its end, and stand before others now
             ends = text.endswith("\n") or line == order[-1]
-            (after if behind else before).append(Piece(line, text if ends else f"{text}\n"))
+            (after if behind else before).append(LinePiece(line, text if ends else f"{text}\n"))
     return before, after
 
 

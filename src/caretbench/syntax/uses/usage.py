@@ -98,7 +98,7 @@ _BOUND: Final = {
 _LONGEST: Final = 80
 
 
-class Use(NamedTuple):
+class ExpressionUse(NamedTuple):
     """An expression that a name is the head of (``a.b`` and ``a.b(c)`` for ``b``), its call if any, and its context."""
 
     whole: tree_sitter.Node
@@ -111,7 +111,7 @@ class Use(NamedTuple):
         return not self.context.startswith(("other", "target", "iterated", "spread"))
 
 
-def use_of(node: tree_sitter.Node) -> Use:
+def use_of(node: tree_sitter.Node) -> ExpressionUse:
     """Return the expression of a name."""
     call: tree_sitter.Node | None = None
     whole = node
@@ -129,7 +129,7 @@ def use_of(node: tree_sitter.Node) -> Use:
             whole = call = parent
         else:
             break
-    return Use(whole, call, context(whole))
+    return ExpressionUse(whole, call, context(whole))
 
 
 def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:

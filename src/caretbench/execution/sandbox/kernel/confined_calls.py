@@ -49,7 +49,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
 }  # fmt: skip
 
 
-class Rule(NamedTuple):
+class CallRule(NamedTuple):
     """Calls that are answered with an error (0: as though they were done), by the value of an argument if one is given.
 
     ``only`` are the values that are allowed, ``never`` those that are refused.
@@ -64,29 +64,29 @@ class Rule(NamedTuple):
 
 
 _ALWAYS = (
-    Rule("socket", _EAFNOSUPPORT),
-    Rule("connect bind listen"),
-    Rule("socketpair", only=(1,)),  # a Unix pair; and not of datagrams, which could be sent elsewhere
-    Rule("socketpair", argument=1, only=(1, 5), mask=0xF),
-    Rule("shmget shmat semget msgget mq_open", _ENOSYS),
-    Rule("prlimit64", only=(0,)),  # the limits of others
-    Rule("setpriority ioprio_set process_madvise process_mrelease"),
+    CallRule("socket", _EAFNOSUPPORT),
+    CallRule("connect bind listen"),
+    CallRule("socketpair", only=(1,)),  # a Unix pair; and not of datagrams, which could be sent elsewhere
+    CallRule("socketpair", argument=1, only=(1, 5), mask=0xF),
+    CallRule("shmget shmat semget msgget mq_open", _ENOSYS),
+    CallRule("prlimit64", only=(0,)),  # the limits of others
+    CallRule("setpriority ioprio_set process_madvise process_mrelease"),
     # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
     # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.
-    Rule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
-    Rule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
+    CallRule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
+    CallRule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
 )
 _OF_THE_CALLERS_FILES = (
-    Rule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
-    Rule("chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
+    CallRule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
+    CallRule("chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
          "setxattrat removexattrat file_setattr"),
 )  # fmt: skip
 _SIGNALS_TO_ITSELF = (
-    Rule("kill", only=(0, OWN_PROCESS, OWN_GROUP)),
-    Rule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", only=(OWN_PROCESS,)),
-    Rule("tkill pidfd_send_signal"),
-    Rule("fcntl", argument=1, never=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
-    Rule("ioctl", argument=1, never=(0x8901, 0x8902)),  # the same, of sockets
+    CallRule("kill", only=(0, OWN_PROCESS, OWN_GROUP)),
+    CallRule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", only=(OWN_PROCESS,)),
+    CallRule("tkill pidfd_send_signal"),
+    CallRule("fcntl", argument=1, never=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
+    CallRule("ioctl", argument=1, never=(0x8901, 0x8902)),  # the same, of sockets
 )
 
 
@@ -94,7 +94,7 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _compiled(rule: Rule, numbers: Mapping[str, int]) -> Iterator[bytes]:
+def _compiled(rule: CallRule, numbers: Mapping[str, int]) -> Iterator[bytes]:
     refuse = _instruction(_RETURN, _ERRNO | rule.error)
     values = rule.only or rule.never
     body = [refuse]

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from caretbench.files import DataError
 from caretbench.problem import Row
-from caretbench.suites.efcb.attacks.learners import Linear, Scale, Trees
+from caretbench.suites.efcb.attacks.learners import FeatureScale, Linear, Trees
 from caretbench.suites.efcb.attacks.line_context import Numbers
 from caretbench.suites.efcb.attacks.line_features import FEATURES
 
@@ -131,9 +131,9 @@ class Round(NamedTuple):
     def of(cls, row: LearnedRound) -> Round:
         """From numbers."""
         return cls(
-            Linear(Scale(np.array(row.linear_sizes)), np.array(row.linear_weights)),
+            Linear(FeatureScale(np.array(row.linear_sizes)), np.array(row.linear_weights)),
             Trees(
-                Scale(np.array(row.tree_sizes)),
+                FeatureScale(np.array(row.tree_sizes)),
                 np.array(row.tree_features, dtype=np.int64),
                 np.array(row.tree_cuts),
                 np.array(row.tree_values),

@@ -21,13 +21,13 @@ _LEAF_DIGITS: Final = 4
 _NEWTON: Final = 12
 
 
-class Scale(NamedTuple):
+class FeatureScale(NamedTuple):
     """The typical size of each feature's differences; 0 for one that never differs."""
 
     sizes: Numbers
 
     @classmethod
-    def of(cls, differences: Numbers) -> Scale:
+    def of(cls, differences: Numbers) -> FeatureScale:
         """The scale of some differences."""
         sizes = np.sqrt((differences**2).mean(axis=0)) if len(differences) else np.zeros(differences.shape[1])
         return cls(np.round(sizes, _DIGITS))
@@ -42,7 +42,7 @@ class Scale(NamedTuple):
 class Linear(NamedTuple):
     """Weights of scaled differences and of their signs: logistic regression without an intercept."""
 
-    scale: Scale
+    scale: FeatureScale
     weights: Numbers
 
     @classmethod
@@ -54,7 +54,7 @@ class Linear(NamedTuple):
             importance: The weight of each row.
             penalty: Of the squared weights.
         """
-        scale = Scale.of(differences)
+        scale = FeatureScale.of(differences)
         inputs = cls._inputs(scale(differences))
         weights = np.zeros(inputs.shape[1])
         for _ in range(_NEWTON):
@@ -82,7 +82,7 @@ class Trees(NamedTuple):
     A tree asks at each level one question of all rows alike, so that its leaf is a number of as many bits.
     """
 
-    scale: Scale
+    scale: FeatureScale
     features: npt.NDArray[np.int64]
     cuts: Numbers
     values: Numbers
@@ -112,7 +112,7 @@ class Trees(NamedTuple):
             penalty: Of the squared values of leaves.
             every: A tree asks of one feature in so many, the next tree of the next ones.
         """
-        scale = Scale.of(differences)
+        scale = FeatureScale.of(differences)
         one_way = scale(differences)
         both = np.concatenate((one_way, -one_way))
         targets = np.concatenate((np.ones(len(one_way)), np.zeros(len(one_way))))

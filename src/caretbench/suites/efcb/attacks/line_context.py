@@ -91,7 +91,7 @@ def parts(name: str) -> frozenset[str]:
     return frozenset(words(name))
 
 
-class Context:
+class LineContext:
     """The lines of a rendered patch, with what occurs in them.
 
     Args:
@@ -164,7 +164,7 @@ class Context:
 class Known:
     """A context less some lines: what is known where choices differ in these."""
 
-    def __init__(self, context: Context, left_out: frozenset[int]) -> None:
+    def __init__(self, context: LineContext, left_out: frozenset[int]) -> None:
         self.context = context
         self.left_out = left_out
         self._less: Counter[tuple[str, Hashable]] = Counter()

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from caretbench.suites.efcb.attacks.line_context import Context, Known, Numbers, Read, parts, read
+from caretbench.suites.efcb.attacks.line_context import Known, LineContext, Numbers, Read, parts, read
 from caretbench.suites.efcb.attacks.near_features import NEAR_FEATURES, near_numbers
 from caretbench.suites.efcb.attacks.plausibility import ORDERS, STRENGTH, UNSEEN, Without
 
@@ -54,7 +54,7 @@ FEATURES: Final = (
 _NEAR: Final = 4
 
 
-def features(context: Context, background: Without, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
+def features(context: LineContext, background: Without, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
     """The features of lines, a row for each.
 
     Args:
@@ -88,7 +88,7 @@ def _closed(one: Read) -> list[float]:
     ]
 
 
-def _alike(context: Context, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
+def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
     """How like each line the lines are that are known: the most, by mark, and near it."""
     square = context.likeness([" ".join(read(text).tokens) for _, text, _ in lines])
     found = np.zeros((len(lines), len(_LIKE)))

@@ -118,7 +118,7 @@ class _Counts:
         self.total = len(windows)
 
 
-class Background:
+class BackgroundCode:
     """What a repository's code looks like: n-grams of its texts.
 
     Args:
@@ -163,7 +163,7 @@ class Background:
 class Without:
     """A background less some lines of it."""
 
-    def __init__(self, background: Background, lines: Sequence[str]) -> None:
+    def __init__(self, background: BackgroundCode, lines: Sequence[str]) -> None:
         self._background = background
         self._less = _Counts(_Windows(background._encoded(lines))) if lines else None
 

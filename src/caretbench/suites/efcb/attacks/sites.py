@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caretbench.suites.efcb.attacks.line_context import Context, Numbers
+from caretbench.suites.efcb.attacks.line_context import LineContext, Numbers
 from caretbench.suites.efcb.attacks.line_features import FEATURES, features
 from caretbench.suites.efcb.attacks.plausibility import Without
 from caretbench.suites.efcb.edits.edit import Edit
 from caretbench.suites.efcb.edits.patches import Patch
 
 
-class Site(NamedTuple):
+class PatchSite(NamedTuple):
     """Lines that change together: their places in the text, and two readings of them, without marks.
 
     ``first`` are the choices that have the first reading.
@@ -29,7 +29,7 @@ class Site(NamedTuple):
     first: frozenset[int]
 
 
-def sites(choices: Sequence[str]) -> list[Site] | None:
+def sites(choices: Sequence[str]) -> list[PatchSite] | None:
     """The sites of a question; None where its choices are no two edits of one patch, line by line."""
     split = [choice.split("\n") for choice in choices]
     if len({len(lines) for lines in split}) != 1:
@@ -45,11 +45,11 @@ def sites(choices: Sequence[str]) -> list[Site] | None:
     for holders, places in groups.items():
         other = next(index for index in range(len(choices)) if index not in holders)
         readings = tuple(tuple(split[index][place][1:] for place in places) for index in (0, other))
-        found.append(Site(tuple(places), (readings[0], readings[1]), holders))
+        found.append(PatchSite(tuple(places), (readings[0], readings[1]), holders))
     return found or None
 
 
-def question_differences(lines: Sequence[str], found: Sequence[Site], background: Without) -> Numbers:
+def question_differences(lines: Sequence[str], found: Sequence[PatchSite], background: Without) -> Numbers:
     """Features of the first reading less those of the second, a row for each site of one question.
 
     Args:
@@ -81,7 +81,7 @@ def _differences(
     asked: Sequence[tuple[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]], frozenset[int]]],
     background: Without,
 ) -> Numbers:
-    context = Context(lines)
+    context = LineContext(lines)
     known = {left_out: context.without(left_out) for _, _, left_out in asked}
     # A line that several edits change is the same before each of them.
     numbers: dict[tuple[int, str, frozenset[int]], int] = {}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.attacks.plausibility import Background, Without, code_lines
+from caretbench.suites.efcb.attacks.plausibility import BackgroundCode, Without, code_lines
 from caretbench.suites.efcb.rendering import render
 
 Sources = Callable[[str], Iterable[str]]
@@ -37,12 +37,12 @@ class Backgrounds:
         """A repository, without what some changes say. One that is not known looks like nothing."""
         return self._of(repo).without(*map(_text, pulls))
 
-    def _learnt(self, repo: str) -> Background:
+    def _learnt(self, repo: str) -> BackgroundCode:
         sources = iter(self._sources(repo) if self._sources is not None else ())
         for first in sources:
-            return Background(chain((first,), sources))
+            return BackgroundCode(chain((first,), sources))
         members = self._records.get(repo, {})
-        return Background(_text(members[sha]) for sha in sorted(members))
+        return BackgroundCode(_text(members[sha]) for sha in sorted(members))
 
 
 def _text(pull: PullRequest) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from caretbench.suites.efcb.options import BuildOptions, QueryVariant, Tier
+from caretbench.suites.efcb.options import EfcbOptions, QueryVariant, Tier
 
 
-class EasyOptions(BuildOptions):
+class EasyOptions(EfcbOptions):
     """Options of GMCQ-Easy. ``tiers`` and ``queries``, left empty, are those of the profile.
 
     ``window`` and ``wide_window`` bound how many places in the order of merging two choices may be apart; the wide

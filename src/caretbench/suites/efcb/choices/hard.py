@@ -25,7 +25,7 @@ from caretbench.suites.efcb.choices.problem import choice_problems
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.options import BuildOptions, Query, QueryVariant
+from caretbench.suites.efcb.options import EfcbOptions, Query, QueryVariant
 from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
 from caretbench.suites.efcb.rejecting import Rejected
@@ -37,7 +37,7 @@ CONSENSUS_LEAKY: Final = "consensus_leaky"
 """The label that says so of a question whose right choice is the most like the others."""
 
 
-class HardOptions(BuildOptions):
+class HardOptions(EfcbOptions):
     """Options of GMCQ-Hard. ``queries``, left empty, are those of the profile."""
 
     queries: tuple[QueryVariant, ...] = ()

@@ -12,7 +12,7 @@ from typing import Final
 from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, provenance
-from caretbench.suites.efcb.options import DEFAULT_VARIANT, BuildOptions, Query
+from caretbench.suites.efcb.options import DEFAULT_VARIANT, EfcbOptions, Query
 from caretbench.suites.efcb.positions import CHOICES, LETTERS, rotations
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import item_id
@@ -42,7 +42,7 @@ def choice_problem(
     choices: Sequence[str],
     correct: int,
     labels: Mapping[str, Label],
-    options: BuildOptions,
+    options: EfcbOptions,
     rotation: int = 0,
 ) -> Problem:
     """The problem that shows four patches in the given order.
@@ -93,7 +93,7 @@ def choice_problems(
     choices: Sequence[str],
     correct: int,
     labels: Mapping[str, Label],
-    options: BuildOptions,
+    options: EfcbOptions,
 ) -> Iterator[Problem]:
     """The problem in as many cyclic orders of its choices as ``options.rotations`` says, the first as given."""
     for turn, turned, place in rotations(choices, correct, options.rotations):

@@ -63,7 +63,7 @@ class HunkLines(NamedTuple):
     old: str
 
 
-class Part(NamedTuple):
+class PatchPart(NamedTuple):
     """A text with its tree: ``lines`` gives for each row the line of the patch, or :data:`OUTSIDE`.
 
     ``whole``: it is a whole file.
@@ -85,7 +85,7 @@ class Part(NamedTuple):
         return [row for row, line in enumerate(self.lines) if line in added]
 
 
-def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[Part]:
+def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[PatchPart]:
     """The parts with an added line, of all files whose suffix stands for a known grammar.
 
     Raises:
@@ -112,7 +112,9 @@ def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[Par
                 yield _cut(number, grammar, first, hunk)
 
 
-def _whole(file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]) -> Part | None:
+def _whole(
+    file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]
+) -> PatchPart | None:
     """The whole file; none where it is too large, or another version than the patch's."""
     if len(text) > MOST_CHARACTERS:
         return None
@@ -129,10 +131,10 @@ def _whole(file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Se
                 row += 1
     tree = parse(text, grammar)
     parts = tuple(_hunk_lines(first, hunk) for first, hunk in zip(firsts, hunks, strict=True))
-    return Part(file, grammar, text, tree, error_count(tree), tuple(lines), parts, whole=True)
+    return PatchPart(file, grammar, text, tree, error_count(tree), tuple(lines), parts, whole=True)
 
 
-def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> Part:
+def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> PatchPart:
     part = _hunk_lines(first, hunk)
     text = "\n".join(hunk.new_lines)
     tree = parse(text, grammar)
@@ -151,7 +153,7 @@ def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> Part:
         *part.lines,
         *[OUTSIDE] * after.count("\n"),
     )
-    return Part(file, grammar, before + text + after, tree, errors, lines, (part,), whole=False)
+    return PatchPart(file, grammar, before + text + after, tree, errors, lines, (part,), whole=False)
 
 
 def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.suites.efcb.edits.fragments import Occurrence
-from caretbench.suites.efcb.edits.parts import OUTSIDE, Part
+from caretbench.suites.efcb.edits.parts import OUTSIDE, PatchPart
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.types import Span
 from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
@@ -24,7 +24,7 @@ from caretbench.syntax.uses.usage import (
     MEMBERS,
     NEW,
     OBJECTS,
-    Use,
+    ExpressionUse,
     arguments_of,
     callee_of,
     text,
@@ -55,7 +55,7 @@ class Named(NamedTuple):
     role: str
     entity: Hashable
     kind: str
-    use: Use
+    use: ExpressionUse
     place: str
     function: int
     hunk: int
@@ -67,7 +67,7 @@ class Named(NamedTuple):
 class Unit:
     """A fragment with its names."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: PatchPart) -> None:
         self.part = part
         self.root = part.tree.root_node
         self.data = encode(part.text)
@@ -278,7 +278,9 @@ class Unit:
             tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
         )  # fmt: skip
 
-    def _told(self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: Use) -> _Told:
+    def _told(
+        self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: ExpressionUse
+    ) -> _Told:
         """Role, entity, kind and declaration of a use; None where its role is not known."""
         if "key" in words:
             return self._key(node, one)
@@ -389,7 +391,7 @@ class Unit:
             waiting.extend(reversed(node.children))
 
 
-def _receiver_of(node: tree_sitter.Node, use: Use) -> tree_sitter.Node | None:
+def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
     """Return the object that a use is a member of; None where there is none."""
     member = node.parent
     if member is None or use.whole.id == node.id or MEMBERS.get(member.type) is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from caretbench.suites.efcb.attacks.leaks import Leak
-from caretbench.suites.efcb.construction import Built
+from caretbench.suites.efcb.construction import BuiltQuestions
 from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.output.shortfalls import shortfalls
 from caretbench.suites.values import BuildResult
@@ -19,14 +19,14 @@ _Part = tuple[str, str, str]
 
 
 def build_result(
-    manifest: EfcbManifest, built: Built, output: Path, wall_s: float, notes: Sequence[str]
+    manifest: EfcbManifest, built: BuiltQuestions, output: Path, wall_s: float, notes: Sequence[str]
 ) -> BuildResult:
     """Return what a build of ``wall_s`` seconds gave; ``notes`` are those that mining left."""
     lines = (*_lines(manifest), *_shortfall_lines(built), *_leak_lines(built.leaks), _last(built, output))
     return BuildResult(lines, _numbers(manifest, built, wall_s), (*notes, *_exceeded(built)), built.fit)
 
 
-def _numbers(manifest: EfcbManifest, built: Built, wall_s: float) -> dict[str, JsonValue]:
+def _numbers(manifest: EfcbManifest, built: BuiltQuestions, wall_s: float) -> dict[str, JsonValue]:
     return {
         "changes": dict(manifest.changes),
         "accepted": dict(manifest.accepted),
@@ -62,7 +62,7 @@ def _lines(manifest: EfcbManifest) -> Iterator[str]:
     )
 
 
-def _exceeded(built: Built) -> Iterator[str]:
+def _exceeded(built: BuiltQuestions) -> Iterator[str]:
     if built.exceeded:
         names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
         yield f"beyond chance and 3 standard errors: {names}"
@@ -70,7 +70,7 @@ def _exceeded(built: Built) -> Iterator[str]:
             yield "the paper profile keeps such questions, to be compared with what was published"
 
 
-def _last(built: Built, output: Path) -> str:
+def _last(built: BuiltQuestions, output: Path) -> str:
     if built.fit:
         return f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …"
     if not built.filtered.pulls:
@@ -80,7 +80,7 @@ def _last(built: Built, output: Path) -> str:
     return f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why"
 
 
-def _shortfall_lines(built: Built) -> Iterator[str]:
+def _shortfall_lines(built: BuiltQuestions) -> Iterator[str]:
     """Yield a line for each task with few questions of a repository, with the most frequent reasons."""
     rows = [
         (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent)

@@ -9,7 +9,7 @@ from typing import Final
 from caretbench.problem import Row
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.suites.efcb.construction import Built, kind_of
+from caretbench.suites.efcb.construction import BuiltQuestions, kind_of
 from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.filtering import TASK
 
@@ -44,7 +44,7 @@ class Shortfall(Row):
         return ", ".join([*shown[:SHOWN_REASONS], *(["…"] if len(shown) > SHOWN_REASONS else [])])
 
 
-def shortfalls(built: Built) -> list[Shortfall]:
+def shortfalls(built: BuiltQuestions) -> list[Shortfall]:
     """Return the tasks and tiers with few questions, by repository; one without any accepted change has none."""
     accepted = Counter(pull.repo for pull in built.filtered.pulls)
     repositories = {cluster(pull): pull.repo for pull in built.filtered.pulls}
@@ -66,7 +66,7 @@ def shortfalls(built: Built) -> list[Shortfall]:
 
 
 def undescribed(
-    built: Built, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
+    built: BuiltQuestions, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
 ) -> Iterator[str]:
     """Yield a line for each repository of which the filter ``no_description`` alone refuses many changes from git.
 

@@ -15,7 +15,7 @@ from caretbench.problem import Problem
 from caretbench.sources.mining import mine_git
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.construction import build
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.starter_set.history import files
 from caretbench.suites.efcb.starter_set.repository import NAME, write_repository
 from caretbench.temporary import temporary_folder
@@ -38,7 +38,7 @@ def load() -> list[Problem]:
     path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
     if not path.exists():
         with temporary_folder("efcb-starter") as folder:
-            write_rows(path, build(mine_starter(folder), BuildOptions(), attacked=False).problems)
+            write_rows(path, build(mine_starter(folder), EfcbOptions(), attacked=False).problems)
     return list(read_rows(path, Problem))
 
 

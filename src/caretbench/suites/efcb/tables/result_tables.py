@@ -19,7 +19,7 @@ from caretbench.suites.efcb.efcb_score import (
     VERSION,
     EfcbScore,
     Estimate,
-    Outcome,
+    ProblemOutcome,
     efcb_score,
 )
 from caretbench.suites.efcb.options import efcb_rules
@@ -103,17 +103,17 @@ def _tables(
             yield table
 
 
-def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[Outcome]:
+def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
     """The values that the score counts; what is not judged is left out."""
     for task in TASKS:
         for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))
             if task in (EASY, HARD):
                 if line["passed"] is not None:
-                    yield Outcome(*where, float(line["passed"]))
+                    yield ProblemOutcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
                 copying = copied.get(line["problem_id"], JUDGED_MAXIMUM * float(line.get("floor") or 0.0))
-                yield Outcome(*where, float(value), copying if task == MASKED else 0.0)
+                yield ProblemOutcome(*where, float(value), copying if task == MASKED else 0.0)
 
 
 def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Problem]) -> float:
@@ -215,7 +215,7 @@ def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> 
 def _by_repository(
     task: str,
     models: Sequence[ModelLines],
-    outcomes: Mapping[str, Sequence[Outcome]],
+    outcomes: Mapping[str, Sequence[ProblemOutcome]],
     scores: Mapping[str, Sequence[EfcbScore]],
     profile: Profile,
 ) -> Table | None:

@@ -19,7 +19,7 @@ from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, language_of, provenance
 from caretbench.suites.efcb.efcb_score import JUDGED_MAXIMUM, MASKED
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import END_OF_FILE, Rendered, render
@@ -48,14 +48,14 @@ _ASKED_WHOLE: Final = (
 )
 
 
-class MaskOptions(BuildOptions):
+class MaskOptions(EfcbOptions):
     """Options of MPR-Gen; ``paper`` always hides five lines."""
 
     lines: int = Field(default=5, ge=3, le=20)
     tiers: tuple[MaskTier, ...] = ("added", "changed")
 
     @classmethod
-    def of(cls, options: BuildOptions, **own: object) -> Self:
+    def of(cls, options: EfcbOptions, **own: object) -> Self:
         """The options of a build with some of this task's own."""
         return cls.model_validate(options.model_dump() | own)
 

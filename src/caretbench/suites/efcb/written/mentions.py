@@ -93,7 +93,7 @@ def _is_acronym(name: str) -> bool:
     return name[:-1].isupper() and name.endswith("s")
 
 
-class Sources:
+class MentionSources:
     """The texts against which mentions are held: the patch, the title, the description."""
 
     def __init__(self, *texts: str) -> None:
@@ -139,8 +139,8 @@ class Sources:
 
 
 _SUPPORTS: Final = {
-    "identifier": Sources._identifier,
-    "path": Sources._path,
-    "number": Sources._number,
-    "reference": Sources._reference,
+    "identifier": MentionSources._identifier,
+    "path": MentionSources._path,
+    "number": MentionSources._number,
+    "reference": MentionSources._reference,
 }

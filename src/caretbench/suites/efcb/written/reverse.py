@@ -17,7 +17,7 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.answers import without_reasoning
 from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, provenance
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, JUDGED_MAXIMUM, REVERSE
-from caretbench.suites.efcb.options import BuildOptions
+from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
 from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
@@ -44,7 +44,7 @@ class ReverseItem(Row):
     rendered: Rendered
     title: str
     body: str
-    options: BuildOptions
+    options: EfcbOptions
 
     @property
     def reference(self) -> str:
@@ -53,7 +53,7 @@ class ReverseItem(Row):
 
 
 def reverse_items(
-    pulls: Iterable[PullRequest], options: BuildOptions, forms: Mapping[str, Collection[str]] = NO_FORMS
+    pulls: Iterable[PullRequest], options: EfcbOptions, forms: Mapping[str, Collection[str]] = NO_FORMS
 ) -> tuple[list[ReverseItem], list[Rejected]]:
     """One item for each change, by repository, newest first; and the changes that give none.
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, rouge_l
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.written.mentions import Mention, Sources, mentions
+from caretbench.suites.efcb.written.mentions import Mention, MentionSources, mentions
 from caretbench.suites.efcb.written.reverse import Described, described
 
 KINDS: Final = ("identifier", "path", "number", "reference")
@@ -83,8 +83,8 @@ def unsupported(problem: Problem, answer: Described) -> tuple[list[Mention], int
 
 
 @lru_cache(maxsize=64)
-def _sources(*texts: str) -> Sources:
-    return Sources(*texts)
+def _sources(*texts: str) -> MentionSources:
+    return MentionSources(*texts)
 
 
 def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, float]:

@@ -20,7 +20,7 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTasks:
     """How many tasks are wanted, and which.
 
     Args:
@@ -37,7 +37,7 @@ class Wanted:
     seed: int = 0
     per_1000: int = 0
 
-    def of_check(self, limit: int | None, reached: int) -> Wanted:
+    def of_check(self, limit: int | None, reached: int) -> WantedTasks:
         """What is wanted of a check whose tests reach so many lines; ``limit`` is its own, where it has one."""
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
@@ -56,7 +56,7 @@ class Origin:
     """Other checks, by file."""
 
 
-class Found(NamedTuple):
+class FoundTasks(NamedTuple):
     """All candidates of a project by file, and how many blocks each rule refused."""
 
     candidates: Mapping[str, tuple[Candidate, ...]]
@@ -70,7 +70,7 @@ class Miner:
     analysis: Analysis
     _digests: dict[str, str] = field(default_factory=dict)
 
-    def find(self, paths: Collection[str]) -> Found:
+    def find(self, paths: Collection[str]) -> FoundTasks:
         """The candidates in these files; ``paths`` may come in any order."""
         rejected: Counter[str] = Counter()
         candidates = {}
@@ -78,9 +78,11 @@ class Miner:
             mined = FileMiner(self.analysis[path]).mine()
             candidates[path] = mined.candidates
             rejected += mined.rejected
-        return Found(candidates, rejected)
+        return FoundTasks(candidates, rejected)
 
-    def reached(self, found: Found, paths: Collection[str], covers: Callable[[str, int, int], bool]) -> Found:
+    def reached(
+        self, found: FoundTasks, paths: Collection[str], covers: Callable[[str, int, int], bool]
+    ) -> FoundTasks:
         """Without the candidates in some files that the tests do not reach.
 
         Args:
@@ -93,9 +95,9 @@ class Miner:
         for path in paths:
             kept[path] = tuple(one for one in found.candidates[path] if covers(path, *one.span))
             rejected["not_reached"] += len(found.candidates[path]) - len(kept[path])
-        return Found(kept, rejected)
+        return FoundTasks(kept, rejected)
 
-    def choose(self, found: Found, wanted: Wanted, paths: Collection[str]) -> list[Candidate]:
+    def choose(self, found: FoundTasks, wanted: WantedTasks, paths: Collection[str]) -> list[Candidate]:
         """The chosen candidates of some files, in the order of files and places."""
         by_name = {
             self.name(candidate): candidate

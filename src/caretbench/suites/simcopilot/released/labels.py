@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from caretbench.problem import Label
 from caretbench.suites.simcopilot.released.paper import paper
-from caretbench.suites.simcopilot.released.spans import Program, Reference, Span
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.syntax.docs.places import comments
 
 _ALL = "*"
 
 
-def labels_of(program: Program, span: Span) -> dict[str, Label]:
+def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     """The labels of a released task.
 
     ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
@@ -37,7 +37,7 @@ def labels_of(program: Program, span: Span) -> dict[str, Label]:
     return labels
 
 
-def references_in(program: Program, span: Span) -> Iterator[Reference]:
+def references_in(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
     """The references of a span that the paper counts: those on the line of their definition only where it says so."""
     same_line = paper().languages[program.language].same_line
     for reference in program.references:
@@ -46,13 +46,13 @@ def references_in(program: Program, span: Span) -> Iterator[Reference]:
             yield reference
 
 
-def furthest(references: Sequence[Reference], scopes: Sequence[str]) -> int | None:
+def furthest(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
     """Lines to the furthest definition among references of the given scopes; None without any."""
     distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
     return max(distances, default=None)
 
 
-def comment_distance(source: str, span: Span) -> int | None:
+def comment_distance(source: str, span: ReleasedSpan) -> int | None:
     """Lines from the end of the nearest comment or docstring before the span to its start; None without one."""
     text = source.replace("\r\n", "\n")
     data = text.encode("utf-8", "surrogatepass")

@@ -17,7 +17,7 @@ from caretbench.files import DataError, describe
 from caretbench.suites.simcopilot.released.paper import LanguageRules, Mode, paper
 
 
-class Span(NamedTuple):
+class ReleasedSpan(NamedTuple):
     """One task: the lines ``start`` to ``end`` of a program, counted from 1, both included."""
 
     program: str
@@ -36,7 +36,7 @@ class Span(NamedTuple):
         return self.start <= line <= self.end
 
 
-class Reference(NamedTuple):
+class ReleasedReference(NamedTuple):
     """A name that a line uses: where it is defined, and in which scope, in the released words."""
 
     name: str
@@ -57,14 +57,14 @@ class Reason(NamedTuple):
     line: int
 
 
-class Program(NamedTuple):
+class ReleasedProgram(NamedTuple):
     """One released program; ``source`` is None where its text is not there."""
 
     name: str
     language: str
     output: str
-    spans: tuple[Span, ...]
-    references: tuple[Reference, ...]
+    spans: tuple[ReleasedSpan, ...]
+    references: tuple[ReleasedReference, ...]
     reasons: tuple[Reason, ...]
     source: str | None = None
 
@@ -84,7 +84,7 @@ def is_released(root: Path) -> bool:
     return any((root / rules.spans).is_file() for rules in paper().languages.values())
 
 
-def load(root: Path) -> tuple[Program, ...]:
+def load(root: Path) -> tuple[ReleasedProgram, ...]:
     """All released programs with their spans and labels, in the order of the files.
 
     Raises:
@@ -110,13 +110,13 @@ def _records(path: Path) -> list[object]:
     return records
 
 
-def _program(root: Path, language: str, rules: LanguageRules, value: object) -> Program:
+def _program(root: Path, language: str, rules: LanguageRules, value: object) -> ReleasedProgram:
     path = root / rules.spans
     try:
         record = _Record.model_validate(value)
         fields = record.model_extra or {}
         spans = tuple(
-            Span(record.name, language, mode, start, end)
+            ReleasedSpan(record.name, language, mode, start, end)
             for mode, mode_rules in paper().modes.items()
             for start, end in _LINES.validate_python(fields.get(mode_rules.field))
         )
@@ -131,7 +131,7 @@ def _program(root: Path, language: str, rules: LanguageRules, value: object) -> 
     source = _source(root, record.name, rules)
     if source is not None and spans and max(span.end for span in spans) > source.count("\n") + 1:
         raise DataError(f"{path}: a span of {record.name} ends after its program")
-    return Program(record.name, language, record.output, spans, references, reasons, source)
+    return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source)
 
 
 def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
@@ -169,13 +169,13 @@ def _line(path: Path, number: int, text: str) -> int:
         raise DataError(f"{path}:{number}: {text!r} is no line number") from None
 
 
-def _references(path: Path) -> Iterator[Reference]:
+def _references(path: Path) -> Iterator[ReleasedReference]:
     fields = {
         "name": ("var_name", "name"), "line": ("usage_line",), "definition": ("def_line",), "scope": ("scope_type",)
     }  # fmt: skip
     for number, row in _rows(path, fields):
         line, definition = (_line(path, number, row[name]) for name in ("line", "definition"))
-        yield Reference(row["name"], line, definition, row["scope"])
+        yield ReleasedReference(row["name"], line, definition, row["scope"])
 
 
 def _reasons(path: Path) -> Iterator[Reason]:

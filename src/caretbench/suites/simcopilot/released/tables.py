@@ -9,17 +9,17 @@ from caretbench.metrics.binning import bin_of, bin_title
 from caretbench.problem import Label
 from caretbench.suites.simcopilot.released.labels import labels_of
 from caretbench.suites.simcopilot.released.paper import Mode, paper
-from caretbench.suites.simcopilot.released.spans import Program, Span
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan
 from caretbench.suites.values import Table
 
 _NONE = "-"
 
-Labelled = tuple[Span, dict[str, Label]]
+Labelled = tuple[ReleasedSpan, dict[str, Label]]
 Set = tuple[str, Mode, list[Labelled]]
 """The tasks of one language and mode."""
 
 
-def tables(programs: Sequence[Program]) -> tuple[Table, ...]:
+def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
     """All tables that the data at hand allow; that of comments needs the programs themselves."""
     sets = list(_sets(programs))
     found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
@@ -28,7 +28,7 @@ def tables(programs: Sequence[Program]) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def _sets(programs: Sequence[Program]) -> Iterator[Set]:
+def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[Set]:
     for name in paper().languages:
         for mode in paper().modes:
             tasks = [
@@ -46,7 +46,7 @@ def _title(name: str, mode: Mode) -> str:
     return f"{language(name).title} {paper().modes[mode].title}"
 
 
-def _spans(sets: Sequence[Set], programs: Sequence[Program]) -> Table:
+def _spans(sets: Sequence[Set], programs: Sequence[ReleasedProgram]) -> Table:
     rows = [
         (
             _title(name, mode),
