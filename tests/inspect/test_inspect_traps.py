@@ -26,8 +26,9 @@ from caretbench.inspect.tasks import bench as benches
 from caretbench.inspect.tasks.evaluate import evaluate
 from caretbench.inspect.tasks.metrics import numbers as metric
 from caretbench.inspect.tasks.suite_tasks import inspect_task
+from caretbench.profiles import Rule
 from caretbench.suites import suite_names
-from caretbench.suites.devbench import suite as devbench_suite
+from caretbench.suites.devbench.suite import DevBenchProfile
 
 devbench = inspect_task("devbench")
 
@@ -178,7 +179,8 @@ def test_each_program_runs_once_for_its_verdict(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_real_program_that_hangs_is_run_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(devbench_suite, "_LIMITS", Limits(cpu_s=1.0, wall_s=20.0))
+    limits = Limits(cpu_s=1.0, wall_s=20.0)
+    monkeypatch.setattr(DevBenchProfile, "limits", Rule("Limits", paper=limits, default=limits))
     sources: list[str] = []
     really = Runner.run
 

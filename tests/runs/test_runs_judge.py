@@ -11,11 +11,12 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, DataError
+from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judge import GradingResult, grade
+from caretbench.runs.judge import GradingResult, JudgingSettings, grade
 from caretbench.runs.judging.missing import errors_path, missing_judgements
 from caretbench.runs.judging.subjects import subjects
 from caretbench.runs.plans.prices import CostBudget, Price
@@ -50,10 +51,10 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
 
 
 def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> GradingResult:
-    arguments: dict[str, Any] = {"criterion": QUALITY, "control_problems": 0} | options
-    problems = arguments.pop("problems", None) or folder.problems()
-    graders = [(client.name, client) for client in clients]
-    return grade(folder, problems, policy("syntax"), graders, **arguments)
+    criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
+    part = Part(criterion, tuple(options.pop("problems", None) or folder.problems()))
+    settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)
+    return grade(folder, part, [(client.name, client) for client in clients], settings, sampling)
 
 
 def grader(reply: Reply | Callable[[ModelRequest, int], Reply] = GOOD, **options: Any) -> FakeClient:

@@ -12,13 +12,13 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender
 from caretbench.judging.answers import answer_key
-from caretbench.judging.choosing import parts
+from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.rated_answers import JudgedAnswers, RatedAnswer, coverage, hallucinations
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.judge import GradingResult, NothingToJudgeError, grade, grade_parts
+from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, grade, grade_parts
 from caretbench.runs.judging.steps import NOTHING
 from tests.asked_graders import agreeing, between, kind_of
 from tests.asked_problems import CHANGES, all_asked, asked
@@ -75,7 +75,9 @@ def judge(
     arguments: dict[str, Any] = {"control_problems": 0} | options
     profile = folder.manifest().profile
     chosen = parts(folder.problems(), profile, arguments.pop("asked", None))
-    return grade_parts(folder, chosen, policy("raw"), [(name, client)], profile=profile, **arguments), client
+    changed = arguments.pop("changed", None)
+    settings = JudgingSettings(policy("raw"), profile, **arguments)
+    return grade_parts(folder, chosen, [(name, client)], settings, changed), client
 
 
 def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
@@ -323,7 +325,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
-        grade_parts(folder, [], policy("raw"), [])
+        grade_parts(folder, [], [], JudgingSettings(policy("raw")))
     # One task of several may still be without answers.
     part = make_run(tmp_path / "part", [asked("mpr-gen", "cache")], {"m": ["x"]})
     part.write_problems([asked("mpr-gen", "cache"), asked("reverse-qa", "cache")])
@@ -331,4 +333,4 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
-        grade(part, [], policy("raw"), [("j", client)], criterion=criterion("efcb-masked"))
+        grade(part, Part(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw")))

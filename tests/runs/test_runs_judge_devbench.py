@@ -10,11 +10,12 @@ import pytest
 
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender
+from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_sections
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judge import grade
+from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.suites import suite
 from tests.fakes import FakeClient
 
@@ -39,10 +40,9 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
         appender.append(*house.recorded(devbench_data / "completions", problems, ["gpt-4o"]))
     client = FakeClient(by_hash, window=8)
     started = time.process_time()
-    result = grade(
-        folder, loaded.problems, policy("syntax"), [("judge", client)],
-        criterion=criterion("devbench-quality"), control_problems=0,
-    )  # fmt: skip
+    part = Part(criterion("devbench-quality"), loaded.problems)
+    settings = JudgingSettings(policy("syntax"), control_problems=0)
+    result = grade(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started
     assert (result.completions, result.subjects, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390

@@ -16,7 +16,8 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import policy
-from caretbench.runs.judge import grade
+from caretbench.judging.choosing import Part
+from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.judging.criteria import criterion
 from caretbench.runs.folder import RunFolder
 from tests.fakes import FakeClient
@@ -31,8 +32,8 @@ def reply(request, sample):
 print("ready", flush=True)
 with folder.locked():
     graders = [(name, FakeClient(reply, name=name)) for name in "ab"]
-    asking = criterion("devbench-quality")
-    grade(folder, folder.problems(), policy("raw"), graders, criterion=asking, control_problems=0)
+    part = Part(criterion("devbench-quality"), tuple(folder.problems()))
+    grade(folder, part, graders, JudgingSettings(policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6
 

@@ -10,6 +10,7 @@ import typer
 from caretbench.cli.common import AsJson, say
 
 
+# Long: a command is declared by its options.
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN", help="Run folders; the first model is the yardstick.")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from caretbench.runs.judging.result import GradingResult
 
 
+# Long: a command is declared by its options.
 @with_options(
     "criterion",
     *SELECTION,
@@ -154,10 +155,8 @@ def _finish(
     sections = [entry for entry in folder_sections(plan.folder) if entry.criterion in keys]
     answers = [entry for entry in folder_answers(plan.folder, plan.text_of) if entry.criterion in keys]
     if as_json:
-        say_json(
-            [section.model_dump(mode="json") | {"validity": section.validity} for section in sections]
-            + [section.model_dump(mode="json") | {"validity": section.validity} for section in answers]
-        )
+        found = [*sections, *answers]
+        say_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in found])
     else:
         terminal.print_tables([table for section in sections for table in judged_tables(section)])
         terminal.print_tables([table for section in answers for table in answers_tables(section)])
@@ -166,6 +165,15 @@ def _finish(
         path = write_html(plan.folder.path, run, summarised(run))
         if not as_json:
             say(f"\nreport: {path}")
+    sufficient = _tell(plan, results)
+    for line in control_warnings(answers):
+        note(line)
+    if not sufficient or any(control_failures(answers)):
+        raise typer.Exit(1)
+
+
+def _tell(plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]]) -> bool:
+    """Say how many answers came, and what is missing; return whether there are enough of all."""
     told = [
         (f"{name}, {key}" if len(plan.parts) > 1 else name, result)
         for name, parts in results.items()
@@ -180,7 +188,4 @@ def _finish(
     for title, result in told:
         if not result.complete:
             note(f"{title}: {result.complaint(plan.folder)}")
-    for line in control_warnings(answers):
-        note(line)
-    if not all(result.sufficient for _, result in told) or any(control_failures(answers)):
-        raise typer.Exit(1)
+    return all(result.sufficient for _, result in told)

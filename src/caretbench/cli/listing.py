@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from caretbench.suites.values import Table
 
 
+# Long: a command is declared by its options.
 @with_options(*SELECTION)
 def listing(
     suite_name: Annotated[
@@ -52,17 +54,7 @@ def listing(
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
-        rows = [
-            {"suite": name, "about": suite(name).about, "labels": list(suite(name).strata)}
-            for name in suite_names()
-        ]
-        if as_json:
-            say_json(rows)
-        else:
-            for line in aligned(
-                [[str(row["suite"]), str(row["about"])] for row in rows], ("suite", "measures")
-            ):
-                say(line)
+        _suites([suite(name) for name in suite_names()], as_json=as_json)
         return
     house = suite(suite_name)
     if profiles or tables:
@@ -72,29 +64,36 @@ def listing(
     problems = selection(options).of(house, loaded.problems)
     if sizes:
         _statistics(house, problems, profile, as_json=as_json)
-        return
-    if as_json:
+    elif as_json:
         say_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
+    elif ids:
+        say("\n".join(problem.id for problem in problems))
+    else:
+        among = f"{len(problems)} of {len(loaded.problems)} problems"
+        say(f"{house.title}, {loaded.name}: {among}, data {loaded.hash[:12]}")
+        for label in house.strata:
+            if counts := _counts(problems, label):
+                say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+
+
+def _suites(suites: Sequence[Suite], *, as_json: bool) -> None:
+    if as_json:
+        say_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
         return
-    if ids:
-        for problem in problems:
-            say(problem.id)
-        return
-    say(
-        f"{house.title}, {loaded.name}: {len(problems)} of {len(loaded.problems)} problems, data {loaded.hash[:12]}"
-    )
-    for label in house.strata:
-        counts: dict[str, int] = {}
-        for problem in problems:
-            value = problem.labels.get(label)
-            if isinstance(value, list):  # a problem may count several times
-                found = value or ["none"]
-            else:
-                found = [problem.label(label)] if label in problem.labels else []
-            for name in found:
-                counts[name] = counts.get(name, 0) + 1
-        if counts:
-            say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+    for line in aligned([[one.name, one.about] for one in suites], ("suite", "measures")):
+        say(line)
+
+
+def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
+    """Return how many problems have each value of a label; one with several values counts several times."""
+    counts: Counter[str] = Counter()
+    for problem in problems:
+        value = problem.labels.get(label)
+        if isinstance(value, list):
+            counts.update(value or ["none"])
+        elif label in problem.labels:
+            counts[problem.label(label)] += 1
+    return counts
 
 
 def _tables(found: Sequence[Table], *, as_json: bool) -> None:

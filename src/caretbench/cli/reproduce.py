@@ -12,6 +12,7 @@ import typer
 from caretbench.cli.common import AsJson, note, say
 
 if TYPE_CHECKING:
+    from caretbench.execution.dispatch import AnyRequest
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.folder import Manifest, RunFolder
 
@@ -29,7 +30,6 @@ def reproduce(
     Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
     from caretbench.execution.dispatch import open_executor
-    from caretbench.execution.types import ExecutionRequest
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret, Question
     from caretbench.runs import verdict as verdicts
@@ -50,17 +50,16 @@ def reproduce(
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    house = suite(manifest.suite)
-    answer = "" if text is None and house.rules(manifest.profile).null_is_empty else text
-    request = house.program(problem, answer, manifest.profile, manifest.variants)
+    request = suite(manifest.suite).program(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.without_program(problem)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
+    found: tuple[str, ...] = ()
     if completion.model == GOLDEN:
         result = result.model_copy(update={"status": result.status.for_reference})
-    stored = _stored(folder, completion, EXECUTION)
-    found = () if completion.model == GOLDEN else verdicts.flags(text, problem, manifest.profile)
+    else:
+        found = verdicts.flags(text, problem, manifest.profile)
     if as_json:
         say(json.dumps(result.model_dump(mode="json") | {"flags": list(found)}, indent=2, ensure_ascii=False))
     else:
@@ -69,19 +68,26 @@ def reproduce(
         if text != completion.text:
             say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
         if program and request is not None:
-            sources = (
-                {"program": request.source}
-                if isinstance(request, ExecutionRequest)
-                else {path: _text(content) for path, content in request.patch.items()}
-            )
-            for name, source in sources.items():
-                say(f"--- {name} ---")
-                for number, line in enumerate(source.splitlines(), start=1):
-                    say(f"{number:4}  {line}")
+            _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(found)})
+    stored = _stored(folder, completion, EXECUTION)
     if stored is not None and stored.outcome != result.status.value:
         note(f"the run says {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
+
+
+def _print_program(request: AnyRequest) -> None:
+    """Print what is run: a program, or the files that are changed in a project."""
+    from caretbench.execution.types import ExecutionRequest
+
+    if isinstance(request, ExecutionRequest):
+        sources = {"program": request.source}
+    else:
+        sources = {path: _text(content) for path, content in request.patch.items()}
+    for name, source in sources.items():
+        say(f"--- {name} ---")
+        for number, line in enumerate(source.splitlines(), start=1):
+            say(f"{number:4}  {line}")
 
 
 def _measure(

@@ -12,7 +12,7 @@ from caretbench.problem import Problem
 from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.clients import Clients
 from caretbench.runs.generate import Generating
-from caretbench.runs.judge import texts_of
+from caretbench.runs.judge import JudgingSettings
 from caretbench.runs.judging.forecast import JudgingForecast, judging_forecast
 from caretbench.runs.judging.steps import wanted_of
 from caretbench.runs.judging.subjects import Subject
@@ -150,10 +150,10 @@ def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -
         with clients.opened(judge) as client:
             for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
                 for part in plan.judged_parts(benchmark):
-                    texts, _ = texts_of(
-                        benchmark.folder, part, benchmark.policy, benchmark.profile,
-                        text_of=benchmark.suite.judged_text,
-                    )  # fmt: skip
+                    settings = JudgingSettings(
+                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text
+                    )
+                    texts, _ = settings.texts(benchmark.folder, part)
                     ours = {problem.id for problem in part.problems}
                     texts += [
                         Subject(problem, problem.reference, f"to come {number}")

@@ -8,7 +8,7 @@ one by one, so the stage may be killed at any moment and the same command goes o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
@@ -23,7 +23,7 @@ from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import settings_of
 from caretbench.models import ModelClient, Sampling
-from caretbench.problem import Problem, Profile
+from caretbench.problem import Profile
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.grader import Grader, Wanted
 from caretbench.runs.judging.missing import errors_path as errors_path
@@ -39,62 +39,94 @@ class NothingToJudgeError(DataError):
     """A run holds no text that a judge could be asked about."""
 
 
+@dataclass(frozen=True)
+class JudgingSettings:
+    """Settings of a judging that hold for all its criteria and judges.
+
+    Args:
+        policy: The run's truncation policy.
+        profile: The run's profile.
+        control_problems: Number of problems whose controls are judged too; 0: none.
+        repeats: How often every text is judged by every judge; None: as often as the criterion says.
+        baselines: Judge the completions of the baselines too.
+        prices: By the judge's name.
+        budget: Not more than it holds is spent; a judge without a price is refused then.
+        text_of: From the raw answer to a question to what the judge sees of it.
+        report: Told of the progress.
+    """
+
+    policy: Policy
+    profile: Profile = "default"
+    control_problems: int = DEFAULT_CONTROL_PROBLEMS
+    repeats: int | None = None
+    baselines: bool = False
+    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    budget: CostBudget = field(default_factory=CostBudget)
+    text_of: TextOf = plain_answer
+    report: Report = lambda _step, _added, _total: None
+
+    def texts(self, folder: RunFolder, part: Part) -> tuple[list[Subject], int]:
+        """Return the distinct texts that a part has to judge, and how many completions hold them."""
+        controls, baselines = self.control_problems, self.baselines
+        if part.criterion.subject == "caret":
+            return subjects(
+                folder,
+                part.problems,
+                self.policy,
+                self.profile,
+                control_problems=controls,
+                baselines=baselines,
+            )
+        return answer_subjects(
+            folder, part, self.profile, control_problems=controls, baselines=baselines, text_of=self.text_of
+        )
+
+    def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
+        """Raise where a judge cannot be asked.
+
+        Raises:
+            ValueError: one cannot take a conversation, is named twice, or has no price where money is limited.
+        """
+        names = [name for name, _ in judges]
+        if len(set(names)) < len(names):
+            raise ValueError("a grader is named twice; use --repeats to have it judge more than once")
+        for name, client in judges:
+            if "chat" not in client.accepts:
+                raise ValueError(f"{name} takes no conversations, so it cannot judge")
+            if self.budget.limit is not None and self.prices.get(name) is None:
+                raise ValueError(
+                    f"no price is known for {name}: a limit cannot be kept; give one with --prices"
+                )
+
+
 def grade(
     folder: RunFolder,
-    problems: Sequence[Problem],
-    policy: Policy,
-    graders: Sequence[tuple[str, ModelClient]],
-    *,
-    criterion: Criterion,
-    profile: Profile = "default",
-    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
-    repeats: int | None = None,
-    baselines: bool = False,
+    part: Part,
+    judges: Sequence[tuple[str, ModelClient]],
+    settings: JudgingSettings,
     sampling: Sampling | None = None,
-    prices: Mapping[str, Price | None] | None = None,
-    budget: CostBudget | None = None,
-    text_of: TextOf = plain_answer,
-    report: Report = lambda _step, _added, _total: None,
 ) -> GradingResult:
-    """Judge every distinct text of a run by every grader, as far as that is not done yet.
+    """Judge every distinct text of a part of a run by every judge, as far as that is not done yet.
 
-    The graders are written to the manifest, which must exist; who holds a copy of it reads it again afterwards. The
+    The judges are written to the manifest, which must exist; who holds a copy of it reads it again afterwards. The
     caller holds the folder's lock. A criterion that finds statements is followed by the one that judges them, with the
     same sampling.
 
     Args:
         folder: The run.
-        problems: The problems to judge; the run's or some of them, all of the criterion's kind.
-        policy: The run's.
-        graders: Names and clients; a name stands in every judgement.
-        criterion: What is asked.
-        profile: The run's.
-        control_problems: Of so many problems the controls are judged too; 0 for none.
-        repeats: How often every text is judged by every grader; None: as often as the criterion says.
-        baselines: Judge the completions of the baselines too.
+        part: The problems to judge, the run's or some of them, and the criterion.
+        judges: Names and clients; a name is in every judgement.
+        settings: Settings of the judging.
         sampling: Instead of the criterion's.
-        prices: By the grader's name.
-        budget: Not more than it holds is spent; a grader without a price is refused then.
-        text_of: From the raw answer to a question to what the judge sees of it.
-        report: Told of the progress.
 
     Raises:
-        ValueError: a grader cannot take a conversation, is named twice, or has no price where money is limited.
+        ValueError: a judge cannot be asked.
         NothingToJudgeError: there is nothing to judge.
         DataError: another process writes the judgements.
     """
-    names = [name for name, _ in graders]
-    if len(set(names)) < len(names):
-        raise ValueError("a grader is named twice; use --repeats to have it judge more than once")
-    for name, client in graders:
-        if "chat" not in client.accepts:
-            raise ValueError(f"{name} takes no conversations, so it cannot judge")
-        if budget is not None and budget.limit is not None and (prices or {}).get(name) is None:
-            raise ValueError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
-    texts, count = texts_of(
-        folder, Part(criterion, tuple(problems)), policy, profile,
-        control_problems=control_problems, baselines=baselines, text_of=text_of,
-    )  # fmt: skip
+    settings.check(judges)
+    criterion = part.criterion
+    texts, count = settings.texts(folder, part)
     if not count:
         raise NothingToJudgeError(
             f"{folder.path}: holds no completion to judge (baselines are judged where that is asked for)"
@@ -102,13 +134,10 @@ def grade(
     result = GradingResult(subjects=len(texts), completions=count)
     if criterion.subject != "caret":
         result.coverage_wanted = COVERAGE_WANTED
-    wanted = wanted_of(criterion, texts, repeats)
-    for name, client in graders:
-        sitting = _Sitting(
-            folder, name, client, sampling or criterion.sampling, (prices or {}).get(name), budget or CostBudget(),
-            result, report,
-        )  # fmt: skip
-        parameters = sitting.judge(criterion, wanted)
+    wanted = wanted_of(criterion, texts, settings.repeats)
+    for name, client in judges:
+        judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
+        parameters = judging.judge(criterion, wanted)
         if criterion.then is not None and not result.ended:
             first = (
                 row
@@ -116,28 +145,25 @@ def grade(
                 if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
             claims = second_step(first, wanted, {text.problem.id: text.problem for text in texts})
-            sitting.judge(find_criterion(criterion.then), claims, {AFTER: parameters})
+            judging.judge(find_criterion(criterion.then), claims, {AFTER: parameters})
     return result
 
 
 def grade_parts(
     folder: RunFolder,
     parts: Sequence[Part],
-    policy: Policy,
-    graders: Sequence[tuple[str, ModelClient]],
-    *,
+    judges: Sequence[tuple[str, ModelClient]],
+    settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,
-    **options: Any,
 ) -> dict[str, GradingResult]:
-    """Have each part of a run judged by its criterion, as :func:`grade` does; gives the results by criterion.
+    """Have each part of a run judged by its criterion, as :func:`grade` does; return the results by criterion.
 
     Args:
         folder: The run.
-        parts: What is to be judged by what (:func:`caretbench.judging.choosing.parts`).
-        policy: The run's.
-        graders: Names and clients.
-        changed: What of each criterion's sampling is otherwise, by the names of :class:`Sampling`.
-        options: As :func:`grade` takes them.
+        parts: The problems by criterion (:func:`caretbench.judging.choosing.parts`).
+        judges: Names and clients.
+        settings: Settings of the judging.
+        changed: Fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
     Raises:
         NothingToJudgeError: no part holds a text to judge.
@@ -148,9 +174,7 @@ def grade_parts(
     for part in parts:
         sampling = Sampling.model_validate(part.criterion.sampling.model_dump() | dict(changed or {}))
         try:
-            results[part.criterion.key] = grade(
-                folder, part.problems, policy, graders, criterion=part.criterion, sampling=sampling, **options
-            )
+            results[part.criterion.key] = grade(folder, part, judges, settings, sampling)
         except NothingToJudgeError as error:  # of one task there may be no answers yet
             nothing = error
     if not results:
@@ -158,38 +182,16 @@ def grade_parts(
     return results
 
 
-def texts_of(
-    folder: RunFolder,
-    part: Part,
-    policy: Policy,
-    profile: Profile,
-    *,
-    control_problems: int = DEFAULT_CONTROL_PROBLEMS,
-    baselines: bool = False,
-    text_of: TextOf = plain_answer,
-) -> tuple[list[Subject], int]:
-    """The distinct texts that a part has to judge, at carets or in answers, and how many completions hold them."""
-    if part.criterion.subject == "caret":
-        return subjects(
-            folder, part.problems, policy, profile, control_problems=control_problems, baselines=baselines
-        )
-    return answer_subjects(
-        folder, part, profile, control_problems=control_problems, baselines=baselines, text_of=text_of
-    )
-
-
 @dataclass
-class _Sitting:
-    """One grader, asked in one way."""
+class _JudgeAsking:
+    """One judge, asked with one sampling."""
 
     folder: RunFolder
     name: str
     client: ModelClient
     sampling: Sampling
-    price: Price | None
-    budget: CostBudget
+    common: JudgingSettings
     result: GradingResult
-    report: Report
 
     def judge(
         self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
@@ -200,13 +202,14 @@ class _Sitting:
         _record(
             self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)
         )
-        grader = Grader(self.folder, criterion, self.name, self.client, parameters, self.sampling, self.price)
+        price = self.common.prices.get(self.name)
+        grader = Grader(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
         step = f"judged by {self.name}, {criterion.name}"
 
         def told(added: int, tally: Tally) -> None:
-            self.report(step, added, tally.wanted - tally.stored)
+            self.common.report(step, added, tally.wanted - tally.stored)
 
-        self.result.tallies.append(grader.run(wanted, self.budget, told))
+        self.result.tallies.append(grader.run(wanted, self.common.budget, told))
         return parameters
 
 

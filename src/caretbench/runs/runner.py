@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from caretbench.execution.dispatch import open_executor
+from caretbench.execution.dispatch import Dispatcher, open_executor
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import Asking
 from caretbench.runs.clients import Clients
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.generate import Generating, spent
-from caretbench.runs.judge import NothingToJudgeError, grade_parts
+from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, grade_parts
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.plans.plan import ModelPlan, Plan
 from caretbench.runs.plans.prices import CostBudget
@@ -55,14 +55,10 @@ def run(
     config = plan.config
     with ExitStack() as stack:
         clients = stack.enter_context(Clients(plan, opener))
-        executor = None
-        if config.score and any(benchmark.execute for benchmark in plan.benchmarks):
-            executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
+        executor = _executor(plan)
         infos = clients.check()
         if config.probe and probe is not None:
-            for model in plan.models:
-                with clients.asking(model) as asking:
-                    probe(asking)
+            _probe(plan, clients, probe)
         sessions = [
             stack.enter_context(Session(benchmark, executor if benchmark.execute else None, progress))
             for benchmark in plan.benchmarks
@@ -76,12 +72,24 @@ def run(
         answered = [session for session in sessions if _answered(session, plan.models)]
         if plan.judges and answered:
             result.complaints += _judge(plan, clients, answered, budget, progress)
-        if config.score:
-            for session in answered:
-                session.add_baselines(plan.baselines)
-                session.score()
+        for session in answered if config.score else ():
+            session.add_baselines(plan.baselines)
+            session.score()
         result.folders = [session.folder for session in answered]
     return result
+
+
+def _executor(plan: Plan) -> Dispatcher | None:
+    config = plan.config
+    if not (config.score and any(benchmark.execute for benchmark in plan.benchmarks)):
+        return None
+    return open_executor(config.workers, use_cache=config.cache, engine=config.engine)
+
+
+def _probe(plan: Plan, clients: Clients, probe: Probe) -> None:
+    for model in plan.models:
+        with clients.asking(model) as asking:
+            probe(asking)
 
 
 def budget_of(plan: Plan) -> CostBudget:
@@ -174,11 +182,13 @@ def _judge(
             for session in sessions:
                 benchmark = session.benchmark
                 try:
-                    results = grade_parts(
-                        session.folder, plan.judged_parts(benchmark), benchmark.policy, [(judge.name, client)],
-                        profile=benchmark.profile, text_of=benchmark.suite.judged_text,
+                    settings = JudgingSettings(
+                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
                     )  # fmt: skip
+                    results = grade_parts(
+                        session.folder, plan.judged_parts(benchmark), [(judge.name, client)], settings
+                    )
                 except NothingToJudgeError as error:
                     progress.note(f"{judge.name}: {error}")
                     continue

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -191,11 +190,6 @@ class Bench:
         kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
         found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())
         return tuple(dict.fromkeys(name for names in found for name in names))
-
-
-def nothing_known(names: Sequence[str]) -> dict[str, float]:
-    """The similarities of an answer that did not come."""
-    return dict.fromkeys(names, math.nan)
 
 
 def bench(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
@@ -14,11 +15,8 @@ from caretbench.inspect.client.waiting import computed, result_of
 from caretbench.inspect.tasks.metrics import PASSED, VERDICT, numbers
 from caretbench.inspect.tasks.solver import STAMP
 
-
-async def _result_of(running: Future[ExecutionResult] | None) -> ExecutionResult | None:
-    if running is None:
-        return None
-    return await result_of(running)
+if TYPE_CHECKING:
+    from caretbench.inspect.tasks.bench import Bench
 
 
 @scorer(metrics=[numbers()], name="caret")
@@ -48,7 +46,7 @@ def caret(
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem holds more than a target
-        from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER, bench, nothing_known
+        from caretbench.inspect.tasks.bench import bench
 
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         name = suite or stamp.get("suite")
@@ -58,42 +56,62 @@ def caret(
             name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
             execute=execute, workers=workers, use_cache=use_cache,
         )  # fmt: skip
-        problem = house.problem(str(state.sample_id))
-        golden = house.golden(problem)
-        reference, left_out = None, None
-        if golden is not None:
-            ran = await result_of(golden)
-            reference, left_out = ran, house.left_out(ran)
-        common = {"profile": house.profile, "policy": house.policy.key}
-        if not state.output.choices or "missing" in stamp:
-            names = await computed(lambda: house.similarity_names)
-            there = math.nan if left_out is not None or not house.executes else 0.0
-            kind = stamp.get("missing", NO_ANSWER)
-            return Score(
-                value={PASSED: math.nan, VERDICT: there} | nothing_known(names),
-                explanation=str(stamp.get("message") or "there is no answer"),
-                reason=LEFT_OUT if left_out is not None else kind,
-                metadata=common | {"outcome": kind, "counted": False},
-            )
-        # Every sample has every name: Inspect puts the values of an epoch beside those of the others.
-        unknown = nothing_known(await computed(lambda: house.similarity_names))
-        prepared = await computed(lambda: house.prepare(problem, state.output.completion))
-        running = house.start(prepared) if left_out is None else None
-        result = await _result_of(running)
-        verdict = house.verdict(problem, prepared, result, left_out, reference)
-        values = {
-            PASSED: math.nan if verdict.passed is None else float(verdict.passed),
-            VERDICT: math.nan if verdict.left_out else float(verdict.passed is not None),
-        }
-        said = [verdict.details.get(name) for name in ("cause", "reason", "diagnostics", "stderr")]
-        return Score(
-            value=values | unknown | dict(verdict.values),
-            answer=prepared.text,
-            explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
-            reason=None if verdict.passed is not None else verdict.outcome,
-            metadata=common
-            | {"outcome": verdict.outcome, "counted": verdict.passed is not None}
-            | dict(verdict.details),
-        )
+        return await _score(house, state, stamp)
 
     return score
+
+
+async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Score:
+    """The score of one sample."""
+    problem = house.problem(str(state.sample_id))
+    golden = house.golden(problem)
+    reference = await _ran(golden)
+    left_out = None if reference is None else house.left_out(reference)
+    # Every sample has every name: Inspect puts the values of an epoch beside those of the others.
+    unknown = dict.fromkeys(await computed(lambda: house.similarity_names), math.nan)
+    if not state.output.choices or "missing" in stamp:
+        return _unanswered(house, stamp, unknown, is_left_out=left_out is not None)
+    prepared = await computed(lambda: house.prepare(problem, state.output.completion))
+    running = house.start(prepared) if left_out is None else None
+    result = await _ran(running)
+    verdict = house.verdict(problem, prepared, result, left_out, reference)
+    values = {
+        PASSED: math.nan if verdict.passed is None else float(verdict.passed),
+        VERDICT: math.nan if verdict.left_out else float(verdict.passed is not None),
+    }
+    said = [verdict.details.get(name) for name in ("cause", "reason", "diagnostics", "stderr")]
+    return Score(
+        value=values | unknown | dict(verdict.values),
+        answer=prepared.text,
+        explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
+        reason=None if verdict.passed is not None else verdict.outcome,
+        metadata=_common(house)
+        | {"outcome": verdict.outcome, "counted": verdict.passed is not None}
+        | dict(verdict.details),
+    )
+
+
+async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | None:
+    if running is None:
+        return None
+    return await result_of(running)
+
+
+def _unanswered(
+    house: Bench, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
+) -> Score:
+    """The score of a sample without an answer: no verdict."""
+    from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER
+
+    kind = stamp.get("missing", NO_ANSWER)
+    there = math.nan if is_left_out or not house.executes else 0.0
+    return Score(
+        value={PASSED: math.nan, VERDICT: there} | dict(unknown),
+        explanation=str(stamp.get("message") or "there is no answer"),
+        reason=LEFT_OUT if is_left_out else kind,
+        metadata=_common(house) | {"outcome": kind, "counted": False},
+    )
+
+
+def _common(house: Bench) -> dict[str, Any]:
+    return {"profile": house.profile, "policy": house.policy.key}

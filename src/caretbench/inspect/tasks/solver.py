@@ -11,9 +11,9 @@ from caretbench.inspect.client.exchange import refusal_of
 from caretbench.inspect.client.waiting import computed
 
 if TYPE_CHECKING:
-    from inspect_ai.model import Model
+    from inspect_ai.model import Model, ModelOutput
 
-    from caretbench.models import ModelClient
+    from caretbench.models import ModelClient, Prompt
     from caretbench.runs.asking import Asking
 
 STAMP = "caretbench"
@@ -46,29 +46,16 @@ def ask(
     askings: dict[Model, Asking] = {}  # a model's vocabulary is read once
 
     def asking_of(model: Model, *, questions: bool) -> Asking:
-        from caretbench.inspect.tasks.facts import ModelFacts
-        from caretbench.models import Sampling
-        from caretbench.prompts import choose
-        from caretbench.runs.asking import Asking
-        from caretbench.suites import suite as find_suite
-        from caretbench.suites.showing import showing
-
         if model not in askings:
-            client = cast("ModelClient", ModelFacts(model))
-            askings[model] = Asking(
-                name=client.name,
-                client=client,
-                strategy=choose(client, prompt, questions=questions),
-                sampling=Sampling(max_tokens=max_tokens),
-                context=showing([find_suite(suite)], context),
-                prompt_tokens=prompt_tokens,
+            askings[model] = _asking(
+                model, suite, prompt, context, prompt_tokens, max_tokens, questions=questions
             )
         return askings[model]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
 
-        from caretbench.inspect.client.messages import ended, messages_of
+        from caretbench.inspect.client.messages import messages_of
         from caretbench.inspect.tasks.bench import bench
         from caretbench.inspect.tasks.facts import ModelFacts
 
@@ -78,14 +65,11 @@ def ask(
         model = get_model()
         asking = await computed(lambda: asking_of(model, questions=house.asks_questions))
         (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
+        names = ("budget", "client", *(name for name in ("context",) if name in asking.settings))
         stamp: dict[str, Any] = {
-            "suite": suite,
-            "data": data,
-            "prompt": asking.strategy.key,
-            "budget": asking.settings["budget"],
-            "client": asking.settings["client"],
-            **{name: asking.settings[name] for name in ("context",) if name in asking.settings},
-        }
+            "suite": suite, "data": data, "prompt": asking.strategy.key,
+            **{name: asking.settings[name] for name in names},
+        }  # fmt: skip
         state.metadata[STAMP] = stamp
         if wanted.prompt is None:
             stamp |= {"missing": "unpromptable", "message": wanted.fault}
@@ -95,25 +79,67 @@ def ask(
         last = state.messages[-1]
         # A provider sees messages, not samples; this also keeps the samples of a problem apart in Inspect's cache.
         last.metadata = (last.metadata or {}) | {"sample_id": problem.id, "epoch": state.epoch}
-        stop, limit = wanted.prompt.stop, ModelFacts(model).stop_texts
-        chosen: dict[str, Any] = {"stop_seqs": list(stop[:limit])} if stop else {}
-        chosen |= first_token.settings(wanted.prompt)
-        if seed is not None:
-            chosen["seed"] = seed + state.epoch - 1
+        limit = ModelFacts(model).stop_texts
+        chosen = _settings(wanted.prompt, limit, None if seed is None else seed + state.epoch - 1)
         state = await generate(state, tool_calls="none", **chosen)
-        output = state.output
-        if limit is not None and output.choices:  # the request had no room for the others
-            output.message.content = output.completion = ended(output.completion, stop[limit:])
-        refusal = refusal_of(output, output.stop_reason, output.completion)
-        if refusal is None and output.choices and (letters := first_token.letters_of(wanted.prompt)):
-            told = first_token.told_of(output.choices[0], letters)
-            refusal = first_token.UNTOLD if told is None else None
-            if told:
-                output.message.content = output.completion = first_token.likeliest(told)
-                output.choices[0].stop_reason = "stop"
+        refusal = _finished(state.output, wanted.prompt, limit)
         state.metadata[STAMP] = stamp | (
             {"answered": True} if refusal is None else {"missing": "refused", "message": refusal}
         )
         return state
 
     return solve
+
+
+def _asking(
+    model: Model,
+    suite: str,
+    prompt: str,
+    context: str | None,
+    prompt_tokens: int | None,
+    max_tokens: int,
+    *,
+    questions: bool,
+) -> Asking:
+    """How this model is asked."""
+    from caretbench.inspect.tasks.facts import ModelFacts
+    from caretbench.models import Sampling
+    from caretbench.prompts import choose
+    from caretbench.runs.asking import Asking
+    from caretbench.suites import suite as find_suite
+    from caretbench.suites.showing import showing
+
+    client = cast("ModelClient", ModelFacts(model))
+    return Asking(
+        name=client.name,
+        client=client,
+        strategy=choose(client, prompt, questions=questions),
+        sampling=Sampling(max_tokens=max_tokens),
+        context=showing([find_suite(suite)], context),
+        prompt_tokens=prompt_tokens,
+    )
+
+
+def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, Any]:
+    """The settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
+    chosen: dict[str, Any] = {"stop_seqs": list(prompt.stop[:limit])} if prompt.stop else {}
+    chosen |= first_token.settings(prompt)
+    return chosen if seed is None else chosen | {"seed": seed}
+
+
+def _finished(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
+    """Finish an answer as the prompt wants it; gives why there is none."""
+    from caretbench.inspect.client.messages import ended
+
+    if limit is not None and output.choices:  # the request had no room for the other texts at which it ends
+        output.message.content = output.completion = ended(output.completion, prompt.stop[limit:])
+    refusal = refusal_of(output, output.stop_reason, output.completion)
+    letters = first_token.letters_of(prompt)
+    if refusal is None and output.choices and letters:
+        told = first_token.told_of(output.choices[0], letters)
+        if told is None:
+            return first_token.UNTOLD
+        if told:
+            output.message.content = output.completion = first_token.likeliest(told)
+            output.choices[0].stop_reason = "stop"
+    return refusal

@@ -23,6 +23,7 @@ from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, Words
 from caretbench.problem import Question
+from caretbench.progress import Progress
 from caretbench.runs.plans.config import RunConfig, config_of
 from caretbench.runs.plans.options import BY_NAME, OPTIONS
 from caretbench.runs.plans.roles import NamedModel
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from caretbench.problem import Problem
 
 _SCORER = "caret"
+_PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", instead="per_cell", in_inspect=True)
 
 
 def inspect_task(name: str) -> Callable[..., Task]:
@@ -42,7 +44,7 @@ def inspect_task(name: str) -> Callable[..., Task]:
 
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"The suite {name} as a task; its parameters are in docs/inspect.md."
-    parameters = [_parameter(option) for option in OPTIONS if option.in_inspect]
+    parameters = [_parameter(option) for option in (*OPTIONS, _PER_CELL) if option.in_inspect]
     made.__signature__ = inspect.Signature(parameters, return_annotation=Task)  # type: ignore[attr-defined] # read by Inspect
     made.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": Task}
     return cast("Callable[..., Task]", task(name=name)(made))
@@ -64,7 +66,11 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
     """The configuration that a task's parameters make. Whom it asks, Inspect knows."""
     options: dict[str, Any] = {}
     for name, value in given.items():
-        if BY_NAME[name].kind is Words:
+        if name == _PER_CELL.name:
+            if value is not None:
+                Progress().note(f"{name} is replaced by {_PER_CELL.instead}; it works for one release more")
+                options[_PER_CELL.field] = value
+        elif BY_NAME[name].kind is Words:
             options[name] = [value] if isinstance(value, str) else value
         else:
             options[name] = ",".join(map(str, value)) if isinstance(value, list) else value

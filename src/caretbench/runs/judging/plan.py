@@ -20,7 +20,7 @@ from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
 from caretbench.progress import Progress
 from caretbench.runs.folder import Manifest, RunFolder
 from caretbench.runs.generate import spent
-from caretbench.runs.judge import grade_parts, texts_of
+from caretbench.runs.judge import JudgingSettings, grade_parts
 from caretbench.runs.judging.forecast import judging_forecast
 from caretbench.runs.judging.ratings import rated_scores, sheet
 from caretbench.runs.judging.result import GradingResult
@@ -102,9 +102,15 @@ class JudgingPlan:
 
     def subjects(self, part: Part) -> tuple[list[Subject], int]:
         """The distinct texts of a part, and how many completions hold them."""
-        return texts_of(
-            self.folder, part, self.policy, self.manifest.profile,
-            control_problems=self.config.control_problems, baselines=self.config.baselines, text_of=self.text_of,
+        return self._settings().texts(self.folder, part)
+
+    def _settings(
+        self, budget: CostBudget | None = None, progress: Progress | None = None
+    ) -> JudgingSettings:
+        config = self.config
+        return JudgingSettings(
+            self.policy, self.manifest.profile, config.control_problems, config.repeats, config.baselines,
+            self.costs, budget or CostBudget(), self.text_of, progress or Progress(),
         )  # fmt: skip
 
     def forecast(self, opener: Opener) -> list[dict[str, Any]]:
@@ -133,16 +139,13 @@ class JudgingPlan:
         config = self.config
         results = {}
         with self.folder.locked():
-            budget = CostBudget(config.max_cost, spent(self.folder))
+            settings = self._settings(CostBudget(config.max_cost, spent(self.folder)), progress)
             for name, spec in config.judges.items():
                 # One at a time: two local judges may not fit into memory together.
                 with opener(spec, config.options) as client:
                     results[name] = grade_parts(
-                        self.folder, self.parts, self.policy, [(name, client)], changed=config.sampling,
-                        profile=self.manifest.profile, control_problems=config.control_problems,
-                        baselines=config.baselines, repeats=config.repeats, prices=self.costs, budget=budget,
-                        text_of=self.text_of, report=progress or Progress(),
-                    )  # fmt: skip
+                        self.folder, self.parts, [(name, client)], settings, config.sampling
+                    )
         return results
 
     def write_sheet(self, path: Path, size: int) -> int:

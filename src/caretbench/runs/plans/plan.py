@@ -92,19 +92,8 @@ class Plan:
         return plan
 
     def _check(self) -> None:
-        for kind, names in (
-            ("model", [model.name for model in self.models]),
-            ("grader", [judge.name for judge in self.judges]),
-        ):
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None:
-                raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        self._check_names()
         everybody: list[ModelPlan | JudgePlan] = [*self.models, *self.judges]
-        for name in (one.name for one in everybody):
-            if name in NAMES:
-                raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
-            if not name.isprintable():
-                raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
         if self.config.local_only:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         for model in self.models:
@@ -116,6 +105,20 @@ class Plan:
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
             raise ValueError(f"two suites write to {twice_folder}; give one another folder")
+
+    def _check_names(self) -> None:
+        for kind, names in (
+            ("model", [model.name for model in self.models]),
+            ("grader", [judge.name for judge in self.judges]),
+        ):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
+            if name in NAMES:
+                raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
+            if not name.isprintable():
+                raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
     def judged_parts(self, benchmark: Benchmark) -> list[Part]:
         """The problems of a benchmark that judges are asked about, by criterion.

@@ -1,0 +1,45 @@
+"""Runs and verdicts that were written before the rooms were redrawn (at a73c2c8) are read as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from caretbench import RunConfig, report, score
+from caretbench.files import read_rows
+from caretbench.runs.folder import RunFolder
+from caretbench.validation.validity import Validity
+
+STORED = Path(__file__).parent / "stored"
+SUITES = ("devbench", "efcb")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_its_numbers_are_the_same(suite: str) -> None:
+    known = json.loads((STORED / suite / "numbers.json").read_text("utf-8"))
+    columns = {column.model: column for column in report(STORED / suite).columns}
+    assert columns.keys() == known.keys()
+    for model, numbers in known.items():
+        overall = columns[model].overall
+        assert {str(k): rate.value for k, rate in overall.pass_at.items()} == numbers["pass_at"]
+        similarity = {name: one.value for name, one in overall.similarity.items()}
+        assert similarity == pytest.approx(numbers["similarity"], abs=1e-9)
+        assert columns[model].statuses == numbers["statuses"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_scoring_it_again_adds_nothing(suite: str, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / suite)
+    shutil.copytree(STORED / suite, folder.path)
+    before = folder.scores_path.read_bytes(), folder.completions_path.read_bytes()
+    ids = "|".join(problem.id for problem in folder.problems())
+    score(RunConfig(suites=({"name": suite, "select": f"id={ids}"},), output=folder.path))  # type: ignore[arg-type]
+    assert (folder.scores_path.read_bytes(), folder.completions_path.read_bytes()) == before
+
+
+def test_stored_verdicts_of_the_gate_are_read() -> None:
+    (verdict,) = read_rows(STORED / "validity.jsonl", Validity)
+    assert (verdict.problem_id, verdict.verdict) == ("python/low_context/refresh-stale-token", "valid")
