@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,20 +141,14 @@ class Builder:
             bundle = next((check.bundle for check in named if check.bundle), None)
             taken = set_up(self.engine, taken, command, bundle)
             self.progress("setup", 1, None)
+        advice = partial(advised, snapshot=taken.snapshot, languages=languages, checks=named, done=command)
         try:
             checks = checks_of(taken.snapshot, languages, given=options.check, settings=settings.checks)
         except DataError as error:
-            raise DataError(advised({"": str(error)}, taken.snapshot, languages, named, command)) from None
-        self.progress("tests as they are", 0, len(checks))
-        base = base_runs(
-            self.engine,
-            taken.snapshot.id,
-            checks,
-            lambda done: self.progress("tests as they are", done, None),
-        )
+            raise DataError(advice({"": str(error)})) from None
+        base = self._base_runs(taken.snapshot.id, checks)
         if not base.checks:
-            why = advised(base.dropped, taken.snapshot, languages, named, command)
-            raise DataError(f"{root}: its tests do not pass three times as it is: {why}")
+            raise DataError(f"{root}: its tests do not pass three times as it is: {advice(base.dropped)}")
         self._known |= base.projects
         name = settings.name or root.resolve().name
         mined = self._candidates(name, taken, settings, readable, base, options)
@@ -183,6 +178,12 @@ class Builder:
         )
         folder.write_manifest(manifest)
         return manifest
+
+    def _base_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> BaseRuns:
+        """Run the tests as they are."""
+        title = "tests as they are"
+        self.progress(title, 0, len(checks))
+        return base_runs(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
 
     def _candidates(
         self,

@@ -1,0 +1,99 @@
+"""The structure of the package: import cycles, sizes of folders and functions, unique names, one home for each rule."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from benchmarks import structure
+from benchmarks.structure import Found
+
+SOURCE = Path(__file__).parents[1] / "src" / structure.PACKAGE
+
+_OPEN = ("cli/", "inspect/tasks/", "runs/")
+"""Rooms whose functions are still being split."""
+_LONG = {
+    "execution/toolchains/harness/python_harness.py": "its text is part of cache keys, comments included"
+}
+"""Modules with a long function that cannot have its reason next to it."""
+_LARGE_FOLDERS = {"cli": "a module for each verb"}
+_STATUS_HOME = "execution/types.py"
+_STANDARD_NAMES = {
+    "execution/types.py": "named by the design; every import is absolute",
+    "syntax/types.py": "the usual name of a package's types; every import is absolute",
+}
+
+
+@cache
+def found() -> Found:
+    return structure.measure(structure.read(SOURCE))
+
+
+def elsewhere(figure: str, *places: str) -> list[str]:
+    """What a figure counts outside of some places."""
+    return [entry for entry in found().get(figure, ()) if not entry.startswith(places)]
+
+
+def test_no_modules_import_each_other() -> None:
+    assert found()["groups of modules that import each other"] == []
+
+
+def test_folders_are_small() -> None:
+    figure = f"folders of more than {structure.MOST_MODULES} modules"
+    assert elsewhere(figure, *(f"{folder}:" for folder in _LARGE_FOLDERS)) == []
+
+
+def test_functions_are_short_or_say_why() -> None:
+    for name in found():
+        if name.startswith("functions of more than"):
+            assert elsewhere(name, *_LONG, *_OPEN) == [], name
+    assert elsewhere("reasons that no function needs", *_OPEN) == []
+    print(f"{len(found()['functions with a reason'])} functions are long for a reason")  # noqa: T201 - with -s
+
+
+def test_exceptions_are_still_needed() -> None:
+    entries = [
+        entry
+        for name in found()
+        if name.startswith(("functions of", "folders of"))
+        for entry in found()[name]
+    ]
+    for place in (*_LONG, *_LARGE_FOLDERS):
+        assert any(entry.startswith(f"{place}:") for entry in entries), place
+
+
+def test_public_class_names_are_unique() -> None:
+    assert found()["public class names in several modules"] == []
+
+
+def test_modules_are_not_named_like_the_standard_library() -> None:
+    assert elsewhere("modules named like the standard library's", *_STANDARD_NAMES) == []
+
+
+def test_sets_of_status_have_one_home() -> None:
+    assert elsewhere("sets of Status by hand", f"{_STATUS_HOME}:") == []
+
+
+def test_what_is_counted(tmp_path: Path) -> None:
+    """The script sees lazy imports and those for types, and reads the reason above a function's decorators."""
+    (tmp_path / "first.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from caretbench.second import Twice\n"
+        "class Twice: ...\n"
+        "# Long: one case for each letter,\n# all alike.\n@cached\n"
+        "def many(a, b, c, d, e, f, g, h, i): ...\n"
+        "# Long: no more.\ndef few(a): ...\n"
+    )
+    (tmp_path / "second.py").write_text(
+        "class Twice: ...\n"
+        "def late():\n    from caretbench import first\n    return [Status.FAILED, Status.TIMEOUT]\n"
+        "# Not long.\ndef also_many(self, a, b, c, d, e, f, g, h, i): ...\n"
+    )
+    read = structure.read(tmp_path)
+    counted = structure.measure(read)
+    assert structure.cycles(read) == [["caretbench.first", "caretbench.second"]]
+    assert counted["functions with a reason"] == ["first.py:8 many: one case for each letter, all alike."]
+    assert counted["reasons that no function needs"] == ["first.py:10 few: no more."]
+    assert counted["functions of more than 8 parameters"] == ["second.py:6 also_many: 9"]
+    assert counted["public class names in several modules"] == ["Twice: first.py, second.py"]
+    assert counted["sets of Status by hand"] == ["second.py:4 FAILED, TIMEOUT"]
