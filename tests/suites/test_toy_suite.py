@@ -138,9 +138,7 @@ def test_its_build_asks_a_model_once_for_each_problem(verb: Run, work: Path) -> 
         assert server.requests[-1].body["max_tokens"] == 50
     assert "Generated: 4+4." in verb("show", "toy", "python/4-4", "--data", "asked").stdout
     rows = [json.loads(line) for line in (work / "asked" / "asked.jsonl").read_text().splitlines()]
-    assert [(row["role"], row["request"]) for row in rows] == [
-        ("generator", key) for key in ("4+4", "5+5", "6+6", "4+4")
-    ]
+    assert sorted(row["request"] for row in rows) == ["4+4", "4+4", "5+5", "6+6"]
     assert json.loads(verb("validate", "toy", "--data", "asked", "--json").stdout)[0]["verdict"] == "valid"
 
 
@@ -156,13 +154,12 @@ def test_its_build_goes_on_where_it_was_stopped(verb: Run, work: Path) -> None:
         assert (work / "stopped" / "errors.jsonl").exists()
         verb(*sums, *generator(server))
         assert len(server.requests) == 4
-    assert not (work / "stopped" / "errors.jsonl").exists()
-    asked = work / "stopped" / "asked.jsonl"
-    whole = asked.read_text()
-    asked.write_text(whole[: whole.rindex('"usage"')])  # as a killed process leaves it
-    with ModelServer(answer="again") as server:
+        assert not (work / "stopped" / "errors.jsonl").exists()
+        asked = work / "stopped" / "asked.jsonl"
+        whole = asked.read_text()
+        asked.write_text(whole[: whole.rindex('"usage"')])  # as a killed process leaves it
         verb(*sums, *generator(server))
-        assert len(server.requests) == 1
+        assert len(server.requests) == 5
 
 
 def test_its_build_is_killed_while_it_asks(verb: Run, work: Path) -> None:
