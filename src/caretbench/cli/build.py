@@ -34,6 +34,12 @@ _ASKING = ("max_tokens", "temperature", "top_p", "seed", "connections", "timeout
            "context_tokens", "base_url", "tokenizer", "prices", "max_cost", "local_only")  # fmt: skip
 """Options of a build that asks models; a suite's own option of the same name replaces one."""
 
+_HELP = {
+    "base_url": "The provider's address.",
+    "max_cost": "US dollars, over the whole build: nothing is sent that could cost more.",
+}
+"""Help texts that differ from those of a run."""
+
 _SHOWN = 400
 """Characters of a text in the list of a dry run."""
 
@@ -115,7 +121,11 @@ def _asking_parameters(house: Suite) -> list[inspect.Parameter]:
 def _asking_options(house: Suite) -> list[Option]:
     """Return the options of asking; the suite chooses the sampling that is not given."""
     own = {option.name for option in house.build_options}
-    found = [BY_NAME[name] for name in _ASKING if name not in own]
+    found = [
+        BY_NAME[name]._replace(help=_HELP.get(name, BY_NAME[name].help))
+        for name in _ASKING
+        if name not in own
+    ]
     return [
         option._replace(help=f"{option.help.partition(' (')[0].rstrip('.')}; by default as the suite asks.")
         if option.group == "sampling"
@@ -171,6 +181,9 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
         ValueError: a model or an option is refused.
         DataError: the price file is wrong.
     """
+    from pydantic import ValidationError
+
+    from caretbench.files import describe
     from caretbench.models import ClientOptions
     from caretbench.runs.building.config import BuildAsking, models_by_role
     from caretbench.runs.plans.config import SamplingConfig
@@ -181,10 +194,15 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
         return BuildAsking()
     options = {option.name: given[option.name] for option in _asking_options(house)}
     tables = tables_of(options)
+    try:
+        sampling = SamplingConfig.model_validate(tables["sampling"])
+        client = ClientOptions.model_validate(tables["client"])
+    except ValidationError as error:
+        raise ValueError(describe(error)) from None
     return BuildAsking(
         models=models_by_role(house.name, house.build_roles, given["model"] or ()),
-        sampling=SamplingConfig.model_validate(tables["sampling"]),
-        options=ClientOptions.model_validate(tables["client"]),
+        sampling=sampling,
+        options=client,
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
         max_cost=options["max_cost"],
         local_only=options["local_only"],
@@ -232,4 +250,4 @@ def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
 def _place(place: str, address: str) -> str:
     if place == "local":
         return "this machine"
-    return f"remote, {address or 'its own address'}"
+    return f"remote, {address or 'the default address of its provider'}"
