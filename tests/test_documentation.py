@@ -21,6 +21,7 @@ from caretbench.execution.scan.tamper import patterns
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
+from caretbench.runs.building.asked import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.folder import Manifest, ModelInfo
 from caretbench.runs.judging.missing import MissingJudgement
 from caretbench.runs.judging.ratings import HumanRating
@@ -128,6 +129,7 @@ def section(page: Path, heading: str) -> str:
         ("## problems.jsonl", (Problem,)),
         ("## completions.jsonl", (Completion, Usage, Latency)),
         ("## errors.jsonl", (Missing,)),
+        ("## asked.jsonl", (BuildAnswer, MissingBuildAnswer)),
         ("## judgements.jsonl", (Judgement,)),
         ("## judge_errors.jsonl", (MissingJudgement,)),
         ("## human_ratings.jsonl", (HumanRating,)),

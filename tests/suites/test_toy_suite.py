@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap
-from tests.model_server import ModelServer
+from tests.model_server import ModelServer, Recorded, answer, error, silence
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,9 +58,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def call(work: Path) -> Run:
-    """Call Python in the folder, the package installed; the exit status must be 0."""
+    """Call Python in the folder, the package installed; the exit status must be the expected one."""
 
-    def called(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def called(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(work / "site"), "OPENAI_API_KEY": "k"}
         done = subprocess.run(
             [sys.executable, *arguments],
@@ -69,7 +70,7 @@ def call(work: Path) -> Run:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+        assert done.returncode == status, (arguments, done.stdout, done.stderr)
         return done
 
     return called
@@ -78,7 +79,7 @@ def call(work: Path) -> Run:
 @pytest.fixture(scope="module")
 def verb(call: Run) -> Run:
     """Call a verb of the command line."""
-    return lambda *arguments: call("-m", "caretbench", *arguments)
+    return lambda *arguments, **wished: call("-m", "caretbench", *arguments, **wished)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,111 @@ def test_it_builds_problems_by_its_own_options(verb: Run, work: Path) -> None:
     assert "--language" in verb("build", "toy", "--help").stdout
     assert "2 problems" in verb("build", "toy", "4+4", "5+5", "--language", "py", "-o", "mine").stdout
     assert verb("list", "toy", "--data", "mine", "--ids").stdout.split() == ["py/4-4", "py/5-5"]
+
+
+def docstring(request: Recorded, _choice: int) -> str:
+    """Answers to the generator's question."""
+    asked = json.dumps(request.body["messages"])
+    return f"Generated: {'+'.join(re.findall(r'[0-9]+', asked))}."
+
+
+def generator(server: ModelServer) -> tuple[str, ...]:
+    """The options that name the generator."""
+    return ("-m", "generator=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--retries", "0")
+
+
+def test_its_build_asks_a_model_once_for_each_problem(verb: Run, work: Path) -> None:
+    with ModelServer(answer=docstring) as server:
+        sums = ("build", "toy", "4+4", "5+5", "-o", "asked", *generator(server))
+        assert "2 problems" in verb(*sums).stdout
+        assert len(server.requests) == 2
+        verb(*sums)
+        verb(*sums, "6+6")
+        assert len(server.requests) == 3
+        assert {request.body["max_tokens"] for request in server.requests} == {60}
+        verb("build", "toy", "4+4", "-o", "asked", *generator(server), "--max-tokens", "50")
+        assert server.requests[-1].body["max_tokens"] == 50
+    assert "Generated: 4+4." in verb("show", "toy", "python/4-4", "--data", "asked").stdout
+    rows = [json.loads(line) for line in (work / "asked" / "asked.jsonl").read_text().splitlines()]
+    assert sorted(row["request"] for row in rows) == ["4+4", "4+4", "5+5", "6+6"]
+    assert json.loads(verb("validate", "toy", "--data", "asked", "--json").stdout)[0]["verdict"] == "valid"
+
+
+def test_its_build_goes_on_where_it_was_stopped(verb: Run, work: Path) -> None:
+    """A failed request ends it with 1, a kill anywhere: in both cases only what is missing is asked again."""
+    sums = ("build", "toy", "1+1", "2+2", "3+3", "-o", "stopped", "--connections", "1")
+    with ModelServer([answer("first"), error(500)], answer="later") as server:
+        done = verb(*sums, *generator(server), status=1)
+        assert re.search(
+            r"generator, openai/gpt-4o-mini: 1 of 3 answers are missing \(provider 1\)", done.stderr
+        )
+        assert not (work / "stopped" / "problems.jsonl").exists()
+        assert (work / "stopped" / "errors.jsonl").exists()
+        verb(*sums, *generator(server))
+        assert len(server.requests) == 4
+        assert not (work / "stopped" / "errors.jsonl").exists()
+        asked = work / "stopped" / "asked.jsonl"
+        whole = asked.read_text()
+        asked.write_text(whole[: whole.rindex('"usage"')])  # as a killed process leaves it
+        verb(*sums, *generator(server))
+        assert len(server.requests) == 5
+
+
+def test_its_build_is_killed_while_it_asks(verb: Run, work: Path) -> None:
+    sums = ("build", "toy", "1+1", "2+2", "-o", "killed", "--connections", "1")
+    with ModelServer([answer("first"), silence()], answer="later") as server:
+        command = [sys.executable, "-m", "caretbench", *sums, *generator(server)]
+        environment = os.environ | {"PYTHONPATH": str(work / "site"), "OPENAI_API_KEY": "k"}
+        child = subprocess.Popen(command, cwd=work, env=environment, stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: len(server.requests) == 2)
+        finally:
+            child.kill()
+            child.wait()
+        assert len((work / "killed" / "asked.jsonl").read_text().splitlines()) == 1
+        verb(*sums, *generator(server))
+        assert len(server.requests) == 3
+
+
+def until(happened: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait for something."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.05)
+
+
+def test_a_dry_run_of_its_build_prints_text_and_address(verb: Run, work: Path) -> None:
+    with ModelServer() as server:
+        sums = ("build", "toy", "7+7", "-o", "dry", "--dry-run", *generator(server))
+        shown = verb(*sums).stdout
+        assert "Describe the sum of 7 and 7 in one short sentence" in shown
+        assert f"--- 7+7, docstring: to openai/gpt-4o-mini, remote, {server.url}/v1 ---" in shown
+        found = json.loads(verb(*sums, "--json").stdout)
+        assert (found["complete"], found["roles"]["generator"]["place"]) == (False, "remote")
+        assert "no model is given" in verb("build", "toy", "7+7", "--dry-run", status=2).stderr
+        assert server.requests == server.about == []
+    assert not (work / "dry").exists()
+
+
+def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: Run, work: Path) -> None:
+    (work / "prices.toml").write_text(
+        '[models."openai/*"]\ninput_per_million = 0\noutput_per_million = 1000000\n'  # a dollar for a token
+    )
+    with ModelServer(answer="two words") as server:
+        sums = ("build", "toy", "8+8", "9+9", "-o", "refused", *generator(server))
+        assert "--local-only: openai/gpt-4o-mini" in verb(*sums, "--local-only", status=2).stderr
+        assert "no price is known" in verb(*sums, "--max-cost", "1", status=2).stderr
+        named = verb("build", "toy", "8+8", "-m", "writer=openai/gpt-4o-mini", status=2)
+        assert "roles of build toy: generator (writes each docstring (optional))" in named.stderr
+        assert server.requests == []
+        assert not (work / "refused").exists()
+        money = (*sums, "--prices", "prices.toml", "--connections", "1", "--max-cost")
+        done = verb(*money, "61", status=1)
+        assert "1 of 2 answers are missing (budget 1)" in done.stderr
+        assert len(server.requests) == 1
+        verb(*money, "62")
+        assert len(server.requests) == 2
 
 
 def test_its_problems_pass_the_gate(verb: Run) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from caretbench.cli.common import AsJson, Steps, note, say, say_json
+from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json
 from caretbench.cli.options import parameter
+from caretbench.runs.plans.options import BY_NAME
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
+    from caretbench.options import Option
+    from caretbench.runs.building.config import BuildAsking
+    from caretbench.runs.building.dry_run import BuildForecast
     from caretbench.suites.base import Suite
 
 _OUTPUT = Annotated[
@@ -22,6 +28,20 @@ _OUTPUT = Annotated[
         "--output", "-o", help="The folder of problems; one with a build of other options is refused."
     ),
 ]
+
+
+_ASKING = ("max_tokens", "temperature", "top_p", "seed", "connections", "timeout", "retries", "mode", "threads",
+           "context_tokens", "base_url", "tokenizer", "prices", "max_cost", "local_only")  # fmt: skip
+"""Options of a build that asks models; a suite's own option of the same name replaces one."""
+
+_HELP = {
+    "base_url": "The provider's address.",
+    "max_cost": "US dollars, over the whole build: nothing is sent that could cost more.",
+}
+"""Help texts that differ from those of a run."""
+
+_SHOWN = 400
+"""Characters of a text in the list of a dry run."""
 
 
 class SuiteCommands(TyperGroup):
@@ -70,6 +90,7 @@ def _command(house: Suite) -> Callable[..., None]:
         ),
         inspect.Parameter("output", keyword, default=Path("tasks"), annotation=_OUTPUT),
         *(parameter(option) for option in house.build_options),
+        *_asking_parameters(house),
         inspect.Parameter("as_json", keyword, default=False, annotation=AsJson),
     ]  # fmt: skip
     build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by typer
@@ -77,9 +98,49 @@ def _command(house: Suite) -> Callable[..., None]:
     return build
 
 
+def _asking_parameters(house: Suite) -> list[inspect.Parameter]:
+    """Return the parameters of a build that asks models; none where the suite's does not."""
+    if not house.build_roles:
+        return []
+    roles = "; ".join(f"{role} {purpose}" for role, purpose in house.build_roles.items())
+    model = typer.Option(
+        "--model", "-m", metavar="ROLE=SPEC",
+        help=f"The model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.",
+    )  # fmt: skip
+    dry_run = typer.Option(
+        "--dry-run", help="Print which text would be sent where, and its cost; send and write nothing."
+    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),
+        inspect.Parameter("dry_run", keyword, default=False, annotation=Annotated[bool, dry_run]),
+        *(parameter(option) for option in _asking_options(house)),
+    ]
+
+
+def _asking_options(house: Suite) -> list[Option]:
+    """Return the options of asking; the suite chooses the sampling that is not given."""
+    own = {option.name for option in house.build_options}
+    found = [
+        BY_NAME[name]._replace(help=_HELP.get(name, BY_NAME[name].help))
+        for name in _ASKING
+        if name not in own
+    ]
+    return [
+        option._replace(help=f"{option.help.partition(' (')[0].rstrip('.')}; by default as the suite asks.")
+        if option.group == "sampling"
+        else option
+        for option in found
+    ]
+
+
 def _build(
     house: Suite, sources: Sequence[str], output: Path, given: dict[str, Any], *, as_json: bool
 ) -> None:
+    from caretbench.runs.building.build import build
+    from caretbench.suites.build_models import AnswersMissingError
+
+    asking = _asking(house, given)
     values = {option.name: given[option.name] for option in house.build_options if not option.instead}
     values["sources"] = list(sources)
     for option in house.build_options:
@@ -88,8 +149,20 @@ def _build(
             note(f"{old} is replaced by {option.instead}; it works for one release more")
             before = values[option.field]
             values[option.field] = [*before, *value] if isinstance(before, list) else value
-    with Steps(quiet=as_json) as steps:
-        result = house.build(values.pop("sources"), output, values, steps)
+    sources = values.pop("sources")
+    if given.get("dry_run"):
+        from caretbench.runs.building.dry_run import dry_run
+
+        with Steps(quiet=as_json) as steps:
+            found = dry_run(house, sources, output, values, asking, open_client, steps)
+        _print_dry_run(found, as_json=as_json)
+        return
+    try:
+        with Steps(quiet=as_json) as steps:
+            result = build(house, sources, output, values, asking, open_client, steps)
+    except AnswersMissingError as error:
+        end([str(error)])
+        return
     for line in result.notes:
         note(line)
     if as_json:
@@ -99,3 +172,82 @@ def _build(
             say(line)
     if not result.fit:
         raise typer.Exit(1)
+
+
+def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
+    """Return the configuration of the models of a build.
+
+    Raises:
+        ValueError: a model or an option is refused.
+        DataError: the price file is wrong.
+    """
+    from pydantic import ValidationError
+
+    from caretbench.files import describe
+    from caretbench.models import ClientOptions
+    from caretbench.runs.building.config import BuildAsking, models_by_role
+    from caretbench.runs.plans.config import SamplingConfig
+    from caretbench.runs.plans.options import tables_of
+    from caretbench.runs.plans.prices import Prices
+
+    if not house.build_roles:
+        return BuildAsking()
+    options = {option.name: given[option.name] for option in _asking_options(house)}
+    tables = tables_of(options)
+    try:
+        sampling = SamplingConfig.model_validate(tables["sampling"])
+        client = ClientOptions.model_validate(tables["client"])
+    except ValidationError as error:
+        raise ValueError(describe(error)) from None
+    return BuildAsking(
+        models=models_by_role(house.name, house.build_roles, given["model"] or ()),
+        sampling=sampling,
+        options=client,
+        prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
+        max_cost=options["max_cost"],
+        local_only=options["local_only"],
+    )
+
+
+def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
+    """Print everything that a build would send."""
+    if as_json:
+        say_json(asdict(found) | {"texts": [text._asdict() for text in found.texts]})
+        return
+    header = ("role", "model", "sent to", "requests", "stored", "to ask", "characters", "tokens in, about",
+              "tokens out, at most", "cost, at most")  # fmt: skip
+    rows = [
+        (
+            row.role, row.model, _place(row.place, row.address), str(row.requests), str(row.stored),
+            str(row.requests - row.stored), f"{row.characters:,}", f"{row.tokens_in:,}", f"{row.tokens_out:,}",
+            "no price" if row.cost is None else f"${row.cost:.4f}",
+        )
+        for row in found.roles.values()
+    ]  # fmt: skip
+    for line in aligned(rows, header):
+        say(line)
+    for text in found.texts:
+        row = found.roles[text.role]
+        about = f", {text.about}" if text.about else ""
+        say(f"\n--- {text.key}{about}: to {row.spec}, {_place(row.place, row.address)} ---")
+        rest = len(text.text) - _SHOWN
+        say(
+            text.text
+            if rest <= 0
+            else f"{text.text[:_SHOWN]}\n[… {rest:,} characters more; --json prints all]"
+        )
+    say("")
+    if found.spent:
+        say(f"${found.spent:.4f} are spent already")
+    if found.max_cost is not None:
+        say(f"--max-cost ${found.max_cost:g}: nothing is sent that could cost more")
+    if found.complete:
+        say("all answers are stored: the same build asks nothing")
+    else:
+        say("Questions that depend on these answers are not known yet. Nothing was sent.")
+
+
+def _place(place: str, address: str) -> str:
+    if place == "local":
+        return "this machine"
+    return f"remote, {address or 'the default address of its provider'}"

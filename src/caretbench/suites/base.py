@@ -17,6 +17,7 @@ from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
 from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, Writer
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.recorded import completion_rows
 from caretbench.suites.values import (
     ORDINARY,
@@ -70,6 +71,8 @@ class Suite(ABC):
     """What ``caretbench build`` makes problems of, for its help text; empty: the suite builds none."""
     build_options: ClassVar[tuple[Option, ...]] = ()
     """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
+    build_roles: ClassVar[Mapping[str, str]] = {}
+    """Roles of the models that :meth:`build` asks, each with its purpose: names of ``runs/plans/roles.py``."""
 
     def rules(self, profile: Profile) -> ProfileRules:
         """Return the rules of a profile."""
@@ -101,7 +104,13 @@ class Suite(ABC):
         raise ValueError(f"nothing to pull for {self.name!r}: it has no released data")
 
     def build(
-        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
     ) -> BuildResult:
         """Make problems of the user's own sources and write them to a folder that :meth:`load` reads.
 
@@ -112,12 +121,14 @@ class Suite(ABC):
             output: The folder.
             options: Values of :attr:`build_options` by name; None where an option is not given.
             progress: Told of steps and notes.
+            models: Models of :attr:`build_roles`, which the build may ask; given where a suite has such roles.
 
         Raises:
-            ValueError: the suite builds none, or an option is wrong.
+            ValueError: the suite builds none, an option is wrong, or a model is lacking.
             DataError: a source cannot be used, or the folder holds something else.
+            AnswersMissingError: a model did not answer.
         """
-        del sources, output, options, progress
+        del sources, output, options, progress, models
         raise ValueError(f"{self.title} builds no problems of its own")
 
     def canonical_label(self, name: str, value: str) -> str:

@@ -13,6 +13,7 @@ from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
+from caretbench.suites.build_models import BuildModels
 from caretbench.suites.efcb import answers, baselines, build
 from caretbench.suites.efcb.describing import SUITE as NAME
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
@@ -66,7 +67,12 @@ class Efcb(Suite):
         return ProblemSet.of(root.resolve().name, EfcbFolder(root).problems())
 
     def build(
-        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        **_models: BuildModels,
     ) -> BuildResult:
         """Mine merged changes and make questions of them.
 

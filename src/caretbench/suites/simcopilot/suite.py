@@ -22,6 +22,7 @@ from caretbench.projects.analyses import analysis_of
 from caretbench.projects.running import file_splice, take_projects, workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
+from caretbench.suites.build_models import BuildModels
 from caretbench.suites.simcopilot import build, starter
 from caretbench.suites.simcopilot.build_report import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
@@ -124,7 +125,12 @@ class SimCopilot(Suite):
         return ProblemSet.of(root.resolve().name, problems)
 
     def build(
-        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        **_models: BuildModels,
     ) -> BuildResult:
         """Mine a project for tasks, and keep those that measure something.
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from caretbench import Suite
 from caretbench.execution.types import ExecutionRequest
 from caretbench.files import DataError, read_rows, write_rows
 from caretbench.metrics.similarity import similarities
+from caretbench.models import Sampling
 from caretbench.options import Option
 from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
 from caretbench.progress import Progress
+from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
 from caretbench.suites.values import BuildResult, Measurement, ProblemSet
 
 
@@ -26,6 +28,7 @@ class Toy(Suite):
     criteria_folder = Path(__file__).parent / "criteria"
     build_about = "additions; SOURCE is A+B, 1+2 for example"
     build_options = (Option("language", str, "Written in the problems' ids.", "build", default="python"),)
+    build_roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, or a folder that ``caretbench build toy`` wrote."""
@@ -39,19 +42,31 @@ class Toy(Suite):
         return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
 
     def build(
-        self, sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
     ) -> BuildResult:
         """Make a problem of each sum.
 
         Example: caretbench build toy 1+2 3+4 -o tasks
         """
-        problems = []
+        sums: dict[str, tuple[int, int]] = {}
         for source in sources:
             first, plus, second = source.partition("+")
             if not (plus and first.isdigit() and second.isdigit()):
                 raise ValueError(f"{source!r}: expected A+B, 1+2 for example")
-            problems.append(_problem(int(first), int(second), options["language"]))
-            progress("problems", 1, len(sources))
+            sums[source] = (int(first), int(second))
+        texts: Mapping[str, str] = {}
+        if "generator" in models.roles:
+            texts = models.ask("generator", [_request(source, *pair) for source, pair in sums.items()])
+        problems = []
+        for source, pair in sums.items():
+            problems.append(_problem(*pair, options["language"], texts.get(source, "")))
+            progress("problems", 1, len(sums))
         output.mkdir(parents=True, exist_ok=True)
         write_rows(output / "problems.jsonl", problems)
         return BuildResult((f"{output}: {len(problems)} problems",), {"problems": len(problems)})
@@ -75,8 +90,20 @@ class Toy(Suite):
         return {"prefix_lines": problem.caret.prefix.count("\n") + 1}
 
 
-def _problem(first: int, second: int, language: str) -> Problem:
-    prefix = f'"""The sum of {first} and {second}."""\ntotal = '
+def _request(key: str, first: int, second: int) -> BuildRequest:
+    return BuildRequest(
+        key=key,
+        prompt=f"Describe the sum of {first} and {second} in one short sentence, without the result.",
+        sampling=Sampling(max_tokens=60, temperature=0),
+        about="docstring",
+    )
+
+
+def _problem(first: int, second: int, language: str, text: str = "") -> Problem:
+    docstring = (
+        " ".join(text.replace("\\", "/").replace('"', "'").split()) or f"The sum of {first} and {second}."
+    )
+    prefix = f'"""{docstring}"""\ntotal = '
     identity = f"{language}/{first}-{second}"
     return Problem(
         id=identity,

@@ -1,0 +1,1 @@
+"""Builds that ask models."""

@@ -1,0 +1,154 @@
+"""Implementation of a build's models: opens them, asks by the resumable stage, keeps what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from caretbench.files import Appender
+from caretbench.models import ModelClient, Opener
+from caretbench.progress import Progress
+from caretbench.runs.building.asked import AskedFiles, AskedKey, BuildAnswer, MissingBuildAnswer
+from caretbench.runs.building.config import BuildAsking
+from caretbench.runs.building.questions import BuildQuestion, BuildQuestions
+from caretbench.runs.plans.prices import CostBudget
+from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally
+from caretbench.suites.build_models import AnswersMissingError, BuildRequest
+
+
+class OpenModels:
+    """The models of a build, opened when they are first asked; one is open at a time.
+
+    Local servers hold their weights in memory, so that two of them may be too many.
+    """
+
+    def __init__(self, asking: BuildAsking, opener: Opener) -> None:
+        self.asking = asking
+        self._opener = opener
+        self._spec = ""
+        self._client: ModelClient | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._stack.close()
+
+    def questions(
+        self, role: str, requests: Iterable[BuildRequest]
+    ) -> tuple[BuildQuestions, list[BuildQuestion]]:
+        """Return the role's model, open, and the questions that requests make.
+
+        Raises:
+            ValueError: the role has no model, or the requests cannot be asked so.
+        """
+        if role not in self.asking.models:
+            raise ValueError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
+        spec = self.asking.models[role].spec
+        if self._client is None or spec != self._spec:
+            self._stack.close()
+            self._spec, self._client = spec, None
+            self._client = self._stack.enter_context(self._opener(spec, self.asking.options))
+        work = BuildQuestions(self.asking, role, self._client, self.asking.price(role))
+        return work, work.of(requests)
+
+
+class BuildAsker:
+    """The models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
+
+    Use it as a context manager. From the first question on, the folder's ``asked.jsonl`` is held against other builds.
+    """
+
+    def __init__(self, asking: BuildAsking, folder: Path, opener: Opener, progress: Progress) -> None:
+        self._models = OpenModels(asking, opener)
+        self._files = AskedFiles(folder)
+        self._progress = progress
+        self._stack = ExitStack()
+        self._totals: dict[str, int] = {}
+        self._missed: set[AskedKey] = set()
+        self.roles = frozenset(asking.models)
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._models)
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _rows(self) -> Appender:
+        return self._stack.enter_context(Appender(self._files.answers_path))
+
+    @cached_property
+    def _answers(self) -> dict[AskedKey, BuildAnswer]:
+        """The stored answers."""
+        return {row.key: row for row in self._files.answers()}
+
+    @cached_property
+    def _budget(self) -> CostBudget:
+        """The budget of the whole build: the stored answers are spent, those to other prompts included."""
+        return CostBudget(
+            self._models.asking.max_cost, sum(row.cost or 0.0 for row in self._answers.values())
+        )
+
+    def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        """Return the answers by the requests' keys; ask for those that are not stored.
+
+        Raises:
+            ValueError: as :class:`caretbench.suites.build_models.BuildModels` does.
+            AnswersMissingError: an answer is missing.
+            DataError: another process asks for the same build, or a file is malformed.
+        """
+        work, questions = self._models.questions(role, requests)
+        rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
+        pending = [entry for entry in questions if entry.key not in answers]
+        report = self._report(work, len(questions))
+        with ErrorRows(self._files.errors_path, MissingBuildAnswer) as errors:
+            stage = Stage(work, budget, rows, errors, report)
+            stage.tally.wanted = len(questions)
+            stage.tally.stored = len(questions) - len(pending)
+            report(stage.tally.stored, stage.tally)
+            stage.ask(Pending(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
+        answers |= work.answers
+        self._missed |= {entry.key for entry in questions if entry.key not in answers}
+        errors.rewrite(errors.noted - self._missed)  # what is missing now, and nothing of earlier builds
+        self._note(work)
+        if stage.tally.missing:
+            raise AnswersMissingError(self._complaint(work, stage.tally))
+        return {entry.request.key: answers[entry.key].text or "" for entry in questions}
+
+    def _report(self, work: BuildQuestions, wanted: int) -> Report:
+        """Return the report of a stage; several stages of one role count on."""
+        step = f"answers of {work.model} ({work.role})"
+        self._totals[step] = self._totals.get(step, 0) + wanted
+
+        def report(added: int, tally: Tally) -> None:
+            self._progress(step, added, self._totals[step], f"${tally.cost:.4f}" if tally.cost else "")
+
+        return report
+
+    def _note(self, work: BuildQuestions) -> None:
+        """Tell of answers that were cut, and of the client's notices."""
+        cut = sum(row.finish_reason == "length" for row in work.answers.values())
+        if cut:
+            self._progress.note(
+                f"{work.role}: {cut} of {len(work.answers)} answers are cut at their maximum of tokens; a higher "
+                "--max-tokens asks again"
+            )
+        for line in getattr(work.client, "notices", ()):
+            self._progress.note(f"{work.model}: {line}")
+
+    def _complaint(self, work: BuildQuestions, tally: Tally) -> str:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
+        line = f"{work.role}, {work.model}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds}): "
+        if set(tally.missing) == {"budget"}:
+            line += "what is left of --max-cost does not cover one more answer at its dearest; a higher one goes on"
+        else:
+            line += (
+                f"{' '.join((tally.ended or tally.first_message).split())[:300]}; the same command asks again"
+            )
+        return f"{line}; see {self._files.errors_path}"

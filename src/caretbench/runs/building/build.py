@@ -1,0 +1,45 @@
+"""A build of a suite, with the models that it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from caretbench.models import Opener
+from caretbench.progress import Progress
+from caretbench.runs.building.asker import BuildAsker
+from caretbench.runs.building.config import BuildAsking
+from caretbench.suites.base import Suite
+from caretbench.suites.values import BuildResult
+
+
+def build(
+    suite: Suite,
+    sources: Sequence[str],
+    output: Path,
+    options: Mapping[str, Any],
+    asking: BuildAsking,
+    opener: Opener,
+    progress: Progress,
+) -> BuildResult:
+    """Build problems, and ask models where the suite has roles for them; the same call goes on after a stop.
+
+    Args:
+        suite: The suite.
+        sources: Sources of the problems.
+        output: The folder of the problems; ``asked.jsonl`` in it contains the answers.
+        options: Values of the suite's own options.
+        asking: The models.
+        opener: Opens the client of a model.
+        progress: Told of steps and notes.
+
+    Raises:
+        ValueError: an option is wrong, or a model is lacking or cannot be asked.
+        DataError: a source cannot be used, or another process builds into the folder.
+        AnswersMissingError: an answer is missing; the same call asks again.
+    """
+    if not suite.build_roles:
+        return suite.build(sources, output, options, progress)
+    with BuildAsker(asking, output, opener, progress) as models:
+        return suite.build(sources, output, options, progress, models=models)

@@ -1,0 +1,154 @@
+"""Dry run of a build: the texts that it would send, their address and bounds of their cost. Nothing is sent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from caretbench.models import ModelClient, Opener
+from caretbench.progress import Progress
+from caretbench.runs.asking import BYTES_PER_TOKEN, prompt_text
+from caretbench.runs.building.asked import AskedFiles
+from caretbench.runs.building.asker import OpenModels
+from caretbench.runs.building.config import BuildAsking
+from caretbench.runs.building.questions import BuildQuestion, BuildQuestions
+from caretbench.runs.plans.roles import LOCAL
+from caretbench.suites.base import Suite
+from caretbench.suites.build_models import AnswersMissingError, BuildRequest
+from caretbench.temporary import temporary_folder
+
+
+class SentText(NamedTuple):
+    """One text that would be sent."""
+
+    role: str
+    key: str
+    about: str
+    text: str
+
+
+@dataclass
+class RoleForecast:
+    """Questions of one role, as far as they are known.
+
+    ``tokens_in`` are counted by the model's tokenizer, or estimated; ``tokens_out`` is a maximum. ``cost`` is the
+    upper bound in US dollars, None where no price is known. ``address`` is empty where it is the provider's own.
+    """
+
+    role: str
+    model: str
+    spec: str
+    place: Literal["local", "remote"]
+    address: str
+    requests: int = 0
+    stored: int = 0
+    characters: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+
+
+@dataclass
+class BuildForecast:
+    """Everything that a build would ask, up to the first answer that is missing.
+
+    ``complete``: all answers are stored, so that the same build asks nothing. ``spent`` is the cost of all stored
+    answers in US dollars.
+    """
+
+    spent: float = 0.0
+    max_cost: float | None = None
+    complete: bool = False
+    roles: dict[str, RoleForecast] = field(default_factory=dict)
+    texts: list[SentText] = field(default_factory=list)
+
+
+class _Rehearsal:
+    """Models of a dry run (:class:`caretbench.suites.build_models.BuildModels`): stored answers, and no others."""
+
+    def __init__(self, models: OpenModels, files: AskedFiles, forecast: BuildForecast) -> None:
+        self._models = models
+        self._answers = {row.key: row for row in files.answers()}
+        self._forecast = forecast
+        self.roles = frozenset(models.asking.models)
+        forecast.spent = sum(row.cost or 0.0 for row in self._answers.values())
+
+    def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        """Return the answers where all are stored; note the questions.
+
+        Raises:
+            ValueError: the role has no model, or the requests cannot be asked so.
+            AnswersMissingError: an answer is not stored.
+        """
+        work, questions = self._models.questions(role, requests)
+        row = self._forecast.roles.setdefault(role, _forecast_of(work))
+        pending = [entry for entry in questions if entry.key not in self._answers]
+        row.requests += len(questions)
+        row.stored += len(questions) - len(pending)
+        for entry in pending:
+            self._forecast.texts.append(_add(row, work, entry))
+        if pending:
+            raise AnswersMissingError(f"{role}: {len(pending)} answers are not there yet")
+        return {entry.request.key: self._answers[entry.key].text or "" for entry in questions}
+
+
+def _forecast_of(work: BuildQuestions) -> RoleForecast:
+    named = work.asking.models[work.role]
+    place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL else "remote"
+    address = str(work.client.identity.get("address") or work.asking.options.base_url or "")
+    cost = None if work.price is None else 0.0
+    return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
+
+
+def _add(row: RoleForecast, work: BuildQuestions, question: BuildQuestion) -> SentText:
+    """Count a question that would be sent; return its text."""
+    text = prompt_text(question.prompt)
+    row.characters += len(text)
+    row.tokens_in += _tokens(work.client, text)
+    row.tokens_out += question.sampling.max_tokens
+    if row.cost is not None:
+        row.cost += work.bound(question)
+    return SentText(work.role, question.request.key, question.request.about, text)
+
+
+def _tokens(client: ModelClient, text: str) -> int:
+    counted = client.count_tokens(text)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
+
+
+def dry_run(
+    suite: Suite,
+    sources: Sequence[str],
+    output: Path,
+    options: Mapping[str, Any],
+    asking: BuildAsking,
+    opener: Opener,
+    progress: Progress,
+) -> BuildForecast:
+    """Return everything that a build would ask; nothing is sent, and nothing is written to ``output``.
+
+    The build works on a copy of the folder, and ends at the first answer that is not stored: later questions may depend
+    on it.
+
+    Raises:
+        ValueError: no model is given, or the build is refused.
+        DataError: a source cannot be used.
+    """
+    if not asking.models:
+        raise ValueError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
+    forecast = BuildForecast(max_cost=asking.max_cost)
+    with temporary_folder("build") as place, OpenModels(asking, opener) as models:
+        copy = place / (output.resolve().name or "output")
+        if output.exists():
+            shutil.copytree(output, copy, symlinks=True)
+        try:
+            suite.build(
+                sources, copy, options, progress, models=_Rehearsal(models, AskedFiles(output), forecast)
+            )
+        except AnswersMissingError:
+            return forecast
+    forecast.complete = True
+    return forecast

@@ -1,0 +1,143 @@
+"""Questions of a build for one open model: prompt, sampling and key of each request, rows of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from caretbench.files import sha256_json
+from caretbench.models import (
+    ChatPrompt,
+    FailureKind,
+    Message,
+    ModelAnswer,
+    ModelClient,
+    Prompt,
+    Sampling,
+    TextPrompt,
+)
+from caretbench.redaction import redact
+from caretbench.runs.asking import worst_cost
+from caretbench.runs.building.asked import AskedKey, BuildAnswer, MissingBuildAnswer
+from caretbench.runs.building.config import BuildAsking
+from caretbench.runs.plans.prices import Price
+from caretbench.runs.stage import Pending, Work, storable
+from caretbench.suites.build_models import BuildRequest
+
+
+@dataclass(frozen=True)
+class BuildQuestion:
+    """A request of a build as it is sent to one model."""
+
+    request: BuildRequest
+    prompt: Prompt
+    prompt_hash: str
+    sampling: Sampling
+    settings: Mapping[str, JsonValue]
+    key: AskedKey
+
+
+@dataclass
+class BuildQuestions(Work[BuildQuestion]):
+    """The questions of one role for its model."""
+
+    asking: BuildAsking
+    role: str
+    client: ModelClient
+    price: Price | None
+    answers: dict[AskedKey, BuildAnswer] = field(default_factory=dict)
+    """The answers that came."""
+
+    @property
+    def model(self) -> str:
+        """The model's name in the rows."""
+        return self.asking.models[self.role].name
+
+    def of(self, requests: Iterable[BuildRequest]) -> list[BuildQuestion]:
+        """Return the questions that requests make.
+
+        Raises:
+            ValueError: a key occurs twice, or the model does not take such prompts.
+        """
+        found: dict[str, BuildQuestion] = {}
+        for request in requests:
+            if request.key in found:
+                raise ValueError(f"{self.role}: the request {request.key!r} occurs twice")
+            found[request.key] = self._question(request)
+        return list(found.values())
+
+    def _question(self, request: BuildRequest) -> BuildQuestion:
+        prompt = self._prompt(request.prompt)
+        sampling = self.asking.sampled(request.sampling)
+        client: dict[str, JsonValue] = {"model": redact(self.client.name), **self.client.identity}
+        settings: dict[str, JsonValue] = {
+            "sampling": sampling.model_dump(exclude_none=True),
+            "client": client,
+        }
+        prompt_hash = sha256_json(prompt.model_dump(mode="json"))[:16]
+        key = (self.role, request.key, prompt_hash, self.model, sha256_json(settings)[:16])
+        return BuildQuestion(request, prompt, prompt_hash, sampling, settings, key)
+
+    def _prompt(self, prompt: Prompt | str) -> Prompt:
+        if isinstance(prompt, str):
+            if "chat" in self.client.accepts:
+                return ChatPrompt(messages=(Message(role="user", text=prompt),))
+            prompt = TextPrompt(text=prompt)
+        if prompt.kind not in self.client.accepts:
+            raise ValueError(
+                f"{self.role}: {self.model} takes {', '.join(sorted(self.client.accepts))} prompts, and the build "
+                f"asks by {prompt.kind} prompts"
+            )
+        return prompt
+
+    # --- hooks of the stage -----------------------------------------------------------------------------------------
+
+    def sampling(self, pending: Pending[BuildQuestion]) -> Sampling:
+        """Return the question's sampling."""
+        return pending.about.sampling
+
+    def worst_cost(self, pending: Pending[BuildQuestion]) -> float:
+        """Return the cost of the whole prompt and a full answer."""
+        return self.bound(pending.about)
+
+    def bound(self, question: BuildQuestion) -> float:
+        """Return the most that the answer to a question can cost, in US dollars; zero where no price is known."""
+        return worst_cost(self.client, self.price, question.prompt, 1, question.sampling.max_tokens)
+
+    def row(self, pending: Pending[BuildQuestion], answer: ModelAnswer, cost: float | None) -> BuildAnswer:
+        """Return a line of ``asked.jsonl``."""
+        question = pending.about
+        row = BuildAnswer(
+            role=self.role,
+            request=question.request.key,
+            prompt=question.prompt_hash,
+            model=self.model,
+            parameters=question.key[-1],
+            settings=question.settings,
+            text=storable(answer.text),
+            finish_reason=storable(answer.finish_reason),
+            usage=answer.usage,
+            cost=cost,
+            latency=answer.latency,
+        )
+        self.answers[row.key] = row
+        return row
+
+    def missing(
+        self, pending: Pending[BuildQuestion], sample: int, kind: FailureKind, message: str, attempts: int
+    ) -> MissingBuildAnswer:
+        """Return a line of ``errors.jsonl``."""
+        del sample  # there is one
+        question = pending.about
+        return MissingBuildAnswer(
+            role=self.role,
+            request=question.request.key,
+            prompt=question.prompt_hash,
+            model=self.model,
+            parameters=question.key[-1],
+            kind=kind,
+            message=message,
+            attempts=attempts,
+        )
