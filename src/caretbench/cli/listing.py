@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from caretbench.suites.values import Table
 
 
-# Long: a command is declared by its options.
 @with_options(*SELECTION)
 def listing(
     suite_name: Annotated[

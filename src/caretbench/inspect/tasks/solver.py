@@ -20,6 +20,7 @@ STAMP = "caretbench"
 """The name in a sample's metadata under which it stands how it was asked, and whether it was answered."""
 
 
+# Long: Inspect wants a solver as a function within the function that takes its parameters.
 @solver
 def ask(
     suite: str,
