@@ -86,6 +86,8 @@ def score(
         ValueError: nothing is chosen, or names clash.
         DataError: a file is malformed.
     """
+    if len(config.suites) != 1:
+        raise ValueError(f"{len(config.suites)} suites: recorded answers are scored for one at a time")
     from caretbench.inspect.tasks.logs import read_log
     from caretbench.runs.recorded import score as score_recorded
 
@@ -137,6 +139,8 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.run_summary import load, of_suite
 
+    if not folders:
+        raise ValueError("nothing to compare: name at least one run's folder")
     loaded = [load(Path(folder)) for folder in folders]
     strata = of_suite(str(loaded[0].manifest.get("suite")))
     return compare_runs(loaded, models=models, stratification=strata, **options)

@@ -1,4 +1,4 @@
-"""Options as data: an entry is an option of the command line, a key of a run file, a parameter of Inspect's tasks."""
+"""Options as data: an entry is an option of the command line and a parameter of Inspect's tasks."""
 
 from __future__ import annotations
 

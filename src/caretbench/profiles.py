@@ -1,7 +1,8 @@
 """Profiles: the rules in which scoring as published (``paper``) and scoring as it should be (``default``) differ.
 
-Each difference is one :class:`Rule`. Those of all suites are here; a suite adds its own, or other values, in a class
-derived from :class:`ProfileRules`. Nothing else compares the names of profiles; docs/profiles.md is made of the rules.
+Each difference is one :class:`Rule`. Those of all suites are here; a suite adds its own, and replaces those that are
+marked ``by_suite``, in a class derived from :class:`ProfileRules`. Nothing else compares the names of profiles;
+docs/profiles.md is made of the rules.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ class Rule(Generic[T]):
         paper: The value under ``paper``.
         default: The value under ``default``.
         said: Both values in words, for the page; by default as they are.
+        by_suite: A suite may replace the rule; the others are read without knowing the suite.
     """
 
-    def __init__(self, about: str, *, paper: T, default: T, said: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, about: str, *, paper: T, default: T, said: tuple[str, str] | None = None, by_suite: bool = False
+    ) -> None:
         self.about = about
+        self.by_suite = by_suite
         self.values: Mapping[Profile, T] = {"paper": paper, "default": default}
         self.said = said or (_words(paper), _words(default))
 
@@ -54,23 +59,44 @@ class ProfileRules:
     def __init__(self, name: Profile) -> None:
         self.name: Profile = name
 
+    def __init_subclass__(cls) -> None:
+        """Refuse rules of all suites that a suite cannot replace.
+
+        Raises:
+            TypeError: the class has one.
+        """
+        common = ProfileRules.rules()
+        wrong = [name for name in vars(cls) if name in common and not common[name].by_suite]
+        if wrong:
+            raise TypeError(f"{cls.__qualname__}: the rules {', '.join(wrong)} are the same for all suites")
+
     sentinel = Rule(
         "When does a program pass?",
         paper=False,
         default=True,
-        said=("it exits with 0", "it exits with 0, and a signal arrived that its end was reached"),
+        said=(
+            "it exits with 0",
+            "it exits with 0, and a signal arrived that its end, or an exit of its own behind the answer, was reached",
+        ),
     )
     released_build = Rule(
         "How are programs built?",
         paper=True,
         default=False,
-        said=("with the flags and names of the released runner", "so that every check is kept and reported"),
+        said=(
+            "as by the released runner: C# without assertions where a variant says so; TypeScript stops at type "
+            "errors, and runs where modules are missing",
+            "with assertions; a TypeScript program with type errors runs too, and both verdicts are kept",
+        ),
     )
     null_is_empty = Rule(
         "What is a null answer?",
         paper=False,
         default=True,
-        said=("a failure without a run, where the language was compiled", "the empty text"),
+        said=(
+            "a failure without a run in compiled languages, the text `None` in the others",
+            "the empty text",
+        ),
     )
     errors_are_answers = Rule(
         "Is an error message that was stored in place of an answer scored and judged?",
@@ -79,7 +105,7 @@ class ProfileRules:
         said=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
     )
     scans_answers = Rule(
-        "Are answers searched for what has no honest use?",
+        "Are answers scanned for tampering?",
         paper=False,
         default=True,
         said=("no", "yes: `tamper` flags, reported with and without"),
@@ -102,7 +128,7 @@ class ProfileRules:
         default=False,
         said=("at the paper's bounds", "at terciles of the data, within each language"),
     )
-    policy = Rule("Truncation policy where none is named", paper="released", default="syntax")
+    policy = Rule("Truncation policy where none is named", paper="released", default="syntax", by_suite=True)
     criterion = Rule(
         "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
     )
@@ -110,7 +136,10 @@ class ProfileRules:
         "What of an answer to a question does a judge see?",
         paper=True,
         default=False,
-        said=("the answer as it came", "the answer without the reasoning before it"),
+        said=(
+            "the answer as it came",
+            "the answer without the reasoning before it; in EFCB what was asked for alone",
+        ),
     )
     released_criterion = Rule(
         "By which criterion is an answer to a question judged?",

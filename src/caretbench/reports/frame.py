@@ -160,7 +160,7 @@ def build_frame(
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
-        no verdict exists; ``status`` is that of the first check that did not pass.
+        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decide`).
 
     Raises:
         DataError: a score names an unknown problem.

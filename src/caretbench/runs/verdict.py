@@ -39,7 +39,7 @@ class Decision(NamedTuple):
 def decide(checks: Sequence[CheckOutcome]) -> Decision:
     """Return the outcome of all checks of an answer, at least one.
 
-    A check without a verdict outweighs a failure; of several failures, one that ran says more than one that was read.
+    A check without a verdict outweighs a failure; of several failures, one with the status of a run decides.
     """
     place, decisive = min(
         enumerate(checks), key=lambda entry: (entry[1].counted, entry[1].value, entry[1].outcome is None)
@@ -50,7 +50,7 @@ def decide(checks: Sequence[CheckOutcome]) -> Decision:
 
 
 class Judged(NamedTuple):
-    """An execution with the word on whether it is a verdict."""
+    """An execution's result, and whether it is a verdict."""
 
     result: ExecutionResult
     counted: bool
@@ -63,7 +63,7 @@ def needs_execution(problem: Problem) -> bool:
 
 def is_program(problem: Problem) -> bool:
     """Return whether answers become programs of their own: a project's command brings its own tools."""
-    return not any(check.kind == "tests" for check in problem.checks)
+    return any(check.kind == "program" for check in problem.checks)
 
 
 def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:

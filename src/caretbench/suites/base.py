@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Suite(ABC):
-    """One kind of benchmark. Instances are stateless; everything that they return can be pickled.
+    """One kind of benchmark. Instances are stateless.
 
     A suite must have ``name``, ``title``, ``about``, ``strata``, and the methods :meth:`load` and :meth:`request`.
     Every other hook has a default. ``@register`` makes it known; a package of its own declares it as an entry point of
@@ -247,6 +247,8 @@ class Suite(ABC):
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate that decides which problems are fit; by default the one for programs.
 
+        A suite whose answers are checked by tests in projects, or only read, has a gate of its own.
+
         Args:
             executor: Opens what runs programs and projects.
             progress: Called with the number of problems decided.
@@ -254,7 +256,11 @@ class Suite(ABC):
 
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
             request = self.program(problem, text, "default", {})
-            return request if isinstance(request, ExecutionRequest) else None
+            if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
+                raise ValueError(  # noqa: TRY004  the suite's mistake, told in one line
+                    f"{problem.id}: no program decides; the suite {self.name} needs a gate of its own"
+                )
+            return request
 
         found = policy(self.rules("default").policy)
         return Gate(executor().programs, found, program, self.faults, progress)

@@ -16,6 +16,10 @@ _ABOUT = """\
 Each suite scores in two ways. `paper` does what the paper's released code does, so that numbers can be compared with
 published ones. `default` does what should be done; it is the one to believe. The two are never mixed in one column.
 
+Rules about programs hold where answers become programs of their own (DevBench). In SimCopilot the project's tests
+decide, under both profiles by the exit status of their command and their reports; in EFCB nothing runs. The gate
+(`validate`) always works under `default`.
+
 This page is made of the rules in the code (`python scripts/profiles_page.py`); `caretbench list SUITE --profiles`
 prints the same.
 """

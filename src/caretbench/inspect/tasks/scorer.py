@@ -37,7 +37,7 @@ def caret(
     Args:
         suite: The suite's name; None: the one that asked, as the log says.
         data: Its problems; None: as the log says.
-        policy: Truncation policy; by default syntax, and released under the paper profile.
+        policy: Truncation policy; by default the suite's own for the profile.
         profile: ``default`` or ``paper``.
         variants: A named build by language.
         execute: Run the programs; without, only similarity is measured.

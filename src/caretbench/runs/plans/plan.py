@@ -17,6 +17,7 @@ from caretbench.models import ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
 from caretbench.runs.plans.config import (
+    OF_THE_MEASURED,
     AskConfig,
     JudgeConfig,
     ModelConfig,
@@ -197,7 +198,8 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig
 
 
 def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig) -> JudgePlan:
-    options = _options(places, f"graders.{number}", defaults.options | entry.options)
+    common = {name: value for name, value in defaults.options.items() if name not in OF_THE_MEASURED}
+    options = _options(places, f"graders.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
 
 
