@@ -36,7 +36,7 @@ def load_suite(name: str) -> Suite:
 
 
 def run(
-    config: RunConfig | Path, *, opener: Opener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str, *, opener: Opener | None = None, progress: Progress | None = None
 ) -> RunResult:
     """Ask models, let judges rate, score; the same call goes on after a stop. Nothing is asked twice.
 
@@ -55,7 +55,7 @@ def run(
 
 
 def generate(
-    config: RunConfig | Path, *, opener: Opener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str, *, opener: Opener | None = None, progress: Progress | None = None
 ) -> RunResult:
     """Ask models and store their answers; nothing is judged or scored.
 
@@ -63,13 +63,13 @@ def generate(
         ValueError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
-    found = RunConfig.load(config) if isinstance(config, Path) else config
+    found = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
     return run(found.model_copy(update={"score": False, "graders": ()}), opener=opener, progress=progress)
 
 
 def score(
     config: RunConfig,
-    completions: Sequence[Path | str] = (),
+    completions: Sequence[Path | str] | Path | str = (),
     *,
     models: Sequence[str] = (),
     progress: Progress | None = None,
@@ -86,12 +86,19 @@ def score(
         ValueError: nothing is chosen, or names clash.
         DataError: a file is malformed.
     """
+    paths = [Path(path) for path in ((completions,) if isinstance(completions, Path | str) else completions)]
     if len(config.suites) != 1:
         raise ValueError(f"{len(config.suites)} suites: recorded answers are scored for one at a time")
     from caretbench.inspect.tasks.logs import read_log
     from caretbench.runs.recorded import score as score_recorded
 
-    return score_recorded(Plan.of(config), [*map(Path, completions)], models, progress, read_log)
+    return score_recorded(
+        Plan.of(config),
+        paths,
+        models,
+        progress,
+        read_log,
+    )
 
 
 def judge(
@@ -146,8 +153,10 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     return compare_runs(loaded, models=models, stratification=strata, **options)
 
 
-def _plan(config: RunConfig | Path) -> Plan:
-    return Plan.of(RunConfig.load(config), config) if isinstance(config, Path) else Plan.of(config)
+def _plan(config: RunConfig | Path | str) -> Plan:
+    if isinstance(config, RunConfig):
+        return Plan.of(config)
+    return Plan.of(RunConfig.load(Path(config)), Path(config))
 
 
 def _opener() -> Opener:

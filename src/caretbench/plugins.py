@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -79,29 +79,41 @@ class Plugin(NamedTuple):
         return digest.hexdigest()[:_DIGITS]
 
 
-def installed(group: Group, ours: Collection[str]) -> tuple[str, ...]:
+def installed(
+    group: Group, ours: Collection[str], refused: Callable[[PluginError], None] | None = None
+) -> tuple[str, ...]:
     """The names of the installed plug-ins of a group, without loading one.
 
     Args:
         group: The group of entry points.
         ours: The names that are taken.
+        refused: Told of plug-ins whose name is taken, occurs twice, or is none; the others are given all the same.
 
     Raises:
-        PluginError: A name is taken, occurs twice, or is none.
+        PluginError: There is such a plug-in, and nobody is told.
     """
-    return tuple(_installed(group, frozenset(ours), tuple(sys.path)))
+    found, errors = _installed(group, frozenset(ours), tuple(sys.path))
+    if errors and refused is None:
+        raise errors[0]
+    for error in errors:
+        refused(error)  # type: ignore[misc] # given where there are errors
+    return tuple(found)
 
 
-def load(group: Group, name: str, ours: Collection[str]) -> Plugin | None:
+def load(group: Group, name: str, ours: Collection[str], *, alone: bool = False) -> Plugin | None:
     """The plug-in ``name`` of a group, or None where no plug-in has this name.
 
     ``ours`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so that an
     installed plug-in never changes what a name means, nor seems to.
 
+    With ``alone``, other plug-ins do not matter.
+
     Raises:
         PluginError: It cannot be loaded, or a name clashes.
     """
-    known = _installed(group, frozenset(ours), tuple(sys.path))
+    known, errors = _installed(group, frozenset(ours), tuple(sys.path))
+    if errors and not alone:
+        raise errors[0]
     if name in ours:
         return None
     if _PLACE.fullmatch(name):
@@ -136,24 +148,30 @@ def _at(place: str) -> Plugin:
 @lru_cache(maxsize=16)
 def _installed(
     group: Group, ours: frozenset[str], _path: tuple[str, ...]
-) -> MappingProxyType[str, EntryPoint]:
-    """The entry points of a group by name; ``_path`` is what else the answer depends on."""
+) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
+    """The usable entry points of a group by name, and why others are not; ``_path`` decides as well."""
     found: dict[str, EntryPoint] = {}
+    errors: list[PluginError] = []
     for point in sorted(entry_points(group=group), key=attrgetter("name")):
         origin = f"{_distribution(point)}, {point.value}"
         other = found.get(point.name)
         if point.name in ours or (other is not None and other.value != point.value):
             whose = _distribution(other) if other is not None else "caretbench"
-            raise PluginError(
-                f"plug-in {point.name} ({origin}): {whose} has a {point.name!r} already; rename the entry point in "
-                f"{group}, or uninstall {_distribution(point)}"
+            errors.append(
+                PluginError(
+                    f"plug-in {point.name} ({origin}): {whose} has a {point.name!r} already; rename the entry point in "
+                    f"{group}, or uninstall {_distribution(point)}"
+                )
             )
-        if not _NAME.fullmatch(point.name):
-            raise PluginError(
-                f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only"
+        elif not _NAME.fullmatch(point.name):
+            errors.append(
+                PluginError(
+                    f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only"
+                )
             )
-        found[point.name] = point
-    return MappingProxyType(found)
+        else:
+            found[point.name] = point
+    return MappingProxyType(found), tuple(errors)
 
 
 def _distribution(point: EntryPoint) -> str:

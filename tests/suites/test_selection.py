@@ -1,3 +1,4 @@
+import itertools
 from collections import Counter
 
 import pytest
@@ -50,3 +51,36 @@ def test_per_cell_takes_the_first_ones_of_every_cell() -> None:
 def test_nothing_left_is_an_error() -> None:
     with pytest.raises(ValueError, match="no problem is left"):
         Selection("mode=nothing").of(DEVBENCH, PROBLEMS)
+
+
+def test_a_small_sample_has_as_many_languages_as_can_be() -> None:
+    for seed in range(4):
+        chosen = Selection(limit=6, seed=seed).of(DEVBENCH, PROBLEMS)
+        assert len({problem.label("language") for problem in chosen}) == 6
+        assert len({problem.label("category") for problem in chosen}) == 6
+    cells = {cell(Selection(limit=1, seed=seed).of(DEVBENCH, PROBLEMS)[0]) for seed in range(8)}
+    assert len(cells) > 1
+
+
+def test_spans_of_a_file_are_told_apart_by_their_bytes(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    house = suite("simcopilot")
+    problems = house.load("starter").problems
+    chosen = Selection(limit=len(problems)).of(house, problems)
+    places = sorted((p.splice.path, p.splice.snapshot, p.splice.start, p.splice.end) for p in chosen)
+    for first, second in itertools.pairwise(places):
+        assert first[:2] != second[:2] or first[3] <= second[2] or first[2:] == second[2:] == (0, 0)
+    assert len(chosen) > len({problem.overlap_group for problem in problems})
+
+
+def test_without_its_labels_the_first_stratum_is_the_cell() -> None:
+    relabelled = [
+        problem.model_copy(update={"labels": {"mode": "odd" if number % 2 else "even"}})
+        for number, problem in enumerate(PROBLEMS[:8])
+    ]
+
+    class Other(type(DEVBENCH)):  # type: ignore[misc]
+        strata = ("mode",)
+
+    chosen = Selection(limit=4).of(Other(), relabelled)
+    assert Counter(problem.label("mode") for problem in chosen) == {"odd": 2, "even": 2}

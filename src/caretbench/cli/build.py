@@ -50,16 +50,25 @@ class SuiteCommands(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # typer vendors its Context
         """Return the names of the suites that build problems."""
         del ctx
-        from caretbench.suites import suite, suite_names
+        from caretbench.suites import usable_suites
 
-        return [name for name in suite_names() if suite(name).build_about]
+        return [one.name for one in usable_suites()[0] if one.build_about]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override] # as above
-        """Return the command of a suite; None where no suite of this name builds problems."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        from caretbench.suites import suite
+        """Return the command of a suite; None where there is no suite of this name.
 
+        Raises:
+            ValueError: the suite builds no problems.
+        """
+        from caretbench.suites import suite, suite_names
+
+        if cmd_name not in suite_names():
+            return None
+        if not suite(cmd_name).build_about:
+            known = ", ".join(self.list_commands(ctx))
+            raise ValueError(
+                f"{suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
+            )
         house = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         house.command(cmd_name, help=inspect.getdoc(suite(cmd_name).build))(_command(suite(cmd_name)))
         return typer.main.get_command(house)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, say, say_json, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, note, say, say_json, selection
 from caretbench.cli.options import with_options
 from caretbench.text_tables import aligned
 
@@ -49,11 +49,14 @@ def listing(
     **options: Any,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
-    from caretbench.suites import suite, suite_names
+    from caretbench.suites import suite, usable_suites
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
-        _suites([suite(name) for name in suite_names()], as_json=as_json)
+        found, errors = usable_suites()
+        _suites(found, as_json=as_json)
+        for error in errors:
+            note(str(error))
         return
     house = suite(suite_name)
     if profiles or tables:

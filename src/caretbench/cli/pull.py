@@ -27,11 +27,11 @@ def pull(
 
     Example: caretbench pull devbench --model gpt-4o
     """
-    from caretbench.suites import suite, suite_names
+    from caretbench.suites import suite, usable_suites
 
     house = suite(suite_name)
     if not house.pull_about:
-        released = ", ".join(name for name in suite_names() if suite(name).pull_about)
+        released = ", ".join(one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     with Steps() as steps:
         folder = house.pull(source, model or (), lambda added, total: steps("files", added, total))

@@ -31,7 +31,7 @@ def reproduce(
     """
     from caretbench.execution.dispatch import open_executor
     from caretbench.extraction.policies import policy as find_policy
-    from caretbench.problem import Caret, Question
+    from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.folder import RunFolder
     from caretbench.runs.score import EXECUTION, GOLDEN
@@ -43,7 +43,7 @@ def reproduce(
     if problem is None:
         raise ValueError(f"{run} has no problem {problem_id!r}")
     completion = _completion(folder, problem_id, model, sample)
-    if isinstance(problem.shown, Question):
+    if not verdicts.needs_execution(problem):
         _measure(folder, manifest, problem, completion, as_json=as_json)
         return
     text = completion.text

@@ -79,4 +79,7 @@ def _offers(client: ModelClient, *, questions: bool = False) -> str:
         and isinstance(entry, AsksQuestions) is questions
         and unreadable(entry, client) is None
     ]
-    return ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)
+    return (
+        ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)
+        or "(none fits)"
+    )

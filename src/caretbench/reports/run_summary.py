@@ -91,6 +91,8 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     yield from dict.fromkeys(
         f"{reason}; this run has failed" for table in summary.own for reason in table.withheld
     )
+    if not summary.columns:
+        yield "no answer was scored: neither a program nor a measurement decides; this run has failed"
     for column in summary.columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             absent = column.samples * summary.problems - column.completions

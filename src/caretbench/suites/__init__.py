@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from caretbench.plugins import Plugin, PluginError, installed, load
+from caretbench.plugins import Plugin, PluginError, installed, load, one_line
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
@@ -39,13 +40,24 @@ def register(suite_class: AnySuite) -> AnySuite:
     return suite_class
 
 
-def suite_names() -> tuple[str, ...]:
+def suite_names(refused: Callable[[PluginError], None] = lambda _error: None) -> tuple[str, ...]:
     """Return the names of all suites: CaretBench's own first.
 
-    Raises:
-        PluginError: an entry point takes a name that is taken.
+    ``refused`` is told of packages whose suite takes a name that is taken; they change nothing for the others.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed(GROUP, _OURS), *_registered)))
+    return tuple(dict.fromkeys((*_OURS, *installed(GROUP, _OURS, refused), *_registered)))
+
+
+def usable_suites() -> tuple[list[Suite], list[PluginError]]:
+    """Return all suites that can be loaded, and why those of other packages cannot."""
+    errors: list[PluginError] = []
+    found = []
+    for name in suite_names(errors.append):
+        try:
+            found.append(suite(name))
+        except PluginError as error:
+            errors.append(error)
+    return found, errors
 
 
 @cache
@@ -58,7 +70,7 @@ def suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load(GROUP, name, _OURS)) is not None:
+    elif (plugin := load(GROUP, name, _OURS, alone=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -78,7 +90,10 @@ def _plugged(plugin: Plugin) -> Suite:
         raise plugin.refuse(f"its class lacks {', '.join(lacking)}")
     if value.name != plugin.name:
         raise plugin.refuse(f"its name is {value.name!r}; the entry point must have the same")
-    return _made(value)
+    try:
+        return _made(value)
+    except Exception as error:
+        raise plugin.refuse(f"it cannot be made: {one_line(error)}") from error
 
 
 def _made(suite_class: type[Suite]) -> Suite:

@@ -211,9 +211,15 @@ class Suite(ABC):
         return request.model_copy(update=update)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Return the scores that need no program run; a value ``passed`` decides like a program does."""
-        del problem, text, profile
-        return []
+        """Return the scores that need no program run; a value ``passed`` decides like a program does.
+
+        By default that is whether the predicates hold, where the problem has some.
+        """
+        del profile
+        if not any(check.kind == "predicate" for check in problem.checks):
+            return []
+        faults = self.faults(problem, text or "")
+        return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
 
     def faults(self, problem: Problem, text: str) -> Sequence[str]:
         """Return the predicates that do not hold for ``text`` in its place; empty where there are none."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from caretbench.files import sha256_text
-from caretbench.problem import Problem
+from caretbench.problem import FileSplice, Problem
 from caretbench.suites.base import Suite
 
 
@@ -36,7 +36,7 @@ class Selection:
     Args:
         select: Labels and ids, ``language=python|java,category=api_usage``; ``id=python/low_context/1`` selects by id.
         limit: Problems in total: a seeded sample, spread evenly over the suite's cells. Of problems whose spans
-            overlap it holds one.
+            overlap it holds one, so that it may be smaller.
         per_cell: Problems of each cell, the first ones.
         seed: Seed of the sample.
 
@@ -75,7 +75,7 @@ class Selection:
             heads = [cell[: self.per_cell] for cell in _cells(suite, chosen).values()]
             chosen = _in_order(chosen, chain.from_iterable(heads))
         if self.limit is not None:
-            chosen = _in_order(chosen, self._sample(_cells(suite, chosen).values()))
+            chosen = _in_order(chosen, self._sample(_cells(suite, chosen)))
         if not chosen:
             raise ValueError("no problem is left; see the labels with `caretbench list`")
         return chosen
@@ -90,25 +90,62 @@ class Selection:
             wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
         return wanted
 
-    def _sample(self, cells: Iterable[Sequence[Problem]]) -> Iterator[Problem]:
-        """``limit`` problems, one of each cell in turn; each cell in an order that the seed and the ids decide."""
+    def _sample(self, cells: Mapping[tuple[str, ...], Sequence[Problem]]) -> Iterator[Problem]:
+        """Yield ``limit`` problems, one of each cell in turn; seed and ids decide the order of cells and in cells."""
         waiting = deque(
-            iter(sorted(cell, key=lambda problem: sha256_text(str(self.seed), problem.id))) for cell in cells
+            iter(sorted(cells[key], key=lambda problem: sha256_text(str(self.seed), problem.id)))
+            for key in self._spread(cells)
         )
-        taken: set[tuple[str, str]] = set()
-        while waiting and len(taken) < (self.limit or 0):
+        taken, count = _Spans(), 0
+        while waiting and count < (self.limit or 0):
             cell = waiting.popleft()
             for problem in cell:
-                span = ("span", problem.overlap_group) if problem.overlap_group else ("id", problem.id)
-                if span not in taken:
-                    taken.add(span)
+                if taken.take(problem):
+                    count += 1
                     yield problem
                     waiting.append(cell)
                     break
 
+    def _spread(self, cells: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Return the cells so that the first ones have as many different values of each label as can be."""
+        left = sorted(cells, key=lambda key: sha256_text(str(self.seed), *key))
+        used: Counter[tuple[int, str]] = Counter()
+        order = []
+        while left:
+            key = min(left, key=lambda key: sum(used[entry] for entry in enumerate(key)))
+            left.remove(key)
+            used.update(enumerate(key))
+            order.append(key)
+        return order
+
+
+class _Spans:
+    """The places in files, and groups of overlapping problems, that a sample has."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._groups: set[str] = set()
+
+    def take(self, problem: Problem) -> bool:
+        """Take a problem's place; return False where it overlaps one that is taken."""
+        splice = problem.splice
+        if isinstance(splice, FileSplice):
+            places = self._places.setdefault((splice.snapshot, splice.path), [])
+            if any(start < splice.end and splice.start < end for start, end in places):
+                return False
+            places.append((splice.start, splice.end))
+        elif problem.overlap_group:
+            if problem.overlap_group in self._groups:
+                return False
+            self._groups.add(problem.overlap_group)
+        return True
+
 
 def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
-    names = suite.stratification.cells or suite.stratification.main
+    problems = list(problems)
+    named = suite.stratification.cells or suite.stratification.main
+    known = {label for problem in problems for label in problem.labels}
+    names = [name for name in named if name in known] or suite.strata[:1]
     cells: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
         cells.setdefault(tuple(str(problem.labels.get(name, "")) for name in names), []).append(problem)

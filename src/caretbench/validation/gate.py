@@ -20,7 +20,7 @@ from typing import NamedTuple
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
-from caretbench.problem import Problem
+from caretbench.problem import Caret, Problem
 from caretbench.validation.duplicates import near_duplicates
 from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
@@ -87,6 +87,10 @@ class Gate(GateLoop):
 
     def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, chunk by chunk."""
+        if asked := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
+            raise ValueError(
+                f"{asked.id}: this gate is for answers at a caret; a suite of questions has its own"
+            )
         repeated = near_duplicates(beside or problems)
         for start in range(0, len(problems), _CHUNK):
             yield from self._decide(problems[start : start + _CHUNK], repeated)
@@ -134,7 +138,7 @@ class Gate(GateLoop):
             for problem, answer in answers:
                 request = self.request(problem, answer.text)
                 if request is None:
-                    outcomes[problem.id][answer] = GateOutcome(Status.RUNTIME_ERROR, (), None)
+                    outcomes[problem.id][answer] = self._unrun(problem, answer)
                     continue
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
                 asked[identity] = (problem, answer)
@@ -147,6 +151,12 @@ class Gate(GateLoop):
         for result in self.executor.submit(requests()):
             problem, answer = asked[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
+
+    def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
+        """The outcome of an answer without a program: it fails, unless predicates alone decide."""
+        if any(check.kind == "program" for check in problem.checks):
+            return GateOutcome(Status.RUNTIME_ERROR, (), None)
+        return GateOutcome(Status.PASSED, tuple(self.faults(problem, answer.text)), None)
 
     def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
         faults = self.faults(problem, answer.text) if result.status is Status.PASSED else ()

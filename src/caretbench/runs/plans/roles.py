@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from caretbench.redaction import redact
 
@@ -36,7 +37,10 @@ def named_model(option: str) -> NamedModel:
     """
     found = _NAMED.fullmatch(option)
     if found and found["name"] in ROLES:
-        return named_model(found["spec"])._replace(role=found["name"])
+        model = named_model(found["spec"])
+        if model.role is not None:
+            raise ValueError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
+        return model._replace(role=found["name"])
     name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
     if "/" not in spec.strip("/"):
         raise ValueError(
@@ -78,5 +82,5 @@ def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) ->
                 + ", ".join(f"{name}/…" for name in LOCAL)
             )
     for address in addresses:
-        if address is not None:
-            raise ValueError("--local-only: an address (--base-url) leads away from this process")
+        if address is not None and urlsplit(address).hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise ValueError(f"--local-only: {redact(address)} is not on this machine")

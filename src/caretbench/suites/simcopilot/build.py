@@ -60,9 +60,8 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         DataError: the project or the folder cannot be used.
     """
     if len(sources) != 1:
-        raise ValueError(
-            f"{len(sources)} projects: a folder of tasks is made of one; build each into its own"
-        )
+        found = f"{len(sources)} projects" if sources else "no project"
+        raise ValueError(f"{found}: a folder of tasks is made of one; name its folder, one build for each")
     wanted = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
     engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))

@@ -1,0 +1,99 @@
+"""Suites of other packages: a broken one is named, and takes nothing from the others."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from caretbench import suites
+from caretbench.cli import app
+from caretbench.plugins import PluginError
+from caretbench.problem import PredicateCheck
+from caretbench.suites import suite, suite_names, usable_suites
+from caretbench.suites.base import Suite
+from tests.conftest import MakeProblem
+
+Install = Callable[[str, str], None]
+
+BROKEN = {
+    "raises": ("raise RuntimeError('no licence')", "cannot be loaded: RuntimeError: no licence"),
+    "lacking": (
+        "from caretbench import Suite\nclass It(Suite):\n    name = 'lacking'",
+        "its class lacks title, about, strata, load, request",
+    ),
+    "other": ("It = 3", "it is no class derived from caretbench.Suite"),
+}
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a package with one suite, as pip does: the suite's name, and the module."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    known = dict(suites._registered)
+
+    def put(name: str, source: str) -> None:
+        site = tmp_path / name
+        metadata = site / f"{name}_suite-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-suite\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[caretbench.suites]\n{name} = {name}_module:It\n")
+        (site / f"{name}_module.py").write_text(textwrap.dedent(source))
+        sys.path.insert(0, str(site))
+
+    yield put
+    for name in suites._registered.keys() - known.keys() - set(suites._OURS):
+        del suites._registered[name]
+    suite.cache_clear()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_suite_is_named_and_the_others_work(name: str, install: Install) -> None:
+    source, message = BROKEN[name]
+    install(name, source)
+    found, errors = usable_suites()
+    assert {one.name for one in found} >= {"devbench", "simcopilot", "efcb"}
+    assert [message in str(error) for error in errors] == [True]
+    listed = CliRunner().invoke(app, ["list"])
+    assert listed.exit_code == 0
+    assert message in listed.stderr
+    with pytest.raises(PluginError, match=f"plug-in {name} "):
+        suite(name)
+
+
+def test_a_suite_with_a_name_of_ours_is_refused_alone(install: Install) -> None:
+    install("devbench", "It = 3")
+    refused: list[PluginError] = []
+    assert suite_names(refused.append)[:3] == ("devbench", "simcopilot", "efcb")
+    assert "has a 'devbench' already" in str(refused[0])
+    assert suite("devbench").title == "DevBench"
+
+
+def test_a_suite_that_builds_nothing_says_so() -> None:
+    done = CliRunner().invoke(app, ["build", "devbench", "x"])
+    assert isinstance(done.exception, ValueError)
+    assert "DevBench builds no problems of its own; suites that do: simcopilot, efcb" in str(done.exception)
+
+
+def test_predicates_are_measured_by_default(make_problem: MakeProblem) -> None:
+    class Short(Suite):
+        name, title, about, strata = "short", "Short", "answers are short", ("language",)
+
+        def load(self, source):  # type: ignore[no-untyped-def]
+            raise NotImplementedError
+
+        def request(self, *_arguments):  # type: ignore[no-untyped-def]
+            return None
+
+        def faults(self, _problem, text):  # type: ignore[no-untyped-def]
+            return ["too long"] if len(text) > 3 else []
+
+    problem = make_problem().model_copy(update={"checks": (PredicateCheck(name="short"),)})
+    (measured,) = Short().measure(problem, "long text", "default")
+    assert (measured.values, measured.details) == ({"passed": 0.0}, {"missing": "too long"})
+    assert Short().measure(problem, "x", "default")[0].values == {"passed": 1.0}
+    assert Short().measure(make_problem(), "x", "default") == []
