@@ -1,4 +1,4 @@
-"""How one model is asked: everything that decides its answers, and the hash that stands in the key of each of them."""
+"""Settings with which one model is asked in a run, and their hash, a part of the key of each completion."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Asking:
             )
 
     def answer_tokens(self, prompt: Prompt) -> int:
-        """The answer to ``prompt`` has no more tokens."""
+        """Return the maximum number of tokens of the answer to a prompt."""
         read_off = isinstance(prompt, TextPrompt) and prompt.letters
         return 1 if read_off else self.sampling.max_tokens
 
@@ -203,7 +203,7 @@ class Asking:
     def _question(self, question: Question) -> Prompt:
         if not isinstance(self.strategy, AsksQuestions):
             raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
-        # Of a strategy that reads choices off the first token, other answers are texts like everybody's.
+        # A strategy that reads choices off the first token asks other questions as text.
         budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
         prompt = self.strategy.render_question(question, budget)
         self._refuse_control_tokens(question_texts(question))
@@ -215,7 +215,7 @@ class Asking:
         return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 
     def _refuse_control_tokens(self, texts: Sequence[str]) -> None:
-        """As with sentinels, what is left out for want of room counts too: it does not hang on a budget."""
+        """Refuse control tokens anywhere in the shown text, even where the budget would cut it."""
         if self._control is None:
             return
         for text in texts:

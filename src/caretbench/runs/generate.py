@@ -41,9 +41,9 @@ class Generating:
         return stored, stale
 
     def run(self, asking: Asking, budget: CostBudget | None = None) -> Tally:
-        """Ask for what is missing; gives what came of it.
+        """Ask for what is missing and return the counts.
 
-        ``budget`` bounds what may be spent: what does not fit any more is not sent, and is missing for want of it.
+        Requests beyond ``budget`` are not sent; ``errors.jsonl`` lists their samples.
         """
         with (
             Appender(self.folder.completions_path) as answers,

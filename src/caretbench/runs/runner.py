@@ -26,7 +26,7 @@ Probe = Callable[[Asking], None]
 
 @dataclass
 class RunResult:
-    """What a run left: its folders, and what is to be complained of (missing answers, judges that ended)."""
+    """Folders of a run, and its complaints: missing answers, judges that ended."""
 
     folders: list[RunFolder] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -143,7 +143,7 @@ def spoken(tally: Tally) -> str:
 
 
 def _missing(session: Session, model: ModelPlan, tally: Tally, progress: Progress) -> Iterator[str]:
-    """What did not come, in one line; a complaint where it is more than a run can bear, else a note."""
+    """Yield a line about missing answers where coverage is too low; else it is a note."""
     if not tally.missing:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())

@@ -1,9 +1,8 @@
 """The scoring stage: completions in, scores out; only what is missing is computed.
 
-The golden answer of every problem runs first, on this machine and under this profile: a model is not measured on a
-problem whose golden answer does not pass here. Nobody waits for it, though: golden answers that sleep leave the
-processors to the completions, whose verdicts are held until that of their golden answer is there. Everything is
-appended row by row, so the stage may be killed at any moment and the same command goes on.
+The reference of every problem runs first, on this machine and under this profile: a model is not measured on a problem
+whose reference does not pass here. Completions run meanwhile; their verdicts are held until the reference's is known.
+Everything is appended row by row, so the stage may be killed at any moment and the same command goes on.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ class Scoring:
     # --- what is missing ----------------------------------------------------------------------------------------
 
     def _missing_goldens(self, appender: Appender) -> list[_Answer]:
-        """The golden answers without a verdict; their problems wait for it. What is known of the others is taken."""
+        """Return the references without a verdict, and append the rows of those that are known."""
         goldens = [
             Completion(problem_id=problem.id, model=GOLDEN, text=problem.reference)
             for problem in self.problems
@@ -150,7 +149,7 @@ class Scoring:
         return [(golden, golden.text) for golden in missing]
 
     def _goldens_of_other_policies(self) -> dict[str, Score]:
-        """What is known of the golden answers: no policy cuts them, so a verdict holds under every one."""
+        """Return the verdicts on references under other policies: no policy cuts a reference."""
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()

@@ -234,7 +234,7 @@ class Stage(Generic[About]):
 
     @property
     def _over(self) -> bool:
-        """Whether there is no use in asking on."""
+        """Return whether to stop sending requests."""
         return bool(self.tally.ended) or (self.tally.asked == 0 and self._failed_requests >= HOPELESS)
 
     def _requests(self, pending: Iterator[Pending[About]]) -> Iterator[ModelRequest]:

@@ -67,7 +67,7 @@ def is_program(problem: Problem) -> bool:
 
 
 def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
-    """What of a model's raw text is inserted at the caret."""
+    """Return the part of a model's raw text that is inserted at the caret."""
     if text is None or not isinstance(problem.shown, Caret):
         return text
     return policy.apply(text, problem.shown).text
@@ -81,7 +81,7 @@ def without_program(problem: Problem) -> ExecutionResult:
 
 
 def of_golden(result: ExecutionResult) -> Judged:
-    """What a golden answer's run says."""
+    """Return the run of a reference, with whether it is a verdict."""
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
     # A golden answer that took too long may have met a busy machine: the next run tries it again.
@@ -89,11 +89,11 @@ def of_golden(result: ExecutionResult) -> Judged:
 
 
 def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
-    """What the run of a model's answer says.
+    """Return the run of a model's answer, with whether it is a verdict.
 
     Args:
         result: The run.
-        reference_waits: The reference ends before a check that waits for ever too, so that is no fault of the answer.
+        reference_waits: The reference, too, ends before a check that never returns, so that is no fault of the answer.
     """
     if reference_waits:
         result = _where_waiting_is_honest(result)
@@ -112,7 +112,7 @@ def waits(result: ExecutionResult | None) -> bool:
 
 
 def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
-    """What in an answer has no honest use. Under ``paper`` nothing looked for it."""
+    """Return the flags of code in an answer that could forge a pass; none where the profile does not scan."""
     if text is None or not rules_of(profile).scans_answers or not isinstance(problem.shown, Caret):
         return ()
     caret, splice = problem.shown, problem.splice

@@ -107,7 +107,7 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
 
 
 class PathMarks:
-    """What stands for the contents of paths of this machine, looked at once."""
+    """Hashes of the contents of paths of this machine, each computed once."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -123,7 +123,7 @@ class PathMarks:
 
 
 def _unsaid(request: WorkspaceRequest) -> set[str]:
-    """Return fields that are younger than stored verdicts, where they say nothing: those verdicts stay."""
+    """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
     return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
 
 

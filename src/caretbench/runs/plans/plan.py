@@ -145,13 +145,13 @@ class Plan:
 
 
 class _Places:
-    """Errors with the place of a run file in front of them; as they are where there is none."""
+    """Errors prefixed with their place in the run file, where there is one."""
 
     def __init__(self, source: Path | None) -> None:
         self._source = source
 
     def of(self, key: str, make: Any) -> Any:
-        """What ``make`` makes.
+        """Return ``make()``.
 
         Raises:
             DataError: it raises KeyError, ValueError or ValidationError, and there is a run file.

@@ -56,7 +56,7 @@ class Price(Row):
 
     @property
     def free(self) -> bool:
-        """Whether nothing costs anything."""
+        """Return whether all prices are zero."""
         return not (self.input_per_million or self.output_per_million or self.cached_input_per_million)
 
 
