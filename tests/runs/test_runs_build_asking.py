@@ -264,7 +264,7 @@ def test_a_role_of_a_suite_is_a_reserved_name() -> None:
         (
             ["generator=gguf/a"],
             {"local_only": True, "options": ClientOptions(base_url="http://there")},
-            "--local-only: an address",
+            "--local-only: http://there is not on this machine",
         ),
         (
             ["generator=fake/a", "checker=other/b"],
