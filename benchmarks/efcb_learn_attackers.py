@@ -19,6 +19,7 @@ import numpy as np
 from caretbench.files import read_rows, write_atomically
 from caretbench.sources.mining import mine_git
 from caretbench.sources.pull_request import PullRequest
+from caretbench.sources.selecting import Period
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.attacks.attackers import AttackersFile, Sample, learned
 from caretbench.suites.efcb.attacks.line_features import FEATURES
@@ -35,7 +36,7 @@ def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sa
     kept = folder / f"{name.replace('/', '+')}.npz"
     if not kept.exists():
         records = folder / f"{name.replace('/', '+')}.jsonl"
-        mine_git(clone, records, name=name, limit=3000)
+        mine_git(clone, records, Period(limit=3000), name=name)
         pulls = list(read_rows(records, PullRequest))
         backgrounds = Backgrounds(pulls)
         rows: list[np.ndarray] = []

@@ -23,6 +23,7 @@ from caretbench.sources.git.diffs import SkippedCommit, read_diffs
 from caretbench.sources.git.history import list_commits
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.mining import mine_git
+from caretbench.sources.selecting import Period
 
 FILES = 300
 LINES = 250
@@ -105,7 +106,7 @@ def measure(clone: Path, count: int, folder: Path) -> None:
     parsed = spent()
     parsing = peak()
     out = folder / "pull_requests.jsonl"
-    mined = mine_git(clone, out, limit=count)
+    mined = mine_git(clone, out, Period(limit=count))
     sys.stdout.write(
         f"{clone}: {len(shas)} commits, {size / 1e6:.1f} M characters of patches ({dict(kinds)})\n"
         f"  reading and parsing {parsed - begin:.2f} s CPU, peak memory {parsing:.0f} MB\n"
