@@ -1,5 +1,6 @@
 import csv
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from report_fakes import make_run
@@ -8,6 +9,7 @@ from caretbench.reports.published import beside_published, names, printed_cells
 from caretbench.reports.sections.published import published_table
 from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
+from caretbench.suites import suite
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,24 @@ def test_the_table_counts_what_agrees(paper: Summary) -> None:
 
 def test_nothing_published_gives_no_table(paper: Summary) -> None:
     assert beside_published(paper.model_copy(update={"suite": "private"})) == ()
+
+
+def test_a_suite_may_bring_numbers_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "names.toml").write_text(
+        '[efcb.models]\n"m" = "Model M"\n[efcb.metrics]\nrate = "pass@1"\n', encoding="utf-8"
+    )
+    (tmp_path / "efcb.csv").write_text(
+        "table,model,suite,subset,metric,value,unit,ci_low,ci_high,margin_95,status,notes\n"
+        "table_1,Model M,efcb,,rate,12.5,percent,,,,text,\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(type(suite("efcb")), "published_folder", tmp_path)
+    names.cache_clear()
+    printed_cells.cache_clear()
+    try:
+        (cell,) = printed_cells("efcb")
+        assert (cell.model, cell.metric, cell.value) == ("Model M", "pass@1", 0.125)
+        assert printed_cells("devbench")
+    finally:
+        names.cache_clear()
+        printed_cells.cache_clear()

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from caretbench.judging.aggregation import TOTAL
@@ -14,6 +15,8 @@ from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import Reported, ReportedNumber
 from caretbench.reports.judged.scores import JudgedColumn
 from caretbench.reports.summary import Column, RateCell, Summary
+from caretbench.suites import suite as find_suite
+from caretbench.suites import suite_names
 
 JUDGE_METRIC = "judge_score"
 """The name in ``names.toml`` of what a paper's judge gave."""
@@ -86,22 +89,18 @@ class BesideJudged(Reported):
     ours: ReportedNumber
 
 
-def names(suite: str) -> Mapping[str, Any]:
-    """The table of names of a suite; empty where nothing is published for it."""
-    entry = _names().get(suite, {})
-    return entry if isinstance(entry, Mapping) else {}
-
-
 @cache
-def _names() -> Mapping[str, Any]:
-    return tomllib.loads(_folder().joinpath("names.toml").read_text("utf-8"))
+def names(name: str) -> Mapping[str, Any]:
+    """Return the table of names of a suite; empty where nothing is published for it."""
+    entry = tomllib.loads(_folder(name).joinpath("names.toml").read_text("utf-8")).get(name, {})
+    return entry if isinstance(entry, Mapping) else {}
 
 
 @cache
 def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
     """All printed numbers of a suite's paper that name a model and one stratum (or none)."""
     metrics = names(suite).get("metrics", {})
-    file = _folder().joinpath(f"{suite}.csv")
+    file = _folder(suite).joinpath(f"{suite}.csv")
     if not metrics or not file.is_file():
         return ()
     cells = []
@@ -234,5 +233,6 @@ def _same(ours: str, printed: str, mapping: Mapping[str, str]) -> bool:
     return mapping.get(ours, ours).lower() == printed.lower()
 
 
-def _folder() -> Any:
-    return resources.files("caretbench.reports").joinpath("published")
+def _folder(name: str) -> Traversable:
+    own = find_suite(name).published_folder if name in suite_names() else None
+    return own or resources.files("caretbench.reports").joinpath("published")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -62,8 +63,12 @@ class Suite(ABC):
 
     A change of what is shown is a new version. The first is what problems show themselves. Empty: there is one way.
     """
-    criteria_folder: ClassVar[Path | None] = None
+    criteria_folder: ClassVar[Traversable | None] = None
     """A folder of further criteria for judges, one TOML file each; their controls follow from their form."""
+
+    published_folder: ClassVar[Traversable | None] = None
+    """A folder with the numbers that a paper printed: ``NAME.csv`` and ``names.toml``, in the form of those in
+    ``reports/published/``; None: that folder, which is empty for suites that it does not name."""
 
     pull_about: ClassVar[str] = ""
     """The released data that :meth:`pull` fetches, in a few words; empty: there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +24,6 @@ from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, Words
 from caretbench.problem import Question
-from caretbench.progress import Progress
 from caretbench.runs.plans.config import RunConfig, config_of
 from caretbench.runs.plans.options import BY_NAME, OPTIONS
 from caretbench.runs.plans.roles import NamedModel
@@ -68,7 +68,8 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
     for name, value in given.items():
         if name == _PER_CELL.name:
             if value is not None:
-                Progress().note(f"{name} is replaced by {_PER_CELL.instead}; it works for one release more")
+                told = f"{name} is replaced by {_PER_CELL.instead}; it works for one release more"
+                logging.getLogger("caretbench").warning("%s", told)
                 options[_PER_CELL.field] = value
         elif BY_NAME[name].kind is Words:
             options[name] = [value] if isinstance(value, str) else value
@@ -90,22 +91,26 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
         DataError: the data are wrong.
     """
     from caretbench.inspect.tasks.bench import bench
-    from caretbench.runs.plans.plan import Plan
+    from caretbench.runs.plans.benchmark import variants_of
+    from caretbench.runs.plans.plan import model_plans
+    from caretbench.suites.selection import Selection
     from caretbench.suites.showing import showing
 
     config = _config(suite, given)
-    plan = Plan.of(config)
-    (benchmark,), (asked,) = plan.benchmarks, plan.models
+    (wanted,), (asked,) = config.suites, model_plans(config)
     scored: dict[str, Any] = {
-        "policy": benchmark.policy.name, "profile": benchmark.profile, "variants": benchmark.variants,
+        "policy": wanted.policy if isinstance(wanted.policy, str | None) else wanted.policy[0],
+        "profile": wanted.profile, "variants": variants_of(wanted.variants),
         "execute": config.execute, "workers": config.workers, "use_cache": config.cache,
     }  # fmt: skip
-    data, prompt, sampling = config.suites[0].data, asked.prompt or "auto", asked.sampling
+    data, prompt, sampling = wanted.data, asked.prompt or "auto", asked.sampling
     house = bench(suite, data, **scored)
+    chosen = Selection(wanted.select, wanted.limit, wanted.per_cell, wanted.seed)
+    problems = chosen.of(house.suite, house.data.problems)
     shown = showing([house.suite], asked.context)
     house.check()
     _refuse_unknown_format(prompt, questions=house.asks_questions)
-    samples = [_sample(problem) for problem in benchmark.problems]
+    samples = [_sample(problem) for problem in problems]
     return Task(
         dataset=MemoryDataset(samples, name=f"{suite}/{house.data.name}"),
         solver=ask(

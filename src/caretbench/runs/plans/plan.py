@@ -84,7 +84,7 @@ class Plan:
         plan = cls(
             config,
             benchmarks,
-            [_model(places, number, entry, config.defaults) for number, entry in enumerate(config.models)],
+            model_plans(config, source),
             [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.graders)],
             _prices(config.prices),
             baseline_names(config.baselines, [benchmark.suite for benchmark in benchmarks]),
@@ -142,6 +142,18 @@ class Plan:
                 f"no price is known for {wanted.spec}, so --max-cost cannot be kept; give one in a file: --prices FILE"
             )
         return price
+
+
+def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan]:
+    """Return the models under test, with how each is asked; no problem is loaded.
+
+    Raises:
+        DataError: a key of the run file ``source`` is wrong.
+        ValueError: a value is wrong.
+        KeyError: an unknown preset.
+    """
+    places = _Places(source)
+    return [_model(places, number, entry, config.defaults) for number, entry in enumerate(config.models)]
 
 
 class _Places:
