@@ -9,7 +9,7 @@ import tree_sitter
 
 from caretbench.syntax.parser import parse
 from caretbench.syntax.queries import captures, matches
-from caretbench.validation.mutation_tables import TABLES, MutationTable
+from caretbench.validation.mutation_tables import MutationTable, mutation_table
 
 _ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
 _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
@@ -30,7 +30,7 @@ class MutationSubject:
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
         self.program = program
         self.language = language
-        self.table: MutationTable = TABLES[language]
+        self.table: MutationTable = mutation_table(language)
         self.start = start
         self.end = end
         self.tree = parse(program, language)
