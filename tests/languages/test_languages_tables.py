@@ -13,6 +13,7 @@ from caretbench.execution.scan.tamper import TamperTable
 from caretbench.languages import Language, language, languages, node_kinds, parsed_only
 from caretbench.languages.tables import LanguageTable, folders, read_table, text_of
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
+from caretbench.prompts.templating import Example
 from caretbench.syntax.names.traits import Traits
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
@@ -25,9 +26,10 @@ TABLES: dict[str, type[LanguageTable]] = {
     "tests": TestConventions,
     "traits": Traits,
     "projects": ProjectTable,
+    "example": Example,
 }
 NEEDED = {
-    "run": ("language", "toolchain", "tamper", "mutations", "tests"),
+    "run": ("language", "toolchain", "tamper", "mutations", "tests", "example"),
     "parsed only": ("language",),
 }
 

@@ -92,6 +92,17 @@ def language(name: str) -> Language:
         raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
 
 
+def of_grammar(name: str) -> Language:
+    """The language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
+
+    Raises:
+        KeyError: no language has this grammar.
+    """
+    if name in _all():
+        return _all()[name]
+    return next((entry for entry in _all().values() if name in entry.dialects), None) or language(name)
+
+
 @cache
 def node_kinds(role: str) -> frozenset[str]:
     """Return the node kinds that the languages' tables name for a role (``functions``, ``decisions``).

@@ -16,7 +16,8 @@ class MarkTable(LanguageTable):
     ``call`` is a statement, in which ``@file`` and ``@n`` become numbers. ``definition`` is one line, or several where
     it stands at the head: ``@size`` becomes the number of statements, ``@place`` the path of the file that holds marks.
     ``at`` is the place of the definition: the head or the foot of the file, or before its first statement. ``unmarked``
-    are nodes before which nothing may stand, or which are not executed where they stand. ``text_first``: texts at the
+    are nodes before which nothing may stand, or which are not executed where they stand; ``not_behind``
+    are nodes that belong to the one behind them. ``text_first``: texts at the
     head of a block are documentation or directives, and stay there. ``constant``: a pattern of the header of functions
     that a compiler may compute, in which nothing may have an effect.
     """
@@ -25,6 +26,7 @@ class MarkTable(LanguageTable):
     definition: str
     at: Literal["head", "foot", "first"]
     unmarked: frozenset[str] = frozenset()
+    not_behind: frozenset[str] = frozenset()
     text_first: bool = False
     constant: str | None = None
 

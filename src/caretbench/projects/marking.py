@@ -153,7 +153,9 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
         head = _head(children, table)
         for child in children[head:]:
             inside = any(span.start <= child.start_byte < span.end for span in constant)
-            if child.type not in table.unmarked and not inside and not _is_directive(child):
+            before = child.prev_named_sibling
+            follows = before is not None and before.type in table.not_behind
+            if child.type not in table.unmarked and not (inside or follows or _is_directive(child)):
                 yield child
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import languages, parsed_only
+from caretbench.languages import languages, of_grammar, parsed_only
 
 _local = threading.local()
 _loading = threading.Lock()
@@ -33,7 +33,7 @@ def dialects() -> Mapping[str, str]:
 
 @cache
 def _load(name: str) -> tree_sitter.Language:
-    entry = parsed_only().get(name) or language_named(name)
+    entry = of_grammar(name)
     dialect = entry.dialects.get(name)
     function = dialect.function if dialect is not None else entry.grammar_function
     return tree_sitter.Language(getattr(import_module(entry.grammar), function)())

@@ -23,6 +23,8 @@ class TestConventions(LanguageTable):
     bases: tuple[re.Pattern[str], ...]
     headers: tuple[re.Pattern[str], ...]
     calls: tuple[re.Pattern[str], ...]
+    header_marks: tuple[str, ...] = ("@", "[")
+    """What lines of a header above a declaration begin with."""
 
 
 @cache
@@ -69,7 +71,7 @@ def is_test_scope(names: Names, source: SourceFile) -> bool:
     while line > 1:  # decorators stand above a function
         line -= 1
         text = source.text(source.lines_of(line, line)).strip()
-        if not text.startswith(("@", "[")):
+        if not text.startswith(conventions.header_marks):
             break
         header.append(text)
     return any(pattern.search(part) for pattern in conventions.headers for part in header)

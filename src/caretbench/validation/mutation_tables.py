@@ -31,6 +31,8 @@ class MutationTable(LanguageTable):
     defaults: Mapping[str, str] = {}
     wrong_values: Mapping[str, str] = {}
     returns_nothing: frozenset[str] = frozenset()
+    result_fields: tuple[str, ...] = ("returns", "type", "result")
+    """Fields of a function's node that may hold what it returns."""
     untouched: frozenset[str] = frozenset()
     """Types of which no value can be made up."""
     undeclared: str | None = None

@@ -1,4 +1,4 @@
-; The words are explained in queries/python/blocks.scm; @elif is an `if` behind an `else`.
+; The words are explained in python/blocks.scm; @elif is an `if` behind an `else`.
 (function_definition body: (compound_statement) @function_body)
 (if_statement condition: (condition_clause value: (_) @if_condition))
 (if_statement consequence: (_) @if_body)

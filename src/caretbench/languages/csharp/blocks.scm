@@ -1,4 +1,4 @@
-; The words are explained in queries/python/blocks.scm; @elif is an `if` behind an `else`.
+; The words are explained in python/blocks.scm; @elif is an `if` behind an `else`.
 (method_declaration body: (block) @function_body)
 (constructor_declaration body: (block) @function_body)
 (destructor_declaration body: (block) @function_body)

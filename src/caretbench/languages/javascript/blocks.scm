@@ -1,4 +1,4 @@
-; The words are explained in queries/python/blocks.scm; @elif is an `if` behind an `else`.
+; The words are explained in python/blocks.scm; @elif is an `if` behind an `else`.
 (function_declaration body: (_) @function_body)
 (generator_function_declaration body: (_) @function_body)
 (function_expression body: (_) @function_body)

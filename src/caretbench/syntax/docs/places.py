@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.languages import language as language_named
-from caretbench.languages import parsed_only
+from caretbench.languages import of_grammar
 from caretbench.syntax.parser import parse
 from caretbench.syntax.queries import captures
 
@@ -39,7 +38,7 @@ def comment_marks(language: str) -> CommentMarks:
     Raises:
         KeyError: the table has no such language.
     """
-    entry = parsed_only().get(language) or language_named(language)
+    entry = of_grammar(language)
     return CommentMarks(entry.line_comment, entry.block_comment)
 
 

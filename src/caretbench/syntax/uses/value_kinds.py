@@ -8,8 +8,7 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.languages import language as language_named
-from caretbench.languages import parsed_only
+from caretbench.languages import of_grammar
 
 _LITERALS: Final[Mapping[str, str]] = {
     "integer": "int", "int_literal": "int", "decimal_integer_literal": "int", "hex_integer_literal": "int",
@@ -88,8 +87,7 @@ def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
 
 
 def _kind_of_literal(literal: str, grammar: str) -> str:
-    entry = parsed_only().get(grammar) or language_named(grammar)
-    known = entry.literal_types.get(literal)
+    known = of_grammar(grammar).literal_types.get(literal)
     return f"type:{known}" if known else f"literal:{literal}"
 
 
