@@ -18,6 +18,33 @@ class FailurePattern(LanguageTable):
     pattern: re.Pattern[str]
 
 
+class CompilerTable(LanguageTable):
+    """A compiler that makes an executable of one source file: what ``toolchains/compiled.py`` is told.
+
+    In ``link``, ``@object`` is the path of the sentinel's object.
+    """
+
+    command: str
+    """Path of the compiler."""
+    remedy: str
+    """A line that installs it."""
+    program: str
+    """Name of the source file."""
+    flags: tuple[str, ...] = ()
+    paper_flags: tuple[str, ...] = ()
+    sentinel: str
+    """The harness's source, whose object is linked to programs."""
+    sentinel_flags: tuple[str, ...]
+    """What makes an object of it, without the names of the files."""
+    link: tuple[str, ...]
+    environment: Mapping[str, str] = {}
+    """Of the compiler."""
+    run_environment: Mapping[str, str] = {}
+    """Of programs."""
+    errors: re.Pattern[str]
+    """One error of a compiler's output; where each is about a module that is not there, that is the program's fault."""
+
+
 class ToolchainTable(LanguageTable):
     """How one language is run: ``toolchain.toml`` in its folder."""
 
@@ -29,6 +56,7 @@ class ToolchainTable(LanguageTable):
     """How a compiler or a runtime names a module that is not there: group 1."""
     compile_errors: tuple[str, ...] = ()
     """Regular expressions of lines that say that something does not compile, or cannot be parsed."""
+    compiler: CompilerTable | None = None
     exit_line_end: re.Pattern[str] | None = None
     """What ends a line, where the harness sees on which lines an exit takes place."""
 

@@ -32,6 +32,7 @@ def load_runtime(
     module, _, name = tables[language].runtime.partition(":")
     made = getattr(import_module(module), name)(sandbox or Sandbox())
     if isinstance(made, Runtime):
+        made.language = made.language or language  # one class may serve several
         made.look_up_with(bundles)
     found: LanguageRuntime = made
     return found
