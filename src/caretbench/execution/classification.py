@@ -76,11 +76,7 @@ def does_not_compile(*outputs: str) -> bool:
 
 
 def classify(
-    result: SandboxResult,
-    *,
-    sentinel: bool,
-    limits: Limits,
-    of_failure: Callable[[str, int | None], Status],
+    result: SandboxResult, *, sentinel: bool, limits: Limits, of_failure: Callable[[str, int | None], Status]
 ) -> tuple[Status, str]:
     """The status of a run, with the reason where one helps.
 

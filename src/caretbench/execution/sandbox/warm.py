@@ -334,14 +334,7 @@ class Workers:
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
 
-    def job(
-        self,
-        warm: Warm,
-        job: Mapping[str, object],
-        binds: Mapping[str, str],
-        *,
-        tmp_mb: int,
-    ) -> Ready:
+    def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
         """The job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
         artefact = ""

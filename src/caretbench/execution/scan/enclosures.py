@@ -136,11 +136,7 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
 
 
 def _place(
-    tree: tree_sitter.Tree,
-    program: _Program,
-    at: int,
-    line: str,
-    exits: dict[int, tuple[Leaving, Leaving]],
+    tree: tree_sitter.Tree, program: _Program, at: int, line: str, exits: dict[int, tuple[Leaving, Leaving]]
 ) -> LinePlace:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None

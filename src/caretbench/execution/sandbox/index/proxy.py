@@ -297,11 +297,7 @@ class IndexProxy:
         return header + record
 
     async def _fetch(
-        self,
-        method: str,
-        address: str,
-        fields: list[bytes],
-        writer: asyncio.StreamWriter,
+        self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
     ) -> None:
         """One plain request; nothing that the client sends after its head is passed on."""
         try:
