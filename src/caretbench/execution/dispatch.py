@@ -34,11 +34,9 @@ class AnyExecutor(Protocol):
 
     def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
         """Results as they come; identical requests run once."""
-        ...
 
     def isolation(self) -> Isolation:
         """The walls in force, found by really running a program."""
-        ...
 
 
 class Dispatcher:

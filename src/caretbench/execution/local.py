@@ -23,19 +23,15 @@ class LocalKind(Kind[Request, Result], Protocol[Request, Result]):
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
         """Return how many requests are compiled together, 0 where there is nothing to compile, and of which group."""
-        ...
 
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
         """Compile a batch: the result of each that does not come to run, else None."""
-        ...
 
     def run(self, job: Job[Request], attempt: int) -> Result:
         """Run one job; from the second attempt on, alone."""
-        ...
 
     def held_up(self, job: Job[Request], result: Result) -> bool:
         """Return whether other programs may have had a part in the result."""
-        ...
 
 
 class LocalRuns(Generic[Request, Result]):

@@ -37,23 +37,18 @@ class Kind(Protocol[_Request, Result]):
 
     def refused(self, request: _Request) -> Result | None:
         """Return the result of a request that cannot run here; None where it can."""
-        ...
 
     def key(self, request: _Request) -> str:
         """Return the hash of what decides its result."""
-        ...
 
     def known(self, key: str) -> Result | None:
         """Return the result that is kept."""
-        ...
 
     def keep(self, key: str, request: _Request, result: Result) -> None:
         """Keep a result, where it would come out the same again."""
-        ...
 
     def remembers(self, result: Result) -> bool:
         """Return whether identical requests of the same submission are given this result, kept or not."""
-        ...
 
 
 class Runs(Protocol[Request, _Result]):
@@ -61,23 +56,18 @@ class Runs(Protocol[Request, _Result]):
 
     def room(self, held: int) -> bool:
         """Return whether one more request may be taken; ``held`` wait for their results."""
-        ...
 
     def start(self, job: Job[Request]) -> None:
         """Take a job; it runs now, or when more have come that run together with it."""
-        ...
 
     def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
         """Yield what has ended, without waiting."""
-        ...
 
     def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
         """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
-        ...
 
     def close(self) -> None:
         """End what still runs."""
-        ...
 
 
 class Submission(Generic[Request, Result]):

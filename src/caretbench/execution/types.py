@@ -298,27 +298,21 @@ class LanguageRuntime(Protocol):
 
     def toolchain(self) -> Toolchain:
         """What is installed; asked once per process."""
-        ...
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""
-        ...
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """How to run what ``compile`` left in ``artefact``."""
-        ...
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """The result of a run, with what compiling said of the program."""
-        ...
 
     def without_harness(self, stderr: str) -> str:
         """Standard error without the harness's frames in stack traces."""
-        ...
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
-        ...
 
 
 Progress = Callable[[int], None]
@@ -329,8 +323,6 @@ class Executor(Protocol):
 
     def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
         """Results as they come; identical programs run once."""
-        ...
 
     def isolation(self) -> Isolation:
         """The walls in force, found by really running a program."""
-        ...

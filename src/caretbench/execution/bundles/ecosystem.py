@@ -18,11 +18,9 @@ class Ecosystem(Protocol):
 
     def platform(self) -> str:
         """What a bundle's content depends on beside its lock: interpreter, processor. Ask; quick."""
-        ...
 
     def missing(self, spec: Spec) -> tuple[str, ...]:
         """Debian packages that are needed to build the bundle and are not installed."""
-        ...
 
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
         """Put the packages into an empty folder; gives versions by name.
@@ -30,7 +28,6 @@ class Ecosystem(Protocol):
         Raises:
             BundleError: it cannot be done.
         """
-        ...
 
     def verify(self, spec: Spec, root: Path) -> None:
         """Check that what ``spec.verify`` names can be found without running a package's code.
@@ -38,11 +35,9 @@ class Ecosystem(Protocol):
         Raises:
             BundleError: something is not there.
         """
-        ...
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """The bundle as a runtime sees it."""
-        ...
 
     def lock(self, spec: Spec) -> str:
         """The text of a new lock file, with the newest versions that ``spec.packages`` allow.
@@ -50,4 +45,3 @@ class Ecosystem(Protocol):
         Raises:
             BundleError: the ecosystem has none, or it cannot be made.
         """
-        ...

@@ -37,19 +37,15 @@ class RemoteKind(Kind[_Request, Result], Protocol[_Request, Result]):
 
     def group(self, request: _Request) -> Hashable:
         """Return what the requests of one batch have in common."""
-        ...
 
     def size(self, request: _Request) -> int:
         """Return its characters."""
-        ...
 
     def without(self, request: _Request, status: Status, reason: str) -> Result:
         """Return the result of a request that did not run."""
-        ...
 
     def batch(self, requests: tuple[_Request, ...], *, full: bool) -> AnyBatch:
         """Return a batch as it is sent; ``full``: with what the node said that it lacks."""
-        ...
 
     def refuse(self, request: _Request, result: AnyBatchResult) -> None:
         """Say in what the node is unlike the others.
@@ -57,11 +53,9 @@ class RemoteKind(Kind[_Request, Result], Protocol[_Request, Result]):
         Raises:
             MachineError: always, where it is.
         """
-        ...
 
     def results(self, result: AnyBatchResult) -> tuple[Result, ...]:
         """Return the results of a batch."""
-        ...
 
 
 @dataclass

@@ -31,15 +31,12 @@ class Dialogue(Protocol):
 
     def hear(self, data: bytes) -> Killed | None:
         """Take in what the program wrote to standard output; the reason to end it, if there is one."""
-        ...
 
     def check(self) -> Killed | None:
         """Asked several times a second: the reason to end the program, if there is one."""
-        ...
 
     def busy(self) -> bool:
         """Return whether it is at work: the use of one that waits is not looked at."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

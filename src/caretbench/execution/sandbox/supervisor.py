@@ -103,11 +103,9 @@ class SandboxedProcess(Protocol):
 
     def kill(self) -> None:
         """End everything behind the walls."""
-        ...
 
     def wait(self) -> int:
         """Until it is gone."""
-        ...
 
 
 class Supervisor:

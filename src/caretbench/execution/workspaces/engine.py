@@ -35,11 +35,9 @@ class WorkspaceEngine(Protocol):
 
     def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         """Results as they come; identical requests run once."""
-        ...
 
     def isolation(self) -> Isolation:
         """The walls in force, found by really running a program."""
-        ...
 
 
 def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS) -> Limits:
