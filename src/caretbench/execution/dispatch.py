@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import Protocol
 
 from caretbench.execution.types import (
+    Engine,
     ExecutionRequest,
     ExecutionResult,
     Executor,
@@ -29,14 +29,8 @@ _SAID = 2000
 """Characters of what a build said first, or a test runner last: many say nothing on standard error."""
 
 
-class AnyExecutor(Protocol):
-    """Runs requests of both kinds, in any order; every request gives exactly one result."""
-
-    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come; identical requests run once."""
-
-    def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program."""
+AnyExecutor = Engine[AnyRequest, ExecutionResult]
+"""Runs requests of both kinds."""
 
 
 class Dispatcher:
@@ -62,11 +56,7 @@ class Dispatcher:
         return self._projects
 
     def isolation(self) -> Isolation:
-        """The walls in force.
-
-        Raises:
-            SandboxUnavailable: no sandbox can be built here.
-        """
+        """Return the walls in force."""
         return self.programs.isolation()
 
     def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:

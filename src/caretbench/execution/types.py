@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -315,14 +315,19 @@ class LanguageRuntime(Protocol):
         """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
 
 
-Progress = Callable[[int], None]
+_Asked = TypeVar("_Asked", contravariant=True)
+_Found = TypeVar("_Found", covariant=True)
 
 
-class Executor(Protocol):
+class Engine(Protocol[_Asked, _Found]):
     """Runs requests, in any order; every request gives exactly one result."""
 
-    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come; identical programs run once."""
+    def submit(self, requests: Iterable[_Asked]) -> Iterator[_Found]:
+        """Yield results as they come; identical requests run once."""
 
     def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program."""
+        """Return the walls in force, found by really running a program."""
+
+
+Executor = Engine[ExecutionRequest, ExecutionResult]
+"""Runs programs."""

@@ -88,16 +88,8 @@ class ResultCache:
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
-    def get(self, key: str) -> ExecutionResult | None:
-        """Return the stored result of a program, marked ``cached``, or None."""
-        return self._get(key, ExecutionResult)
-
-    def get_project(self, key: str) -> WorkspaceResult | None:
-        """Return the stored result of a command in a project, marked ``cached``, or None."""
-        return self._get(key, WorkspaceResult)
-
-    def _get(self, key: str, form: type[_Result]) -> _Result | None:
-        """Return a stored result. A row that is damaged or not understood counts as absent."""
+    def get(self, key: str, form: type[_Result]) -> _Result | None:
+        """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
         text = self.text(key)
         try:
             known = form.model_validate_json(text) if text is not None else None
