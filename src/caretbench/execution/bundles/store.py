@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
 from caretbench.execution.bundles.debian import Debian
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import Maven
@@ -23,6 +22,8 @@ from caretbench.execution.bundles.model import (
     EcosystemName,
     Spec,
     SystemPackages,
+    bundle_spec,
+    bundle_specs,
 )
 from caretbench.execution.bundles.npm import Npm
 from caretbench.execution.bundles.pip import Pip
