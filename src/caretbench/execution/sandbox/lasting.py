@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import marshal
 import os
 import posixpath
 import threading
@@ -41,6 +40,9 @@ from caretbench.execution.types import Isolation, Limits
 FILE_S = 120.0
 """Wall time that reading or writing a file may take."""
 _FAILED = 3
+_OF_ALL: Mapping[str, object] = {
+    "files": [], "nonce": b"", "display": [], "tree": None, "artefact": "", "lasting": True, "aside": [],
+}  # fmt: skip
 
 
 @cache
@@ -215,26 +217,17 @@ class LastingSandbox:
                 else f"no sandbox keeps its files here: {self._worker.obstacle or NO_NESTING}"
             )
         begin = time.monotonic()
-        job = marshal.dumps(
-            {
-                **what,
-                "environment": dict(environment),
-                "files": [],
-                "rlimits": resource_limits(limits, address_space_limit=False),
-                "nonce": b"",
-                "display": [],
-                "tree": None,
-                "artefact": "",
-                "memory": memory_options(limits.tmp_mb),
-                "lasting": True,
-                "aside": [],
-            },
-            2,
-        )
+        job = {
+            **what,
+            "environment": dict(environment),
+            "rlimits": resource_limits(limits, address_space_limit=False),
+            "memory": memory_options(limits.tmp_mb),
+            **_OF_ALL,
+        }
         invocation = Invocation((), limits=limits, wall_s=wall_s)
         supervisor = Supervisor(program, program.channel, invocation, stop, helpers=0)
         try:
-            supervisor.supervise(len(job).to_bytes(8, "big") + job)
+            supervisor.supervise(job)
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()

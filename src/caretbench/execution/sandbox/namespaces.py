@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
 import socket
 import subprocess
@@ -73,7 +72,6 @@ class Namespaces:
     def _run_cold(self, resolved: Resolved) -> SandboxResult:
         """Run it in a sandbox that is started for it."""
         invocation = resolved.invocation
-        data = marshal.dumps(resolved.job, 2)
         with ExitStack() as stack:
             user = stack.enter_context(_user(resolved.writable))
             ground = stack.enter_context(reached(self._binary, resolved.binds, resolved.writable, user))
@@ -84,7 +82,7 @@ class Namespaces:
             theirs.close()
             group = stack.enter_context(bounded(self._groups, invocation.limits))
             supervisor = Supervisor(process, ours, invocation, self._interrupted, group=group)
-            supervisor.supervise(len(data).to_bytes(8, "big") + data)
+            supervisor.supervise(resolved.job)
             return supervisor.result(begin, self._isolation(invocation))
 
     def _started(
@@ -140,13 +138,12 @@ class Namespaces:
                     self._workers.refuse(ready.key, worker)
                 return None
             begin = time.monotonic()
-            data = marshal.dumps(ready.job, 2)
             try:
                 with bounded(self._groups, invocation.limits) as group:
                     supervisor = Supervisor(
                         program, program.channel, invocation, self._interrupted, helpers=0, group=group
                     )
-                    supervisor.supervise(len(data).to_bytes(8, "big") + data)
+                    supervisor.supervise(ready.job)
                 result = supervisor.result(begin, self._isolation(invocation))
             finally:
                 program.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import marshal
 import os
 import socket
 import subprocess
@@ -179,8 +178,7 @@ class LandlockWalls:
                 process, ours, invocation, interrupted, group=group,
                 look=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
-            data = marshal.dumps(told, 2)
-            supervisor.supervise(len(data).to_bytes(8, "big") + data)
+            supervisor.supervise(told)
             for folder in given:
                 _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
