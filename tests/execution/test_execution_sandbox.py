@@ -17,8 +17,8 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program as sandbox_module
-from caretbench.execution.sandbox.bounds import MOST_FILES
 from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.sandbox.invocation import MOST_FILES
 from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
 from caretbench.execution.sandbox.kernel.seccomp import machine_of, machines, seccomp_filter
 from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable, display_server

@@ -17,13 +17,13 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
+from caretbench.execution.cache.keys import folder_mark
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
 from caretbench.execution.workspaces.engine import Projects, WorkspaceExecutor, limits_from
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.system_marks import folder_mark
 from caretbench.execution.workspaces.workspace import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,

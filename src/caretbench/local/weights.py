@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,7 +22,6 @@ from caretbench.files import DataError, cache_folder, sha256_file
 from caretbench.local.catalogue import Model, Terms, Wheel, catalogue, known
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.index import file_url
-from caretbench.local.plain import plain_text
 
 Progress = Callable[[str, int, int], None]
 """Called with what is going on, the bytes done and the bytes in all."""
@@ -226,3 +226,26 @@ def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -
         return ""
     page = page[max(0, page.find(terms.start)) :]
     return plain_text(page.partition(terms.end)[0])
+
+
+def plain_text(page: str) -> str:
+    """A page of HTML as text: a blank line between paragraphs, list items marked."""
+    pieces: list[str] = []
+
+    class Text(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            del attrs
+            if tag in ("p", "h1", "h2", "h3", "h4", "ul", "ol", "aside"):
+                pieces.append("\n\n")
+            elif tag == "li":
+                pieces.append("\n- ")
+
+        def handle_data(self, data: str) -> None:
+            pieces.append(" ".join(data.split()).join((" " * data[:1].isspace(), " " * data[-1:].isspace())))
+
+    Text().feed(page)
+    lines = [" ".join(line.split()) for line in "".join(pieces).split("\n")]
+    text = "\n".join(lines)
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.replace("-\n\n", "- ").strip()

@@ -1,4 +1,4 @@
-"""One program to run in a sandbox: its bounds and surroundings, and the form in which the launcher reads them."""
+"""One program to run in a sandbox: its bounds, kept by the kernel, and the form in which the launcher reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from caretbench.execution.sandbox.bounds import resource_limits
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
 from caretbench.execution.sandbox.index.policy import PROXY_PORT
 from caretbench.execution.types import Limits, ProjectTree, Warm
@@ -22,6 +21,13 @@ if TYPE_CHECKING:
 NO_OVERLAY = "no overlay"
 """Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
+MOST_FILES = 65_536
+"""Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
+
+The kernel keeps about a kilobyte for each, which the watchdog does not see.
+"""
+_LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
+_PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
 
 Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
@@ -193,3 +199,32 @@ def _random_descriptors(nofile: int) -> list[int]:
     low = min(40, nofile - 40)
     first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
     return [first, second]
+
+
+def memory_options(size_mb: int) -> str:
+    """Return the mount options of a file system in memory that a program may write to."""
+    return f"size={size_mb << 20},nr_inodes={MOST_FILES}"
+
+
+def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
+    """Names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
+
+    Memory is bounded by the watchdog at ``memory_mb``; twice as much is the backstop for what grows faster than it
+    looks: of the address space, or else of data memory, for runtimes that reserve much address space.
+    """
+    room = 2 * limits.memory_mb << 20
+    seconds = max(1, round(limits.cpu_s))
+    bounds = [
+        ("RLIMIT_CPU", seconds, seconds + 1),
+        ("RLIMIT_FSIZE", limits.fsize_mb << 20, limits.fsize_mb << 20),
+        ("RLIMIT_NOFILE", limits.nofile, limits.nofile),
+        ("RLIMIT_NPROC", limits.pids, limits.pids),
+        ("RLIMIT_SIGPENDING", _PENDING_SIGNALS, _PENDING_SIGNALS),
+        ("RLIMIT_CORE", 0, 0),
+    ]
+    if address_space_limit:
+        bounds.append(("RLIMIT_AS", room, room))
+    else:
+        room = max(room, _LEAST_DATA_BYTES)
+        bounds.append(("RLIMIT_DATA", room, room))
+    return bounds

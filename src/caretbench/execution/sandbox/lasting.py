@@ -20,7 +20,6 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.sandbox.bounds import memory_options, resource_limits
 from caretbench.execution.sandbox.bubblewrap import (
     DEFAULT_ENVIRONMENT,
     WORK,
@@ -30,7 +29,7 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.obstacles import NO_NESTING
 from caretbench.execution.sandbox.host.users import own_user, users
-from caretbench.execution.sandbox.invocation import Invocation
+from caretbench.execution.sandbox.invocation import Invocation, memory_options, resource_limits
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.levels import SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from caretbench.execution.sandbox.bounds import memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    COVERS,
     KEPT_OF_PROC,
     LAUNCHER,
     inside_files,
@@ -20,10 +20,9 @@ from caretbench.execution.sandbox.bubblewrap import (
     readable,
     wall_arguments,
 )
-from caretbench.execution.sandbox.host.kernel_facts import COVERS
 from caretbench.execution.sandbox.host.obstacles import NO_FILTER, NO_NESTING
 from caretbench.execution.sandbox.host.users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, Resolved
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, Resolved, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, bounded, version_of
 from caretbench.execution.sandbox.reaching import Reached, opened_for, reached
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor

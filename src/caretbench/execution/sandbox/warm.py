@@ -21,8 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.execution.sandbox.bounds import memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    COVERS,
     INSIDE_USER,
     KEPT_OF_PROC,
     LAUNCHER,
@@ -31,11 +31,10 @@ from caretbench.execution.sandbox.bubblewrap import (
     readable,
     wall_arguments,
 )
-from caretbench.execution.sandbox.host.kernel_facts import COVERS
 from caretbench.execution.sandbox.host.mounts import child_of, end_group, write_maps
 from caretbench.execution.sandbox.host.obstacles import no_maps, no_nesting
 from caretbench.execution.sandbox.host.users import unprivileged_user, users
-from caretbench.execution.sandbox.invocation import SNAPSHOT
+from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
 from caretbench.execution.sandbox.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 

@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import MachineError
-from caretbench.execution.sandbox.bounds import MOST_FILES, memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    FACTS,
+    SETTINGS,
     launcher_interpreter,
     public_settings,
     reachable_by_others,
     system_folders,
 )
-from caretbench.execution.sandbox.host.kernel_facts import FACTS, SETTINGS
 from caretbench.execution.sandbox.host.users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import Resolved
+from caretbench.execution.sandbox.invocation import MOST_FILES, Resolved, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
 from caretbench.execution.sandbox.kernel.places import Places
