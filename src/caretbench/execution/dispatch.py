@@ -98,10 +98,11 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.project_spreading import SpreadingWorkspaceExecutor
-        from caretbench.execution.cluster.ray_engine import RayExecutor
+        from caretbench.execution.cluster.ray_engine import RayNodes
+        from caretbench.execution.cluster.spreading import SpreadingExecutor
 
-        address = None if engine == "ray" else engine
-        spread = RayExecutor(address, programs=workers, use_cache=use_cache)
+        nodes = RayNodes(None if engine == "ray" else engine, workers)
+        spread = SpreadingExecutor(nodes, use_cache=use_cache)
         return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 

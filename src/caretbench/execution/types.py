@@ -208,44 +208,27 @@ class CompileResult(Frozen):
 
 
 class Warm(NamedTuple):
-    """How a program can be run in a sandbox that stands already.
+    """How a program can be run in a sandbox that stands already."""
 
-    Args:
-        harness: Text of a Python harness that runs in the forked interpreter; empty: the program is executed.
-        modules: What the interpreter imports beforehand.
-        packages: ``bundled`` where the bundle alone provides packages, else ``system``.
-    """
-
-    harness: str = ""
-    modules: tuple[str, ...] = ()
-    packages: str = "system"
+    harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
+    modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
+    packages: str = "system"  # ``bundled`` where the bundle alone provides packages
 
 
 class ProjectTree(NamedTuple):
-    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it.
-
-    Args:
-        snapshot: A folder that is laid below the work folder, to be read; what is written lies in memory. None: the
-            work folder holds the program's files alone.
-        deleted: Files and then folders of the snapshot that are not to be seen.
-        folders: Folders to make.
-        links: Symbolic links to make: (path, target).
-        executable: Files that get the executable bit.
-        results: Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders).
-        file_bytes: Bound of one such file.
-        total_bytes: Bound of all such files.
-        loopback: Whether the loopback interface is up.
-    """
+    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it."""
 
     snapshot: Path | None = None
-    deleted: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    executable: tuple[str, ...] = ()
+    """A folder laid below the work folder, to be read; what is written lies in memory. None: it holds files alone."""
+    deleted: tuple[str, ...] = ()  # files and then folders of the snapshot that are not to be seen
+    folders: tuple[str, ...] = ()  # to make
+    links: tuple[tuple[str, str], ...] = ()  # symbolic links to make: (path, target)
+    executable: tuple[str, ...] = ()  # files that get the executable bit
     results: tuple[str, ...] = ()
-    file_bytes: int = 4 << 20
-    total_bytes: int = 16 << 20
-    loopback: bool = True
+    """Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders)."""
+    file_bytes: int = 4 << 20  # bound of one such file
+    total_bytes: int = 16 << 20  # bound of all such files
+    loopback: bool = True  # the loopback interface is up
 
 
 class ResultFile(Frozen):

@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -54,17 +55,15 @@ class ArrayPlace(NamedTuple):
     length: int
 
 
+@dataclass(frozen=True)
 class GgufHeader:
     """The head of one GGUF file. Arrays (the vocabulary) are read when they are asked for."""
 
-    def __init__(
-        self, path: Path, values: Mapping[str, Scalar | ArrayPlace], order: str, length: int
-    ) -> None:
-        self.path = path
-        self.values = values
-        """Every key: its value, or the place of an array."""
-        self.size_bytes = length
-        self._order = order
+    path: Path
+    values: Mapping[str, Scalar | ArrayPlace]
+    """Every key: its value, or the place of an array."""
+    order: str  # of bytes, as the struct module names it
+    size_bytes: int
 
     def text(self, key: str) -> str | None:
         """The value of ``key`` where it is a text, else None."""
@@ -108,7 +107,7 @@ class GgufHeader:
         place = self._array(_TOKENS, _STRING)
         if place is None:
             return ()
-        with _opened(self.path, self._order) as reader:
+        with _opened(self.path, self.order) as reader:
             reader.seek(place.start)
             return tuple(reader.string(_LONGEST_STRING) for _ in range(place.length))
 
@@ -144,7 +143,7 @@ class GgufHeader:
         place = self._array(_TOKEN_TYPES, 5)
         if place is None:
             return ()
-        with _opened(self.path, self._order) as reader:
+        with _opened(self.path, self.order) as reader:
             reader.seek(place.start)
             return reader.numbers("i", place.length)
 

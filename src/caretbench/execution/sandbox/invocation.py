@@ -47,50 +47,40 @@ class Dialogue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One program to run in a sandbox.
-
-    Args:
-        argv: The program, by its path inside, and its arguments.
-        limits: Bounds; ``wall_s`` and ``cpu_s`` in seconds.
-        files: Name in the work folder (or a path below ``/tmp``) -> content, written before the start.
-        read_only: Path inside -> path on the host.
-        writable: Path inside -> folder on the host the program may write to: for compilers only. Started
-            by root, the folder is given to the unprivileged user.
-        environment: Added to a small default environment; nothing of the host's is passed on.
-        address_space_limit: Bound the address space; else data memory only (for runtimes that reserve much).
-        wall_s: Wall time in seconds, ``limits.wall_s`` by default.
-        sentinel: Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor
-            numbers: a harness reads a 32 byte word from the first before any foreign code runs, and
-            writes the same 32 bytes to the second when the program has reached its end. Both are pipes.
-        stdin: Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default.
-        dialogue: Hears what the program writes to standard output, which is not in the result then.
-        display: Start an X server inside first.
-        directory: Working directory inside.
-        warm: Build the program's sandbox inside one that exists already, where this machine can; nothing may be
-            writable then.
-        tree: Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm
-            sandbox or not at all: elsewhere the result's error begins with :data:`NO_OVERLAY`.
-        index: Let the program reach package indexes through this proxy, which serves one run. For setting
-            environments up: what such a program says is no verdict.
-    """
+    """One program to run in a sandbox: by its path inside, with its arguments."""
 
     argv: Sequence[str]
     _: KW_ONLY
     limits: Limits
     files: Mapping[str, str | bytes] | None = None
-    read_only: Mapping[str, str] | None = None
+    """Name in the work folder (or a path below ``/tmp``) -> content, written before the start."""
+    read_only: Mapping[str, str] | None = None  # path inside -> path on the host
     writable: Mapping[str, Path] | None = None
+    """Path inside -> folder on the host the program may write to: for compilers only. Started by root, the folder is
+    given to the unprivileged user."""
     environment: Mapping[str, str] | None = None
+    """Added to a small default environment; nothing of the host's is passed on."""
     address_space_limit: bool = True
-    wall_s: float | None = None
+    """Bound the address space; else data memory only (for runtimes that reserve much)."""
+    wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
+    """Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor numbers: a
+    harness reads a 32 byte word from the first before any foreign code runs, and writes the same 32 bytes to the
+    second when the program has reached its end. Both are pipes."""
     stdin: bytes | int | None = None
+    """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
     dialogue: Dialogue | None = None
-    display: bool = False
+    """Hears what the program writes to standard output, which is not in the result then."""
+    display: bool = False  # start an X server inside first
     directory: str = WORK
     warm: Warm | None = None
+    """Build the program's sandbox inside one that exists already, where this machine can; nothing may be writable."""
     tree: ProjectTree | None = None
+    """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
+    at all: elsewhere the result's error begins with :data:`NO_OVERLAY`."""
     index: IndexProxy | None = None
+    """Let the program reach package indexes through this proxy, which serves one run. For setting environments up:
+    what such a program says is no verdict."""
 
     @property
     def longest_s(self) -> float:
@@ -114,19 +104,12 @@ class Invocation:
 
 
 class Resolved(NamedTuple):
-    """An invocation whose paths on the host are resolved.
-
-    Args:
-        invocation: The program.
-        job: What the launcher reads.
-        binds: Path inside -> path on the host, to be read.
-        writable: Path inside -> folder on the host, to be written.
-    """
+    """An invocation whose paths on the host are resolved."""
 
     invocation: Invocation
-    job: dict[str, object]
-    binds: Mapping[str, str]
-    writable: Mapping[str, str]
+    job: dict[str, object]  # what the launcher reads
+    binds: Mapping[str, str]  # path inside -> path on the host, to be read
+    writable: Mapping[str, str]  # path inside -> folder on the host, to be written
 
 
 def resolved(invocation: Invocation, display: str | None) -> Resolved:
