@@ -43,12 +43,8 @@ class LocalKind(Kind[Request, Result]):
 class LocalRuns(Generic[Request, Result]):
     """Runs jobs in sandboxes on this machine.
 
-    Args:
-        kind: The kind of jobs.
-        sandbox: Where they run; interrupted where they are ended early.
-        workers: Maximum number of jobs in flight.
-        compilers: Maximum number of compilers at a time.
-        window: Maximum number of requests held.
+    ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
+    requests held. The sandbox is interrupted where jobs are ended early.
     """
 
     def __init__(

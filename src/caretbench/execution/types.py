@@ -32,9 +32,7 @@ class Status(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     INCOMPLETE = "incomplete"  # exit status 0, but the end of the program was not reached
     UNRESOLVED_IMPORT = "unresolved_import"  # a module that is not there
-    MISSING_DEPENDENCY = (
-        "missing_dependency"  # the same, where the golden program needs that module too: ours
-    )
+    MISSING_DEPENDENCY = "missing_dependency"  # the same, where the golden program needs it too: ours
     SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
     SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
 

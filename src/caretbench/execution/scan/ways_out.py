@@ -52,11 +52,7 @@ def leaving_before(
 ) -> tuple[Leaving, Leaving]:
     """Return how statements that precede a node in its block leave the block, and how they throw.
 
-    Args:
-        node: The node.
-        begin: First byte of the statements that count: those of the answer.
-        end: The byte after them.
-        known: What was found of statements before, by their node.
+    The answer's statements count, from the byte ``begin`` up to ``end``; ``known`` is what was found before, by node.
     """
     leaving = throwing = Leaving.NO
     sibling = node.prev_named_sibling

@@ -47,6 +47,19 @@ def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ..
     return ("/bin/sh", "-c", _SCRIPT.format(command=inside))
 
 
+def unpack(archive: bytes, place: Path, failed: str) -> None:
+    """Unpack a compressed archive into a folder.
+
+    Raises:
+        DataError: it does not unpack, or leads out of the folder; ``failed`` says it first.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
+            packed.extractall(place, filter="data")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"{failed} ({error})") from None
+
+
 def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
     """The project with what a packing command left in it.
 
@@ -57,9 +70,5 @@ def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultF
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "project"
         shutil.copytree(snapshot.tree, place, symlinks=True)
-        try:
-            with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
-                packed.extractall(place, filter="data")
-        except (tarfile.TarError, OSError, EOFError) as error:
-            raise DataError(f"what the command left cannot be taken over ({error})") from None
+        unpack(archive, place, "what the command left cannot be taken over")
         return store.add(place, ignore=(".git", "__pycache__"))

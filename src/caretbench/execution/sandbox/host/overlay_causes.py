@@ -57,13 +57,7 @@ def running_kernel() -> Kernel:
 
 
 def cause(error: str, folder: Path, kernel: Kernel | None = None) -> str:
-    """Return why no overlay was laid, with the remedy where there is one.
-
-    Args:
-        error: What the attempt said, :data:`NO_OVERLAY` in it.
-        folder: Where snapshots are kept.
-        kernel: Its facts; this machine's by default.
-    """
+    """Return why no overlay was laid over ``folder``, by the attempt's error; with the remedy where there is one."""
     said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
     if "another user" in said:
         return _of_owner(folder)

@@ -164,9 +164,7 @@ def _accounts() -> Iterator[tuple[int, int]]:
             words = line.split(":")
             if len(words) > field and words[field].isdigit():
                 yield int(words[field]), int(words[field]) + 1
-    with contextlib.suppress(
-        OSError
-    ):  # users that a service manager gives to services for as long as they run
+    with contextlib.suppress(OSError):  # users that a service manager gives to services while they run
         for place in Path("/run/systemd/dynamic-uid").iterdir():
             if place.name.isdigit():
                 yield int(place.name), int(place.name) + 1

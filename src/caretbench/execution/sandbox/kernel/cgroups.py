@@ -64,9 +64,7 @@ class MemoryGroup:
             self._write("memory.oom.group", "1")
 
     def _write(self, name: str, text: str) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # not every kernel has every file; the bound itself is looked at below
+        with contextlib.suppress(OSError):  # not every kernel has every file; the bound is looked at below
             (self._place / name).write_text(text)
 
     def prepare(self, memory_bytes: int) -> None:
@@ -205,9 +203,7 @@ def _remove_leftovers(parent: Path) -> None:
 def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
     """Groups of the second version that this process may make groups in: its own and those above, the nearest first.
 
-    Args:
-        mounted: Where control groups are mounted.
-        memberships: The text of ``/proc/self/cgroup``.
+    ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
     """
     if memberships is None:
         memberships = Path("/proc/self/cgroup").read_text()
