@@ -16,6 +16,7 @@ from caretbench.execution.types import (
     Isolation,
     Status,
     TestTally,
+    of_run,
 )
 from caretbench.execution.workspaces.engine import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
@@ -114,29 +115,23 @@ def as_execution(result: WorkspaceResult) -> ExecutionResult:
     if compiled:
         said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
     counts = result.counts
+    failing = sorted({*counts.names("failed"), *counts.names("error")})
+    tally = TestTally(
+        passed=counts.passed,
+        failed=counts.failed + counts.errors,
+        skipped=counts.skipped,
+        failing=tuple(failing[:_NAMES]),
+    )
     return ExecutionResult(
         id=result.id,
         status=result.status,
         stage="none" if result.isolation is None else "run" if compiled else "compile",
-        exit_code=result.exit_code,
-        signal=result.signal,
-        stdout=result.stdout,
-        stderr=result.stderr,
         diagnostics=said,
         missing_module=result.missing_module,
         run_s=result.wall_s,
-        cpu_s=result.cpu_s,
-        memory_mb=result.memory_mb,
-        isolation=result.isolation,
         attempt=result.attempt,
         cached=result.cached,
         reason=result.reason,
-        tests=TestTally(
-            passed=counts.passed,
-            failed=counts.failed + counts.errors,
-            skipped=counts.skipped,
-            failing=tuple(sorted({*counts.names("failed"), *counts.names("error")}))[:_NAMES],
-        )
-        if result.tests
-        else None,
+        tests=tally if result.tests else None,
+        **of_run(result),
     )

@@ -32,8 +32,7 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     Args:
         workers: Programs in flight; eight times the processors by default, since many programs do nothing but wait
             (for a port, a timer, a network that is not there). Compilers never wait: one a processor.
-        cache: Where verdicts and compiled programs are kept; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
         bundles: From a bundle's name to the built bundle.
         sandbox: The walls.
         compilers: Compilers at a time; one a processor by default.

@@ -30,6 +30,7 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
+    of_run,
 )
 
 SANDBOX_ATTEMPTS = 3
@@ -196,22 +197,16 @@ class Runner:
             id=request.id,
             status=status,
             stage="run" if status is not Status.SANDBOX_ERROR else "none",
-            exit_code=ran.exit_code,
-            signal=ran.signal,
             sentinel=ran.sentinel,
-            stdout=ran.stdout,
-            stderr=ran.stderr,
             diagnostics=compiled.diagnostics,
             missing_module=missing,
             compile_s=compiled.compile_s,
             run_s=ran.wall_s,
-            cpu_s=ran.cpu_s,
-            memory_mb=ran.memory_mb,
             toolchain=self.toolchain(request.language).version,
-            isolation=ran.isolation,
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
+            **of_run(ran),
         )
         return language.judge(compiled.artefact or Path(), result)
 

@@ -145,7 +145,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
     """Runs requests of one kind, in any order. Identical ones run once; known results come from this machine's cache.
 
     Args:
-        cache: Where results are kept; the user's cache by default.
+        cache: Where results and compiled programs are kept; the user's cache by default.
         use_cache: False: a cache for each ``submit`` alone, which forgets everything.
     """
 

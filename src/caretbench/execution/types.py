@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -191,6 +191,12 @@ class ExecutionResult(Frozen):
     def ended(self) -> Status:
         """How the run ended, whatever the type checker said."""
         return self.run_status or self.status
+
+
+def of_run(result: Frozen) -> dict[str, Any]:
+    """Return the fields that a result has in common with those of every run, to make another one of them."""
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
+    return {name: getattr(result, name) for name in names}
 
 
 class CompileResult(Frozen):

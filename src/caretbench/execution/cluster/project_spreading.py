@@ -36,8 +36,7 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
     Args:
         programs: What runs programs there: its machines are used, and what it found out of them.
         spaces: Where the projects lie here; the user's snapshots by default.
-        cache: Where verdicts are kept, on this machine; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
     def __init__(

@@ -137,7 +137,6 @@ def _connect(ray: Any, address: str | None) -> None:
         except ConnectionError:
             if address is not None or os.environ.get("RAY_ADDRESS"):
                 raise
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init("local", include_dashboard=False, object_store_memory=_OWN_STORE_BYTES, **quiet)
     except Exception as error:  # what times out while it starts is a plain Exception of Ray's
         where = address or os.environ.get("RAY_ADDRESS") or "on this machine"

@@ -31,12 +31,8 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     Args:
         nodes: The machines.
-        cache: Where verdicts are kept, on this machine; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
         bundles: From a bundle's name to the bundle that is built on this machine.
-
-    Attributes:
-        nodes: The machines.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -81,33 +82,31 @@ class Ready(NamedTuple):
     """Path inside -> path on the host, of what root opens for this program's user alone."""
 
 
+@dataclass
 class WarmProgram:
     """A program in a warm sandbox, as its supervisor holds it: the first process behind its own walls."""
 
-    def __init__(
-        self, pid: int, descriptor: int, channel: socket.socket, stdout: IO[bytes], stderr: IO[bytes]
-    ) -> None:
-        self.pid = pid
-        self.channel = channel
-        self.stdout: IO[bytes] | None = stdout
-        self.stderr: IO[bytes] | None = stderr
-        self._descriptor = descriptor
+    pid: int
+    descriptor: int
+    channel: socket.socket
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
 
     def kill(self) -> None:
         """End it, and with it everything in its process namespace."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def wait(self) -> int:
         """Until it is gone; what became of the program is in its launcher's report."""
         poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
+        poll.register(self.descriptor, select.POLLIN)
         poll.poll()
         return 0
 
     def close(self) -> None:
         """Give its descriptors back."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
         self.channel.close()
 
 

@@ -68,8 +68,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     Args:
         workers: Commands in flight; the number of processors by default.
         spaces: Where commands run; the user's snapshots by default.
-        cache: Where verdicts are kept; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
     def __init__(

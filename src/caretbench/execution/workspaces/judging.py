@@ -9,7 +9,7 @@ from itertools import zip_longest
 from caretbench.errors import DataError
 from caretbench.execution.classification import classify, does_not_compile, missing_module
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Output, Status
+from caretbench.execution.types import Output, Status, of_run
 from caretbench.execution.workspaces.request import Placed, WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.results import TestOutcome, parse_report
 from caretbench.problem import ExpectedOutput
@@ -28,21 +28,15 @@ def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attemp
     return WorkspaceResult(
         id=request.id,
         status=status,
-        exit_code=ran.exit_code,
-        signal=ran.signal,
-        stdout=ran.stdout,
-        stderr=ran.stderr,
         files=ran.files,
         tests=tests,
         missing_module=missing,
         wall_s=ran.wall_s,
-        cpu_s=ran.cpu_s,
-        memory_mb=ran.memory_mb,
-        isolation=ran.isolation,
         placed=placed,
         attempt=attempt,
         reason=reason,
         refusals=ran.refusals,
+        **of_run(ran),
     )
 
 
