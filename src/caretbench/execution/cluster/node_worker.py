@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache.verdicts import opened
-from caretbench.execution.cluster.archives import unpacked
 from caretbench.execution.cluster.nodes import (
     BATCHES,
     AnyBatch,
@@ -34,6 +33,7 @@ from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Toolchain
+from caretbench.execution.workspaces.archives import unpacked
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import Workspaces
 

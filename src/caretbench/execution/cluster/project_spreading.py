@@ -13,13 +13,13 @@ from pathlib import PurePosixPath
 
 from caretbench.execution.cache.keys import remote_project_key
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.archives import packed
 from caretbench.execution.cluster.batches import RemoteKind, RemoteRuns
 from caretbench.execution.cluster.nodes import AnyBatchResult, Ground, ProjectBatch, ProjectBatchResult, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor, check_alike
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import Isolation, Status
+from caretbench.execution.workspaces.archives import packed
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.languages import languages
 

@@ -66,11 +66,7 @@ class LastingSandbox:
         environment: Mapping[str, str] | None = None,
         read_only: Mapping[str, str] | None = None,
     ) -> None:
-        """Build it.
-
-        Raises:
-            SandboxUnavailable: it cannot be built here.
-        """
+        """Build it, or raise SandboxUnavailable where it cannot be built here."""
         binary, program = find_bubblewrap(), seccomp_filter()
         if binary is None or program is None:
             raise SandboxUnavailable(

@@ -107,11 +107,7 @@ def reached(
 ) -> Iterator[Reached]:
     """Make all of it reachable, for as long as bubblewrap starts.
 
-    Args:
-        binary: Bubblewrap.
-        read_only: Path inside -> path on the host.
-        writable: The same, of folders that belong to the user.
-        user: Whom root starts it as; None where an ordinary user starts it.
+    ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
 
     Raises:
         CannotReach: something of it cannot be reached by this user.

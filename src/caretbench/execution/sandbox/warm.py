@@ -114,11 +114,7 @@ class Worker:
     """One warm sandbox."""
 
     def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
-        """Build it and wait until it takes programs.
-
-        Raises:
-            OSError: it did not come up.
-        """
+        """Build it and wait until it takes programs, or raise OSError where it does not come up."""
         self.served = 0
         self.under_way = 0
         self.proved = False
@@ -264,11 +260,7 @@ class _Maps:
         return self
 
     def write(self) -> None:
-        """Let bubblewrap go on.
-
-        Raises:
-            OSError: it did not start, or may not have these users.
-        """
+        """Let bubblewrap go on, or raise OSError where it did not start, or may not have these users."""
         for descriptor in self.theirs:
             os.close(descriptor)
         self.theirs = []
@@ -294,11 +286,7 @@ def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
 
 
 def _first_process(channel: socket.socket) -> tuple[int, int]:
-    """The first process behind the new walls, by the credentials of its greeting: its number here, and a handle.
-
-    Raises:
-        OSError: it was not built; with what it said.
-    """
+    """Return the first process behind the new walls, by the credentials of its greeting, and a handle of it."""
     channel.settimeout(_START_S)
     words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
     if not words.startswith(b'{"here"'):

@@ -118,7 +118,7 @@ def _inner(one: _Within) -> Iterator[_Within]:
 def _surely(node: tree_sitter.Node) -> Leaving:
     """A way out without a value, or with a check in place of one. Who returns a value twice may only be careless."""
     if node.type == "return_statement" and node.named_child_count:
-        text = (node.text or b"").decode("utf-8", "replace").removeprefix("return").strip()
+        text = text_of(node).removeprefix("return").strip()
         return (
             Leaving.SURELY
             if text in ("None", "null", "nil", "undefined") or check_words.IN_A_BODY.match(text)
@@ -137,8 +137,9 @@ def _condition_holds(node: tree_sitter.Node) -> bool:
             and not any(node.child_by_field_name(field) for field in ("left", "right", "value"))
             and not any(child.type in ("range_clause", "for_clause") for child in node.named_children)
         )
-    return always(_text(condition))
+    return always(text_of(condition))
 
 
-def _text(node: tree_sitter.Node) -> str:
+def text_of(node: tree_sitter.Node) -> str:
+    """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "replace")

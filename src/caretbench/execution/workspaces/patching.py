@@ -31,11 +31,7 @@ class Changes:
     """A patch held against its snapshot: what is written and what is deleted, in a form that needs no looking."""
 
     def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
-        """Hold ``patch`` against ``snapshot``.
-
-        Raises:
-            DataError: a path leads out of the project or through a link, or does not fit what is there.
-        """
+        """Refuse a patch whose path leads out of the project or through a link, or does not fit what is there."""
         self._snapshot = snapshot
         entries = snapshot.entries
         gone: set[str] = set()

@@ -229,11 +229,7 @@ class Workspaces:
 
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
-    """Return what runs, but for the project.
-
-    Raises:
-        DataError: a path of it leads out of the project.
-    """
+    """Return what runs, but for the project; refuse a path that leads out of it."""
     directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
     tools = java_project_tools() if names_them(request.command) else None

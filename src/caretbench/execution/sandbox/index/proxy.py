@@ -86,9 +86,7 @@ def _shown(text: str) -> str:
 class IndexProxy:
     """The proxy of one command; a context manager. It ends with the block, and with it every connection.
 
-    Args:
-        policy: Hosts and bounds; the public indexes by default.
-        resolve: How names are looked up; by the host's resolver by default.
+    By default the public indexes can be reached, and the host's resolver looks names up.
     """
 
     def __init__(self, policy: IndexPolicy | None = None, *, resolve: Resolve = _look_up) -> None:

@@ -116,11 +116,7 @@ class MemoryGroup:
 
 
 class MemoryGroups:
-    """The groups of one process, below a folder of its own.
-
-    Args:
-        parent: A group that this process may make groups in, with the memory controller.
-        version: Whose files these are.
+    """The groups of one process, below a folder of its own in a group that has the memory controller.
 
     Raises:
         OSError: nothing can be made there.

@@ -1,6 +1,7 @@
-"""What a command leaves in a project, taken over: the project with it is another snapshot.
+"""Archives of projects: those on their way to another machine, and what a command left in one.
 
-Used where that saves time or fetches what is needed; the files that the command only read stay the same ones.
+Where preparing a project saves time or fetches what is needed, the project with what the command left is another
+snapshot. A project that arrives is hashed again: an archive that is not what its name says is refused.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from caretbench.errors import DataError
 from caretbench.execution.types import ResultFile
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 
+MOST_BYTES = 512 << 20
+"""Of a project that is sent; an archive is held in memory, here and there."""
+
+_KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
 PART_BYTES: Final = (PART_MB + 1) << 20
 MOST_PARTS: Final = 4
@@ -38,9 +43,7 @@ tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
     """The command, and after it all that it left packed into parts; it starts in the project's root.
 
-    Args:
-        command: A line for ``/bin/sh``, or a program with its arguments.
-        directory: Where the command itself starts.
+    ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
     """
     line = command if isinstance(command, str) else shlex.join(command)
     inside = line if directory == "." else f"cd {shlex.quote(directory)}\n{line}"
@@ -72,3 +75,46 @@ def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultF
         shutil.copytree(snapshot.tree, place, symlinks=True)
         unpack(archive, place, "what the command left cannot be taken over")
         return store.add(place, ignore=(".git", "__pycache__"))
+
+
+def packed(snapshot: Snapshot) -> bytes:
+    """A snapshot as a compressed archive.
+
+    Raises:
+        DataError: it is too large to be sent.
+    """
+    if snapshot.size > MOST_BYTES:
+        raise DataError(
+            f"the project takes {snapshot.size >> 20} MB, and at most {MOST_BYTES >> 20} MB are sent to other "
+            "machines; use --engine local"
+        )
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as archive:
+        for path, entry in sorted(snapshot.entries.items()):
+            member = tarfile.TarInfo(path)
+            member.type = _KINDS[entry.kind]
+            member.mode = 0o755 if entry.executable or entry.kind == "folder" else 0o644
+            if entry.kind == "file":
+                data = snapshot.read(path)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+            else:
+                member.linkname = entry.content if entry.kind == "link" else ""
+                archive.addfile(member)
+    return stream.getvalue()
+
+
+def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
+    """Take an archive into a store.
+
+    Raises:
+        DataError: it does not unpack, leads out of its folder, or is another project than its name says.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "project"
+        place.mkdir()
+        unpack(archive, place, f"the project {identity} did not arrive whole")
+        taken = store.add(place, ignore=())
+    if taken.id != identity:
+        raise DataError(f"the project {identity} arrived as another one ({taken.id})")
+    return taken
