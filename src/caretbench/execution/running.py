@@ -95,8 +95,6 @@ class Runner:
             return f"no toolchain for {request.language}: {toolchain.remedy}"
         return unmet_need(request.needs, self.sandbox.level)
 
-    # --- compiling --------------------------------------------------------------------------------------------
-
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
         """Compile one chunk; what was compiled before is taken from the cache. Results in order."""
         keys = [
@@ -159,8 +157,6 @@ class Runner:
             toolchain=self.toolchain(request.language).version,
             reason=compiled.diagnostics if status.is_machine_fault else self._missing_bundle(request, status),
         )
-
-    # --- running ----------------------------------------------------------------------------------------------
 
     def run(self, request: ExecutionRequest, compiled: CompileResult, attempt: int = 1) -> ExecutionResult:
         """Run a program in a fresh sandbox, up to three times where the sandbox fails."""

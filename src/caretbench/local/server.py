@@ -123,11 +123,7 @@ def _quota() -> int | None:
 
 
 def engine() -> str:
-    """Name and version of the engine.
-
-    Raises:
-        MachineError: it is not installed.
-    """
+    """Return name and version of the engine, or raise MachineError where it is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise MachineError(_INSTALL)
     return f"xllamacpp {importlib.metadata.version('xllamacpp')}"

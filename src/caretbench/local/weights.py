@@ -121,11 +121,7 @@ def pull(
 
 
 def remove(name: str) -> int:
-    """Take a pulled model out of the cache; gives the bytes that are free now.
-
-    Raises:
-        DataError: there is no such model here.
-    """
+    """Take a pulled model out of the cache and return the bytes that are free now; DataError where it is not here."""
     known(name)
     folder = folder_of(name)
     if not folder.is_dir():

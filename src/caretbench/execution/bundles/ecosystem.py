@@ -29,22 +29,14 @@ class Ecosystem(ABC):
 
     @abstractmethod
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Put the packages into an empty folder; gives versions by name.
-
-        Raises:
-            BundleError: it cannot be done.
-        """
+        """Put the packages into an empty folder and return versions by name, or raise BundleError."""
 
     @abstractmethod
     def absent(self, spec: Spec, root: Path) -> Sequence[str]:
         """Return what ``spec.verify`` names and a bundle lacks, without running a package's code."""
 
     def verify(self, spec: Spec, root: Path) -> None:
-        """Check that a bundle holds what ``spec.verify`` names.
-
-        Raises:
-            BundleError: something is not there.
-        """
+        """Raise BundleError where a bundle lacks something that ``spec.verify`` names."""
         absent = self.absent(spec, root)
         if absent:
             raise BundleError(f"{spec.name}: built, but holds no {self.unit} {', '.join(absent)}")

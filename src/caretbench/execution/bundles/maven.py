@@ -27,11 +27,7 @@ _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def project(spec: Spec) -> str:
-    """The project file with the bundle's coordinates (``group:artefact:version``).
-
-    Raises:
-        BundleError: a coordinate has not three parts.
-    """
+    """Return the project file with a bundle's coordinates, or raise BundleError where one has not three parts."""
     rows = []
     for package in spec.packages:
         parts = package.split(":")

@@ -119,11 +119,7 @@ class Bundle(Frozen):
 
 
 def load_spec(path: Path) -> Spec:
-    """The specification in one TOML file.
-
-    Raises:
-        BundleError: the file cannot be read, or does not fit.
-    """
+    """Return the specification in a TOML file, or raise BundleError where it cannot be read or does not fit."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -152,11 +148,7 @@ def bundle_specs() -> dict[str, Spec]:
 
 
 def bundle_spec(name: str) -> Spec:
-    """One specification.
-
-    Raises:
-        BundleError: none has this name; the message lists them.
-    """
+    """Return the specification of this name, or raise BundleError, which lists those that are known."""
     specs = bundle_specs()
     if name not in specs:
         raise BundleError(f"no bundle is named {name!r}; known: {', '.join(specs)}")

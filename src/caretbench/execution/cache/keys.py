@@ -97,11 +97,7 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
 
 
 def folder_mark(path: Path) -> str:
-    """A hash over names, sizes and dates of all below a folder, or of one file: other content has another one.
-
-    Raises:
-        OSError: it is not there.
-    """
+    """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
     digest = hashlib.sha256(_seen(path).encode())
     for folder, folders, files in os.walk(path):
         folders.sort()

@@ -56,11 +56,7 @@ class RemoteKind(Kind[Request, Result]):
 
     @abstractmethod
     def refuse(self, request: Request, result: AnyBatchResult) -> None:
-        """Say in what the node is unlike the others.
-
-        Raises:
-            MachineError: always, where it is.
-        """
+        """Raise MachineError where the node is unlike the others; it says in what."""
 
     @abstractmethod
     def results(self, result: AnyBatchResult) -> tuple[Result, ...]:

@@ -126,11 +126,7 @@ class Nodes(Protocol):
         """A handle whose answer is there, or None after so many seconds."""
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Its answer.
-
-        Raises:
-            Lost: there will be none.
-        """
+        """Return its answer, or raise Lost where there will be none."""
 
     def cancel(self, handles: Sequence[Any]) -> None:
         """End what still runs; no answer is wanted any more."""

@@ -108,11 +108,7 @@ class RayNodes:
         return done[0] if done else None
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Its answer; a task that could not even begin is a fault.
-
-        Raises:
-            Lost: Ray gave the task up.
-        """
+        """Return its answer (a task that could not begin is a fault), or raise Lost where Ray gave the task up."""
         try:
             return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:

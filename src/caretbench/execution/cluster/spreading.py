@@ -67,11 +67,7 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return Submission(programs, RemoteRuns(self.nodes, programs))
 
     def footing(self, want: Want) -> Footing:
-        """What programs that want this find, on all machines the same; asked once.
-
-        Raises:
-            MachineError: machines differ, or cannot run programs.
-        """
+        """Return what such programs find, asked once, or raise MachineError where machines differ or run none."""
         if want not in self._footings:
             footing, *others = usable(self.nodes.survey(want))
             for other in others:
@@ -86,11 +82,7 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
 
 def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
-    """Machines that can run programs.
-
-    Raises:
-        MachineError: there is none, or one cannot.
-    """
+    """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
     if not footings:
         raise MachineError(
             "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
@@ -102,11 +94,7 @@ def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
 
 
 def check_alike(footing: Footing, other: Footing, want: Want) -> None:
-    """Verdicts of machines that differ are not mixed.
-
-    Raises:
-        MachineError: they differ; the message says in what.
-    """
+    """Raise MachineError where machines differ, whose verdicts must not be mixed; it says in what."""
     if footing.ground == other.ground:
         return
     if footing.toolchain.fingerprint != other.toolchain.fingerprint:

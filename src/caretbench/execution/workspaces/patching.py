@@ -15,11 +15,7 @@ Patch = Mapping[str, str | bytes | None]
 
 
 def plain_path(path: str) -> str:
-    """A relative path in its shortest form already, so that every path has one name.
-
-    Raises:
-        DataError: it is not.
-    """
+    """Return a relative path in its shortest form, so that each has one name, or raise DataError where it is not."""
     if not path or "\0" in path or path.startswith("/") or posixpath.normpath(path) != path:
         raise DataError(f"{path!r} is not a plain path relative to the project")
     if path.split("/")[0] in ("..", "."):

@@ -68,11 +68,7 @@ class MemoryGroup:
             (self._place / name).write_text(text)
 
     def prepare(self, memory_bytes: int) -> None:
-        """Set the bound, and forget what happened before.
-
-        Raises:
-            OSError: the bound does not hold.
-        """
+        """Set the bound and forget what happened before, or raise OSError where the bound does not hold."""
         # The two bounds of the first version must never cross, so the one above is lifted first.
         swap, most = self._files.swap
         if most is None:
