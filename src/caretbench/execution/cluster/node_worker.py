@@ -29,9 +29,9 @@ from caretbench.execution.cluster.nodes import (
     Want,
 )
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Toolchain
 from caretbench.execution.workspaces.archives import unpacked
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
@@ -68,7 +68,7 @@ class NodeWorker:
         """
         walls = self._sandbox.probe()
         tools = Toolchain(language=want.language, available=False)
-        if want.language in RUNTIMES:
+        if want.language in toolchain_tables():
             tools = self._runner.toolchain(want.language)
         asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
         return Footing(

@@ -16,8 +16,8 @@ from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.cluster.batches import RemoteKind, RemoteRuns
 from caretbench.execution.cluster.nodes import AnyBatchResult, Ground, ProjectBatch, ProjectBatchResult, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor, check_alike
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.submission import CachedExecutor, Submission
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import Isolation, Status
 from caretbench.execution.workspaces.archives import packed
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
@@ -122,7 +122,7 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
     def _spoken(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
-            known = [name for name in RUNTIMES if languages()[name].suffix in suffixes]
+            known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
             self._languages[snapshot] = tuple(known or ["python"])
         return self._languages[snapshot]
 
