@@ -28,7 +28,8 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray
 from ray.cluster_utils import Cluster
 
-from caretbench.execution.cluster.ray_engine import RayExecutor
+from caretbench.execution.cluster.ray_engine import RayNodes
+from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.types import ExecutionRequest, Executor
 
@@ -158,7 +159,7 @@ def main() -> int:
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES) for _ in range(2)]
     cluster.wait_for_nodes()
     figures["cluster_start_s"] = round(time.monotonic() - begin, 1)
-    executor = RayExecutor(cluster.address, use_cache=False)
+    executor = SpreadingExecutor(RayNodes(cluster.address), use_cache=False)
     begin = time.monotonic()
     figures["isolation"] = executor.isolation().model_dump()
     figures["first_look_s"] = round(time.monotonic() - begin, 1)

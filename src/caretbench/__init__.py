@@ -16,23 +16,9 @@ if TYPE_CHECKING:
     from caretbench.suites.base import Suite
 
 __all__ = [
-    "Completion",
-    "JudgeConfig",
-    "JudgingConfig",
-    "ModelConfig",
-    "Problem",
-    "RunConfig",
-    "Score",
-    "Suite",
-    "SuiteConfig",
-    "compare",
-    "generate",
-    "judge",
-    "load_suite",
-    "report",
-    "run",
-    "score",
-]
+    "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score", "Suite",
+    "SuiteConfig", "compare", "generate", "judge", "load_suite", "report", "run", "score",
+]  # fmt: skip
 
 _MODULES = {
     "api": ("compare", "generate", "judge", "load_suite", "report", "run", "score"),

@@ -106,10 +106,7 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
                     continue
                 try:
                     value = json.loads(raw)
-                except (
-                    ValueError,
-                    RecursionError,
-                ) as error:  # beside what is no JSON: too deep, too long a number
+                except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
                     if torn_tail and not raw.endswith(b"\n"):
                         return
                     raise DataError(

@@ -128,17 +128,14 @@ class ModelClient(Protocol):
     @property
     def name(self) -> str:
         """As it was asked for: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
-        ...
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
         """The kinds of prompt that can be sent."""
-        ...
 
     @property
     def tells_probabilities(self) -> bool:
         """Whether it tells the log-probabilities of the likeliest first tokens after a text."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
@@ -146,12 +143,10 @@ class ModelClient(Protocol):
 
         Part of the key of every completion, and of the manifest. Never a key or a password.
         """
-        ...
 
     @property
     def context_tokens(self) -> int | None:
         """Room for prompt and answer together, in tokens, where it is known."""
-        ...
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Every sample of every request, answered or failed, in any order.
@@ -160,23 +155,18 @@ class ModelClient(Protocol):
         is spent) and memory stays flat. An answer is given as soon as it is there. Closing the generator, or an
         exception in the caller, cancels what is under way.
         """
-        ...
 
     def count_tokens(self, text: str) -> int | None:
         """The number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
-        ...
 
     def special_tokens(self) -> frozenset[str] | None:
         """All texts that are one special token of the model, or None where its vocabulary is not known."""
-        ...
 
     def control_tokens(self) -> frozenset[str]:
         """Texts that are no text to the model: a prompt that holds one says something else. Empty where not known."""
-        ...
 
     def close(self) -> None:
         """End connections and servers."""
-        ...
 
     def __enter__(self) -> ModelClient: ...
 

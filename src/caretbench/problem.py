@@ -102,11 +102,7 @@ class FileSplice(Row):
         return self
 
     def content(self, original: bytes, answer: str) -> bytes:
-        """The file with ``answer`` in the place of the span.
-
-        Raises:
-            ValueError: the file is shorter than the span says.
-        """
+        """Return the file with ``answer`` in the place of the span; ValueError where the file is shorter than that."""
         if self.end > len(original):
             raise ValueError(f"{self.path} has {len(original)} bytes; the span ends at {self.end}")
         text = answer.replace("\r\n", "\n").replace("\n", self.newline)
@@ -229,11 +225,7 @@ class Problem(Row):
     released: Mapping[str, str] = Field(default_factory=dict)
 
     def label(self, name: str) -> str:
-        """The label ``name`` as text.
-
-        Raises:
-            KeyError: the problem has no such label.
-        """
+        """Return the label ``name`` as text, or raise KeyError where there is none."""
         value = self.labels[name]
         return (
             value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
@@ -241,11 +233,7 @@ class Problem(Row):
 
     @property
     def caret(self) -> Caret:
-        """What is shown, where the problem is one at a caret.
-
-        Raises:
-            TypeError: the problem asks a question instead.
-        """
+        """Return what is shown, or raise TypeError where the problem asks a question instead."""
         if not isinstance(self.shown, Caret):
             raise TypeError(f"{self.id} asks a question: it has no caret")
         return self.shown

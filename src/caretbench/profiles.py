@@ -60,11 +60,7 @@ class ProfileRules:
         self.name: Profile = name
 
     def __init_subclass__(cls) -> None:
-        """Refuse rules of all suites that a suite cannot replace.
-
-        Raises:
-            TypeError: the class has one.
-        """
+        """Raise TypeError where a class has rules of all suites that a suite cannot replace."""
         common = ProfileRules.rules()
         wrong = [name for name in vars(cls) if name in common and not common[name].by_suite]
         if wrong:
@@ -164,11 +160,7 @@ def rules_of(name: Profile) -> ProfileRules:
 
 
 def profile_named(name: str, option: str = "--profile") -> Profile:
-    """Return the profile of this name.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the profile of this name, or raise ValueError where there is none."""
     if name not in PROFILES:
         raise ValueError(f"{option} {name!r}: expected {' or '.join(PROFILES)}")
     return name

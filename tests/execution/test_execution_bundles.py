@@ -17,8 +17,8 @@ import pytest
 
 from caretbench.execution import bundles
 from caretbench.execution.bundles import BundleError, LinkRule, Spec, pip, store
-from caretbench.execution.bundles.catalogue import load_spec
 from caretbench.execution.bundles.maven import project
+from caretbench.execution.bundles.model import load_spec
 from caretbench.execution.bundles.npm import package_json, split_package
 from caretbench.execution.bundles.pip import locked_packages, normalised, sandbox_python
 from caretbench.execution.bundles.system import apt_line, debian_versions

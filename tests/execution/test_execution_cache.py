@@ -50,16 +50,16 @@ def test_the_key_holds_all_that_decides_and_not_the_id() -> None:
 
 
 def test_a_verdict_comes_back_marked(cache: ResultCache) -> None:
-    assert cache.get("k") is None
+    assert cache.get("k", ExecutionResult) is None
     assert cache.put("k", REQUEST, result())
-    assert cache.get("k") == result().model_copy(update={"cached": True})
+    assert cache.get("k", ExecutionResult) == result().model_copy(update={"cached": True})
 
 
 def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache) -> None:
     for status in Status:
         assert cache.put(status.value, REQUEST, result(status)) is status.is_repeatable
     for status in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.SANDBOX_ERROR, Status.SKIPPED):
-        assert cache.get(status.value) is None
+        assert cache.get(status.value, ExecutionResult) is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_row_of_another_version_counts_as_absent(cache: ResultCache) -> None:
     with sqlite3.connect(cache.folder / "verdicts.sqlite") as connection:
         connection.execute("UPDATE verdicts SET result = '{\"unknown\": 1}'")
     connection.close()
-    assert cache.get("k") is None
+    assert cache.get("k", ExecutionResult) is None
 
 
 def test_artefacts_appear_whole_and_the_first_stays(cache: ResultCache) -> None:
@@ -218,10 +218,10 @@ def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
 def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "verdicts.sqlite").write_bytes(b"no database at all, but long enough to be looked at" * 40)
     cache = ResultCache(tmp_path)
-    assert cache.get("k") is None
+    assert cache.get("k", ExecutionResult) is None
     assert cache.put("k", REQUEST, result())
     cache.close()
-    assert ResultCache(tmp_path).get("k") is not None
+    assert ResultCache(tmp_path).get("k", ExecutionResult) is not None
     assert [place.name for place in tmp_path.glob("*.sqlite")] == ["verdicts-1.sqlite"]
 
 
@@ -239,15 +239,15 @@ def test_a_file_is_damaged_while_two_have_it_open(tmp_path: Path) -> None:
         cache._file.execute("PRAGMA cache_size = 0")
         cache._file.execute("PRAGMA shrink_memory")
         for number in range(50):
-            cache.get(str(number))
+            cache.get(str(number), ExecutionResult)
     assert first.put("new", REQUEST, result())
-    assert second.get("new") is not None
+    assert second.get("new", ExecutionResult) is not None
     assert second.put("newer", REQUEST, result())
     first.close()
     second.close()
     third = ResultCache(tmp_path)
-    assert third.get("new") is not None
-    assert third.get("newer") is not None
+    assert third.get("new", ExecutionResult) is not None
+    assert third.get("newer", ExecutionResult) is not None
 
 
 @pytest.mark.parametrize("column", ["result", "used", "status"])
@@ -259,7 +259,7 @@ def test_flipped_bytes_of_a_row_count_as_absent_or_do_not_matter(cache: ResultCa
         damaged = bytearray(stored)
         damaged[place] ^= 0x81
         cache._file.execute(f"UPDATE verdicts SET {column} = ?", (bytes(damaged),))  # noqa: S608
-        found = cache.get("k")
+        found = cache.get("k", ExecutionResult)
         assert found is None if column == "result" else found == failed.model_copy(update={"cached": True})
         assert cache.statistics().verdicts == 1
         cache.put("k", REQUEST, failed)
@@ -268,7 +268,7 @@ def test_flipped_bytes_of_a_row_count_as_absent_or_do_not_matter(cache: ResultCa
 def test_a_row_under_another_key_counts_as_absent(cache: ResultCache) -> None:
     cache.put("k", REQUEST, result())
     cache._file.execute("UPDATE verdicts SET key = 'l'")
-    assert cache.get("l") is None
+    assert cache.get("l", ExecutionResult) is None
 
 
 def _built(cache: ResultCache, text: bytes = b"built") -> Path:

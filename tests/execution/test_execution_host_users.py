@@ -24,7 +24,6 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import reaching
 from caretbench.execution.sandbox import warm as warm_sandboxes
 from caretbench.execution.sandbox.host import mounts as host_mounts
-from caretbench.execution.sandbox.host import user_leases
 from caretbench.execution.sandbox.host import users as host_users
 from caretbench.execution.sandbox.host.users import own_user, users
 from caretbench.execution.sandbox.index.policy import index_policy
@@ -505,12 +504,12 @@ def test_where_leases_cannot_lie_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     link.symlink_to(tmp_path)
     others.mkdir()
     os.chown(others, 65_301, 65_301)
-    monkeypatch.setattr(user_leases, "FOLDERS", (str(link), str(others)))
+    monkeypatch.setattr(host_users, "FOLDERS", (str(link), str(others)))
     with pytest.raises(host_users.NoUsers, match="belongs to user 65301"), own_user():
         pass
     open_one = tmp_path / "open"
     open_one.mkdir(mode=0o755)
-    monkeypatch.setattr(user_leases, "FOLDERS", (str(link), str(open_one)))
+    monkeypatch.setattr(host_users, "FOLDERS", (str(link), str(open_one)))
     with own_user():
         assert open_one.stat().st_mode & 0o077 == 0
     assert tmp_path.stat().st_uid == 0

@@ -23,8 +23,9 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import levels
 from caretbench.execution.sandbox import program as sandbox_module
 from caretbench.execution.sandbox.kernel import landlock
-from caretbench.execution.sandbox.kernel.confined_calls import NUMBERS, confined_filter
+from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
 from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.kernel.seccomp import machines
 from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.removal import remove
 from caretbench.execution.sandbox.supervisor import SandboxResult
@@ -216,7 +217,7 @@ def test_no_socket_can_be_made_but_connected_pairs(box: Sandbox, tmp_path: Path)
 
 
 def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
-    numbers = NUMBERS[os.uname().machine]
+    numbers = machines()[os.uname().machine].calls
     calls = {name: numbers[name] for name in ("shmget", "semget", "msgget", "mq_open", "connect", "bind")}
     result = run(
         box,
@@ -268,7 +269,7 @@ def test_others_keep_their_place_and_turn_on_the_processors(box: Sandbox) -> Non
         "child = os.fork()\n"
         "if child == 0: time.sleep(60)\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
-        f"number = {NUMBERS[os.uname().machine]['sched_setattr']}\n"
+        f"number = {machines()[os.uname().machine].calls['sched_setattr']}\n"
         "kept = os.sched_getaffinity(0)\n"
         "idle = bytes([48, 0, 0, 0, 5]) + bytes(43)\n"
         "for call in (lambda: os.sched_setscheduler(child, os.SCHED_IDLE, os.sched_param(0)),\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import os
 import signal
 import threading
 import time
@@ -127,29 +126,3 @@ def test_a_batch_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None
     assert time.monotonic() - begin < 40
     [result] = worker.work(batch(worker, program("after", "x = 1"))).results
     assert result.status is Status.PASSED
-
-
-def test_what_a_killed_process_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead = tmp_path / "caretbench-node-dead"
-    dead.mkdir()
-    (dead / ".held").touch()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    link = tmp_path / "caretbench-node-link"
-    link.symlink_to(elsewhere)
-    others = tmp_path / "caretbench-node-others"
-    others.mkdir()
-    if os.geteuid() == 0:
-        os.chown(others, 65_301, 65_301)
-    living, lock = node_worker._own_folder()
-    for folder in (dead, living, elsewhere, others):
-        os.utime(folder, (1, 1))
-    another, other_lock = node_worker._own_folder()
-    assert not dead.exists()
-    assert list(elsewhere.iterdir()) == []
-    assert others.exists() is (os.geteuid() == 0)
-    assert living.exists()
-    assert another.exists()
-    lock.close()
-    other_lock.close()

@@ -10,7 +10,6 @@ import pytest
 
 from caretbench.errors import DataError, MachineError
 from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.archives import packed, unpacked
 from caretbench.execution.cluster.node_worker import NodeWorker
 from caretbench.execution.cluster.nodes import (
     BATCH_RESULTS,
@@ -28,6 +27,7 @@ from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
+from caretbench.execution.workspaces.archives import packed, unpacked
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from tests.support.project_files import open_folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import signal
 import subprocess
@@ -16,9 +17,10 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program as sandbox_module
-from caretbench.execution.sandbox.bounds import MOST_FILES
 from caretbench.execution.sandbox.host.users import NoUsers
-from caretbench.execution.sandbox.kernel.seccomp import MACHINES, seccomp_filter
+from caretbench.execution.sandbox.invocation import MOST_FILES
+from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
+from caretbench.execution.sandbox.kernel.seccomp import machine_of, machines, seccomp_filter
 from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Warm
@@ -120,16 +122,18 @@ def test_loopback_is_up_and_nothing_else(box: Sandbox) -> None:
 
 
 def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
-    numbers = MACHINES[os.uname().machine]
-    calls = {name: numbers.denied[name] for name in ("ptrace", "mount", "unshare", "bpf", "io_uring_setup")}
+    machine = machine_of(None)
+    assert machine is not None
+    clone, clone3 = machine.calls["clone"], machine.calls["clone3"]
+    calls = {name: machine.refused[name] for name in ("ptrace", "mount", "unshare", "bpf", "io_uring_setup")}
     result = run(
         box,
         "import ctypes\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         f"for name, number in {calls!r}.items():\n"
         "    print(name, libc.syscall(number, 0, 0, 0, 0, 0), ctypes.get_errno())\n"
-        f"print('clone', libc.syscall({numbers.clone}, 0x10000000 | 17, 0, 0, 0, 0), ctypes.get_errno())\n"
-        f"print('clone3', libc.syscall({numbers.clone3}, 0, 0), ctypes.get_errno())",
+        f"print('clone', libc.syscall({clone}, 0x10000000 | 17, 0, 0, 0, 0), ctypes.get_errno())\n"
+        f"print('clone3', libc.syscall({clone3}, 0, 0), ctypes.get_errno())",
     )
     said = dict(line.split(" ", 1) for line in result.stdout.text.splitlines())
     assert said.pop("clone3") == "-1 38"
@@ -142,6 +146,24 @@ def test_a_filter_is_made_for_known_machines_only() -> None:
         assert program is not None
         assert len(program) % 8 == 0
     assert seccomp_filter("vax") is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "usual", "confined"),
+    [("x86_64", "8029873dbe79c337", "60efa9a206df9f71"), ("arm64", "d14198755824a5ca", "e35338bf9f4756be")],
+)
+def test_filters_stay_as_they_are(machine: str, usual: str, confined: str) -> None:
+    """Numbers of system calls come from a data file: what is refused changes only on purpose."""
+    filters = seccomp_filter(machine), confined_filter(own_files=False, scoped=False, machine=machine)
+    assert [hashlib.sha256(program or b"").hexdigest()[:16] for program in filters] == [usual, confined]
+
+
+def test_numbers_of_system_calls_are_complete() -> None:
+    x86, arm = machines()["x86_64"], machines()["aarch64"]
+    assert {"socket", "setsockopt", "clone", "clone3", "ioctl", *x86.refused} <= x86.calls.keys()
+    assert x86.refused.keys() - arm.refused.keys() == {"ustat", "sysfs", "modify_ldt", "iopl", "ioperm"}
+    for one in (x86, arm):
+        assert len({*one.calls.values()}) == len(one.calls), "two calls with one number"
 
 
 def test_forks_are_bounded(box: Sandbox) -> None:

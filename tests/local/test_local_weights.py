@@ -18,8 +18,14 @@ from caretbench.errors import DataError
 from caretbench.local import catalogue, weights
 from caretbench.local.catalogue import Model
 from caretbench.local.index import PUBLIC_INDEX, file_url, index_url
-from caretbench.local.plain import plain_text
-from caretbench.local.weights import TermsNotAcceptedError, find_weights, pull, pulled_path, remove
+from caretbench.local.weights import (
+    TermsNotAcceptedError,
+    find_weights,
+    plain_text,
+    pull,
+    pulled_path,
+    remove,
+)
 
 BODY = bytes(range(256)) * 3000
 PARTS = (BODY[:300_000], BODY[300_000:])

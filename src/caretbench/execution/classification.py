@@ -67,19 +67,12 @@ def does_not_compile(*outputs: str) -> bool:
 
 
 def classify(
-    result: SandboxResult,
-    *,
-    sentinel: bool,
-    limits: Limits,
-    of_failure: Callable[[str, int | None], Status],
+    result: SandboxResult, *, sentinel: bool, limits: Limits, of_failure: Callable[[str, int | None], Status]
 ) -> tuple[Status, str]:
     """The status of a run, with the reason where one helps.
 
-    Args:
-        result: What became of the program.
-        sentinel: Exit status 0 is a pass only with the sentinel.
-        limits: The bounds it ran under.
-        of_failure: The language's judgement of a failed run, from standard error and the exit status.
+    ``sentinel``: exit status 0 is a pass only with the sentinel. ``of_failure`` is the language's judgement of a failed
+    run, from standard error and the exit status.
     """
     if result.error is not None:
         return Status.SANDBOX_ERROR, result.error
@@ -95,9 +88,7 @@ def classify(
     waited = sentinel and result.waits
     if result.exit_code != 0:
         status = of_failure(result.stderr.text, result.exit_code)
-        if (
-            status is Status.INCOMPLETE
-        ):  # by its exit status, which the program itself could have chosen as well
+        if status is Status.INCOMPLETE:  # by its exit status, which the program could have chosen as well
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
         return _failure(status), ""
     if waited:

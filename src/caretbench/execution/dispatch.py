@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import Protocol
 
 from caretbench.execution.types import (
+    Engine,
     ExecutionRequest,
     ExecutionResult,
     Executor,
     Isolation,
     Status,
     TestTally,
+    of_run,
 )
 from caretbench.execution.workspaces.engine import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
@@ -29,25 +30,12 @@ _SAID = 2000
 """Characters of what a build said first, or a test runner last: many say nothing on standard error."""
 
 
-class AnyExecutor(Protocol):
-    """Runs requests of both kinds, in any order; every request gives exactly one result."""
-
-    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come; identical requests run once."""
-        ...
-
-    def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program."""
-        ...
+AnyExecutor = Engine[AnyRequest, ExecutionResult]
+"""Runs requests of both kinds."""
 
 
 class Dispatcher:
-    """Gives every request to the engine that it is for.
-
-    Args:
-        programs: Runs programs.
-        projects: Makes what runs commands in projects, when the first one comes; on this machine by default.
-    """
+    """Gives every request to the engine that it is for; that of projects is made when the first one comes."""
 
     def __init__(
         self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
@@ -64,11 +52,7 @@ class Dispatcher:
         return self._projects
 
     def isolation(self) -> Isolation:
-        """The walls in force.
-
-        Raises:
-            SandboxUnavailable: no sandbox can be built here.
-        """
+        """Return the walls in force."""
         return self.programs.isolation()
 
     def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
@@ -110,10 +94,11 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.project_spreading import SpreadingWorkspaceExecutor
-        from caretbench.execution.cluster.ray_engine import RayExecutor
+        from caretbench.execution.cluster.ray_engine import RayNodes
+        from caretbench.execution.cluster.spreading import SpreadingExecutor
 
-        address = None if engine == "ray" else engine
-        spread = RayExecutor(address, programs=workers, use_cache=use_cache)
+        nodes = RayNodes(None if engine == "ray" else engine, workers)
+        spread = SpreadingExecutor(nodes, use_cache=use_cache)
         return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
@@ -125,29 +110,23 @@ def as_execution(result: WorkspaceResult) -> ExecutionResult:
     if compiled:
         said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
     counts = result.counts
+    failing = sorted({*counts.names("failed"), *counts.names("error")})
+    tally = TestTally(
+        passed=counts.passed,
+        failed=counts.failed + counts.errors,
+        skipped=counts.skipped,
+        failing=tuple(failing[:_NAMES]),
+    )
     return ExecutionResult(
         id=result.id,
         status=result.status,
         stage="none" if result.isolation is None else "run" if compiled else "compile",
-        exit_code=result.exit_code,
-        signal=result.signal,
-        stdout=result.stdout,
-        stderr=result.stderr,
         diagnostics=said,
         missing_module=result.missing_module,
         run_s=result.wall_s,
-        cpu_s=result.cpu_s,
-        memory_mb=result.memory_mb,
-        isolation=result.isolation,
         attempt=result.attempt,
         cached=result.cached,
         reason=result.reason,
-        tests=TestTally(
-            passed=counts.passed,
-            failed=counts.failed + counts.errors,
-            skipped=counts.skipped,
-            failing=tuple(sorted({*counts.names("failed"), *counts.names("error")}))[:_NAMES],
-        )
-        if result.tests
-        else None,
+        tests=tally if result.tests else None,
+        **of_run(result),
     )

@@ -12,7 +12,7 @@ from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
 from caretbench.execution.language_tables import toolchain_tables
-from caretbench.execution.sandbox.host.overlay_causes import cause
+from caretbench.execution.sandbox.host.obstacles import cause
 from caretbench.execution.sandbox.levels import SETTING
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.toolchains import load_runtime
@@ -39,39 +39,38 @@ def checks() -> list[Check]:
     return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
 
 
+def _check(name: str, ok: bool, detail: str, fix: str = "") -> Check:
+    """Return a fact, with what mends it where it does not hold."""
+    return Check(name=name, ok=ok, detail=detail, fix="" if ok else fix)
+
+
 def _sandbox() -> Iterator[Check]:
+    without = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
     try:
         sandbox = Sandbox()
         isolation = sandbox.probe()
     except SandboxUnavailable as error:
-        fix = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
-        yield Check(name="sandbox", ok=False, detail=str(error), fix=fix)
+        yield _check("sandbox", False, str(error), without)
         return
-    yield Check(name="sandbox", ok=True, detail=_walls(isolation))
-    yield _level(isolation, sandbox.fallback)
+    yield _check("sandbox", True, _walls(isolation))
+    yield _level(isolation, sandbox.fallback, without)
     yield _workspaces()
-    yield Check(
-        name="memory limit",
-        ok=isolation.memory != "none",
-        detail={
-            "cgroup-v2": "kept by the kernel, by control group",
-            "cgroup-v1": "kept by the kernel, by control group of the first version",
-            "watchdog": "kept by a watchdog that reads the process tree's use, and by rlimits behind it",
-            "rlimit": "kept per process only, by rlimits",
-        }.get(isolation.memory, "none is in force"),
-    )
+    kept = {
+        "cgroup-v2": "kept by the kernel, by control group",
+        "cgroup-v1": "kept by the kernel, by control group of the first version",
+        "watchdog": "kept by a watchdog that reads the process tree's use, and by rlimits behind it",
+        "rlimit": "kept per process only, by rlimits",
+    }
+    yield _check("memory limit", isolation.memory != "none", kept.get(isolation.memory, "none is in force"))
 
 
-def _level(isolation: Isolation, fallback: str) -> Check:
-    """Whether the better walls stand, and why not."""
+def _level(isolation: Isolation, fallback: str, without: str) -> Check:
+    """Return whether the better walls stand, and why not; ``without``: what helps where there is no bubblewrap."""
     if isolation.level == "namespaces":
-        return Check(name="isolation level", ok=True, detail="namespaces: the stronger of the two levels")
-    chosen = f"{SETTING} asks for it; the other one was not tried"
-    detail = (
-        f"{isolation.level}: the weaker of the two levels, no loopback and no display; {fallback or chosen}"
-    )
-    absent = apt_line(["bubblewrap"]) if fallback and not shutil.which("bwrap") else ""
-    return Check(name="isolation level", ok=not fallback, detail=detail, fix=absent)
+        return _check("isolation level", True, "namespaces: the stronger of the two levels")
+    why = fallback or f"{SETTING} asks for it; the other one was not tried"
+    detail = f"{isolation.level}: the weaker of the two levels, no loopback and no display; {why}"
+    return _check("isolation level", not fallback, detail, without)
 
 
 def _workspaces() -> Check:
@@ -80,14 +79,14 @@ def _workspaces() -> Check:
         spaces = Workspaces(sandbox)
         placed = spaces.probe()
     except (MachineError, OSError) as error:
-        return Check(name="workspaces", ok=False, detail=f"no command runs in a project: {error}")
+        return _check("workspaces", False, f"no command runs in a project: {error}")
     finally:
         sandbox.close()
     detail = "projects are laid under an overlay in memory"
     if placed == "copy":
         why = cause(spaces.no_overlay, spaces.store.folder)
         detail = f"projects are copied into memory for every command, which is slower: {why}"
-    return Check(name="workspaces", ok=True, detail=detail)
+    return _check("workspaces", True, detail)
 
 
 def _walls(isolation: Isolation) -> str:
@@ -101,34 +100,21 @@ def _walls(isolation: Isolation) -> str:
 
 
 def _machine() -> Iterator[Check]:
-    version = sys.version_info
-    yield Check(
-        name="CaretBench's Python",
-        ok=version >= OLDEST_PYTHON,
-        detail=f"{version.major}.{version.minor}.{version.micro}",
-        fix="" if version >= OLDEST_PYTHON else apt_line(["python3"]),
-    )
-    yield _tool("uv", find_uv() or _pip(), "builds Python bundles, as pip does", apt_line(["python3-pip"]))
-    yield _tool("npm", shutil.which("npm"), "builds JavaScript and TypeScript bundles", apt_line(["npm"]))
-    yield Check(
-        name="display",
-        ok=display_server() is not None,
-        detail=display_server() or "no Xvfb: programs that open a window are left out",
-        fix="" if display_server() else apt_line(["xvfb"]),
-    )
+    major, minor, micro, *_ = sys.version_info
+    python = sys.version_info >= OLDEST_PYTHON
+    yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
+    uv = find_uv()
+    if uv is None and (pip := find_pip()):
+        uv = f"absent and not needed: {pip} builds Python bundles"
+    absent = "absent; it builds Python bundles, as pip does"
+    yield _check("uv", uv is not None, uv or absent, apt_line(["python3-pip"]))
+    npm = shutil.which("npm")
+    absent = "absent; it builds JavaScript and TypeScript bundles"
+    yield _check("npm", npm is not None, npm or absent, apt_line(["npm"]))
+    server = display_server()
+    absent = "no Xvfb: programs that open a window are left out"
+    yield _check("display", server is not None, server or absent, apt_line(["xvfb"]))
     yield _disk()
-
-
-def _tool(name: str, found: str | None, purpose: str, fix: str) -> Check:
-    return Check(
-        name=name, ok=found is not None, detail=found or f"absent; it {purpose}", fix="" if found else fix
-    )
-
-
-def _pip() -> str | None:
-    """Return the note for uv when pip is available, or None."""
-    pip = find_pip()
-    return f"absent and not needed: {pip} builds Python bundles" if pip else None
 
 
 def _disk() -> Check:
@@ -136,39 +122,27 @@ def _disk() -> Check:
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
     if not place.is_dir():
-        return Check(
-            name="free disk", ok=False, detail=f"{place} is a file, no folder for the cache", fix=fix
-        )
+        return _check("free disk", False, f"{place} is a file, no folder for the cache", fix)
     if not os.access(place, os.W_OK | os.X_OK):
-        return Check(name="free disk", ok=False, detail=f"{place} cannot be written to", fix=fix)
+        return _check("free disk", False, f"{place} cannot be written to", fix)
     free = shutil.disk_usage(place).free / 1e9
-    ok = free >= FREE_DISK_GB
-    return Check(name="free disk", ok=ok, detail=f"{free:.0f} GB at {place}", fix="" if ok else fix)
+    return _check("free disk", free >= FREE_DISK_GB, f"{free:.0f} GB at {place}", fix)
 
 
 def _toolchains() -> Iterator[Check]:
     sandbox = Sandbox()
     for name in toolchain_tables():
         toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
-        yield Check(
-            name=language(name).title,
-            ok=toolchain.available,
-            detail=toolchain.version if toolchain.available else "no toolchain: its problems are left out",
-            fix="" if toolchain.available else toolchain.remedy,
-        )
+        detail = toolchain.version if toolchain.available else "no toolchain: its problems are left out"
+        yield _check(language(name).title, toolchain.available, detail, toolchain.remedy)
 
 
 def _bundles() -> Iterator[Check]:
     for row in bundles.status():
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
-        parts = [
+        parts = (
             row.state,
             size if row.state != "absent" else "",
             row.detail if row.state == "partly" else "",
-        ]
-        yield Check(
-            name=f"bundle {row.name}",
-            ok=row.state == "present",
-            detail=", ".join(part for part in parts if part),
-            fix=row.fix,
         )
+        yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)

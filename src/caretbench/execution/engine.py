@@ -6,17 +6,17 @@ Synchronous by design: the caller's thread feeds worker threads and yields resul
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache.keys import verdict_key
-from caretbench.execution.cache.verdicts import ResultCache, opened
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local import LocalRuns
+from caretbench.execution.local import LocalKind, LocalRuns
 from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.scan.nesting import DEEPEST, nests_too_deep
-from caretbench.execution.submission import Job, Submission
+from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 
@@ -26,14 +26,13 @@ _LONGEST_PROGRAM = 4_000_000
 _NOTHING = CompileResult(artefact=None)
 
 
-class LocalExecutor:
+class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     """Runs programs on this machine. Identical programs run once; known verdicts come from the cache.
 
     Args:
         workers: Programs in flight; eight times the processors by default, since many programs do nothing but wait
             (for a port, a timer, a network that is not there). Compilers never wait: one a processor.
-        cache: Where verdicts and compiled programs are kept; the user's cache by default.
-        use_cache: False: a cache for this executor alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
         bundles: From a bundle's name to the built bundle.
         sandbox: The walls.
         compilers: Compilers at a time; one a processor by default.
@@ -49,57 +48,43 @@ class LocalExecutor:
         sandbox: Sandbox | None = None,
         compilers: int | None = None,
     ) -> None:
+        super().__init__(cache, use_cache=use_cache)
         self._workers = max(1, workers or 8 * (os.cpu_count() or 1))
-        self._cache = cache
-        self._use_cache = use_cache or cache is not None
         self._bundles = bundles
         self._sandbox = sandbox or Sandbox()
         self._compilers = min(self._workers, compilers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program.
-
-        Raises:
-            SandboxUnavailable: no sandbox can be built here; there is no unsandboxed way.
-        """
+        """Return the walls in force."""
         return self._sandbox.probe()
 
-    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come, one per request.
-
-        A generator that is closed early ends the programs that still run.
-
-        Raises:
-            SandboxUnavailable: no sandbox can be built here.
-        """
+    def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         self._sandbox.probe()
-        with opened(self._cache, use_cache=self._use_cache) as cache:
-            runner = Runner(self._sandbox, cache, self._bundles)
-            yield from submission(runner, cache, self._workers, self._compilers).results(requests)
+        runner = Runner(self._sandbox, cache, self._bundles)
+        return submission(runner, cache, self._workers, self._compilers)
 
 
 def submission(
     runner: Runner, cache: ResultCache, workers: int, compilers: int
 ) -> Submission[ExecutionRequest, ExecutionResult]:
     """Return a submission of programs to this machine."""
-    programs = Programs(runner, cache)
+    programs = _Programs(runner, cache)
     window = workers * _WINDOW_PER_WORKER
     runs = LocalRuns(programs, runner.sandbox, workers=workers, compilers=compilers, window=window)
     return Submission(programs, runs)
 
 
-class Programs:
+class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
     """Programs as a kind of request, and as work on this machine."""
 
+    form = ExecutionResult
+
     def __init__(self, runner: Runner, cache: ResultCache) -> None:
+        super().__init__(cache)
         self._runner = runner
-        self._cache = cache
         self._compiled: dict[str, CompileResult] = {}
 
-    # --- requests and their results -------------------------------------------------------------------------------
-
     def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
-        """Return the result of a program that cannot run here, or that nothing could compile."""
         obstacle = self._runner.obstacle(request)
         if obstacle is not None:
             return ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
@@ -112,43 +97,27 @@ class Programs:
         return None
 
     def key(self, request: ExecutionRequest) -> str:
-        """Return the hash of what decides its result."""
-        return verdict_key(
-            request,
-            toolchain=self._runner.toolchain(request.language).fingerprint,
-            bundle=self._runner.lock_hash(request.bundle),
-        )
-
-    def known(self, key: str) -> ExecutionResult | None:
-        """Return the result in the cache."""
-        return self._cache.get(key)
+        toolchain = self._runner.toolchain(request.language).fingerprint
+        return verdict_key(request, toolchain=toolchain, bundle=self._runner.lock_hash(request.bundle))
 
     def keep(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
-        """Keep a result in the cache."""
         self._compiled.pop(key, None)
-        self._cache.put(key, request, result)
+        super().keep(key, request, result)
 
     def remembers(self, result: ExecutionResult) -> bool:
-        """Return whether identical programs get this result: after a sandbox's fault the next one is tried again."""
-        return result.status is not Status.SANDBOX_ERROR
-
-    # --- on the workers -------------------------------------------------------------------------------------------
+        return result.status is not Status.SANDBOX_ERROR  # the next one is tried again
 
     def batch(self, request: ExecutionRequest) -> tuple[int, Hashable]:
-        """Return how many programs one compiler takes, and what those have in common."""
         group = (request.language, request.profile, request.variant, request.bundle)
         return self._runner.chunk_size(request.language), group
 
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
-        """Compile programs."""
+        compiled = self._runner.compile([job.request for job in jobs])
+        self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}
         return [
-            self._compiled_one(job, compiled)
-            for job, compiled in zip(jobs, self._runner.compile([job.request for job in jobs]), strict=True)
+            self._runner.not_compiled(job.request, one) if one.artefact is None else None
+            for job, one in zip(jobs, compiled, strict=True)
         ]
-
-    def _compiled_one(self, job: Job[ExecutionRequest], compiled: CompileResult) -> ExecutionResult | None:
-        self._compiled[job.key] = compiled
-        return self._runner.not_compiled(job.request, compiled) if compiled.artefact is None else None
 
     def run(self, job: Job[ExecutionRequest], attempt: int) -> ExecutionResult:
         """Run a program, and compile it again before where its compiler was held up."""

@@ -7,10 +7,11 @@ the machine's load may have held up runs again alone.
 from __future__ import annotations
 
 import queue
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, Protocol
+from typing import Generic
 
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.submission import Job, Kind, Request, Result
@@ -18,35 +19,32 @@ from caretbench.execution.submission import Job, Kind, Request, Result
 _QUIET_WAITING = 32
 
 
-class LocalKind(Kind[Request, Result], Protocol[Request, Result]):
+class LocalKind(Kind[Request, Result]):
     """One kind of request, and how it runs here; ``compile`` and ``run`` are called on worker threads."""
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
         """Return how many requests are compiled together, 0 where there is nothing to compile, and of which group."""
-        ...
+        del request
+        return 0, None
 
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
         """Compile a batch: the result of each that does not come to run, else None."""
-        ...
+        return [None for _ in jobs]
 
+    @abstractmethod
     def run(self, job: Job[Request], attempt: int) -> Result:
         """Run one job; from the second attempt on, alone."""
-        ...
 
+    @abstractmethod
     def held_up(self, job: Job[Request], result: Result) -> bool:
         """Return whether other programs may have had a part in the result."""
-        ...
 
 
 class LocalRuns(Generic[Request, Result]):
     """Runs jobs in sandboxes on this machine.
 
-    Args:
-        kind: The kind of jobs.
-        sandbox: Where they run; interrupted where they are ended early.
-        workers: Maximum number of jobs in flight.
-        compilers: Maximum number of compilers at a time.
-        window: Maximum number of requests held.
+    ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
+    requests held. The sandbox is interrupted where jobs are ended early.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
@@ -31,6 +31,7 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
+    of_run,
 )
 
 SANDBOX_ATTEMPTS = 3
@@ -47,7 +48,7 @@ class Runner:
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
         self.sandbox = sandbox
-        self.sandbox.keep_warm(cache.artefacts_root)
+        self.sandbox.keep_warm(cache.artefacts)
         self._cache = cache
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
@@ -93,16 +94,18 @@ class Runner:
         toolchain = self.toolchain(request.language)
         if not toolchain.available:
             return f"no toolchain for {request.language}: {toolchain.remedy}"
-        level = self.sandbox.level
-        return next(
-            (reason for need in request.needs if (reason := unmet_need(need, level)) is not None), None
-        )
-
-    # --- compiling --------------------------------------------------------------------------------------------
+        return unmet_need(request.needs, self.sandbox.level)
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
         """Compile one chunk; what was compiled before is taken from the cache. Results in order."""
-        keys = [self._program_key(request) for request in requests]
+        keys = [
+            program_key(
+                request,
+                toolchain=self.toolchain(request.language).fingerprint,
+                bundle=self.lock_hash(request.bundle),
+            )
+            for request in requests
+        ]
         results: dict[int, CompileResult] = {}
         for position, key in enumerate(keys):
             folder = self._cache.artefact(key)
@@ -133,22 +136,13 @@ class Runner:
                 raise unusable(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
-                if result.artefact is None:
-                    results[position] = result
-                elif result.status is None:
+                kept = None
+                if result.artefact is not None and result.status is None:
                     kept = self._cache.keep(wanted[position][1], result.artefact)
-                    results[position] = result.model_copy(update={"artefact": kept})
-                else:
-                    results[position] = result.model_copy(update={"artefact": None})
+                elif result.artefact is not None:
                     shutil.rmtree(result.artefact, ignore_errors=True)
+                results[position] = result.model_copy(update={"artefact": kept})
         return results
-
-    def _program_key(self, request: ExecutionRequest) -> str:
-        return program_key(
-            request,
-            toolchain=self.toolchain(request.language).fingerprint,
-            bundle=self.lock_hash(request.bundle),
-        )
 
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """The result of a program that does not come to run."""
@@ -164,8 +158,6 @@ class Runner:
             toolchain=self.toolchain(request.language).version,
             reason=compiled.diagnostics if status.is_machine_fault else self._missing_bundle(request, status),
         )
-
-    # --- running ----------------------------------------------------------------------------------------------
 
     def run(self, request: ExecutionRequest, compiled: CompileResult, attempt: int = 1) -> ExecutionResult:
         """Run a program in a fresh sandbox, up to three times where the sandbox fails."""
@@ -192,34 +184,26 @@ class Runner:
                 )
             ran, status, reason = self._start(request, plan)
             if status is Status.OUT_OF_MEMORY and plan.bounded:
-                ran, status, reason = self._start(
-                    request, plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
-                )
+                bounded = plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
+                ran, status, reason = self._start(request, bounded)
         except (OSError, NoUsers) as error:
-            return ExecutionResult(
-                id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=f"no process: {error}"
-            )
+            reason = f"no process: {error}"
+            return ExecutionResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
         missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
         result = ExecutionResult(
             id=request.id,
             status=status,
             stage="run" if status is not Status.SANDBOX_ERROR else "none",
-            exit_code=ran.exit_code,
-            signal=ran.signal,
             sentinel=ran.sentinel,
-            stdout=ran.stdout,
-            stderr=ran.stderr,
             diagnostics=compiled.diagnostics,
             missing_module=missing,
             compile_s=compiled.compile_s,
             run_s=ran.wall_s,
-            cpu_s=ran.cpu_s,
-            memory_mb=ran.memory_mb,
             toolchain=self.toolchain(request.language).version,
-            isolation=ran.isolation,
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
+            **of_run(ran),
         )
         return language.judge(compiled.artefact or Path(), result)
 
@@ -263,10 +247,15 @@ def _size(files: Mapping[str, str]) -> int:
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
-def unmet_need(need: str, level: Level) -> str | None:
-    """Why a need of a program cannot be met at this level on this machine; None where it can."""
-    if need == "display" and level != "namespaces":
-        return f"the program needs a display, which the {level} level does not give: see caretbench doctor"
-    if need == "display":
-        return None if display_server() else "the program needs a display: apt-get install xvfb"
-    return f"the program needs {need!r}, which no sandbox gives"
+def unmet_need(needs: Iterable[str], level: Level) -> str | None:
+    """Return why the first of a program's needs cannot be met at this level here; None where all can."""
+    for need in needs:
+        if need != "display":
+            return f"the program needs {need!r}, which no sandbox gives"
+        if level != "namespaces":
+            return (
+                f"the program needs a display, which the {level} level does not give: see caretbench doctor"
+            )
+        if display_server() is None:
+            return "the program needs a display: apt-get install xvfb"
+    return None

@@ -7,17 +7,18 @@ for.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult
+from caretbench.execution.cache.verdicts import ResultCache, opened
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
 
 Request = TypeVar("Request", ExecutionRequest, WorkspaceRequest)
 Result = TypeVar("Result", ExecutionResult, WorkspaceResult)
-_Request = TypeVar("_Request", ExecutionRequest, WorkspaceRequest, contravariant=True)
 _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult, covariant=True)
 
 _REMEMBERED = 256
@@ -32,28 +33,33 @@ class Job(Generic[Request]):
     others: list[str] = field(default_factory=list)
 
 
-class Kind(Protocol[_Request, Result]):
-    """One kind of request: its keys, and where its results are kept."""
+class Kind(ABC, Generic[Request, Result]):
+    """One kind of request: its keys, and the cache in which its results are kept."""
 
-    def refused(self, request: _Request) -> Result | None:
+    form: type[Result]
+
+    def __init__(self, cache: ResultCache) -> None:
+        self._cache = cache
+
+    @abstractmethod
+    def refused(self, request: Request) -> Result | None:
         """Return the result of a request that cannot run here; None where it can."""
-        ...
 
-    def key(self, request: _Request) -> str:
+    @abstractmethod
+    def key(self, request: Request) -> str:
         """Return the hash of what decides its result."""
-        ...
+
+    @abstractmethod
+    def remembers(self, result: Result) -> bool:
+        """Return whether identical requests of the same submission are given this result, kept or not."""
 
     def known(self, key: str) -> Result | None:
         """Return the result that is kept."""
-        ...
+        return self._cache.get(key, self.form)
 
-    def keep(self, key: str, request: _Request, result: Result) -> None:
+    def keep(self, key: str, request: Request, result: Result) -> None:
         """Keep a result, where it would come out the same again."""
-        ...
-
-    def remembers(self, result: Result) -> bool:
-        """Return whether identical requests of the same submission are given this result, kept or not."""
-        ...
+        self._cache.put(key, request, result)
 
 
 class Runs(Protocol[Request, _Result]):
@@ -61,23 +67,18 @@ class Runs(Protocol[Request, _Result]):
 
     def room(self, held: int) -> bool:
         """Return whether one more request may be taken; ``held`` wait for their results."""
-        ...
 
     def start(self, job: Job[Request]) -> None:
         """Take a job; it runs now, or when more have come that run together with it."""
-        ...
 
     def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
         """Yield what has ended, without waiting."""
-        ...
 
     def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
         """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
-        ...
 
     def close(self) -> None:
         """End what still runs."""
-        ...
 
 
 class Submission(Generic[Request, Result]):
@@ -138,3 +139,40 @@ class Submission(Generic[Request, Result]):
             yield result
             for identity in job.others:
                 yield result.model_copy(update={"id": identity, "cached": True})
+
+
+class CachedExecutor(ABC, Generic[Request, Result]):
+    """Runs requests of one kind, in any order. Identical ones run once; known results come from this machine's cache.
+
+    Args:
+        cache: Where results and compiled programs are kept; the user's cache by default.
+        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+    """
+
+    def __init__(self, cache: ResultCache | None = None, *, use_cache: bool = True) -> None:
+        self._cache = cache
+        self._use_cache = use_cache
+
+    def submit(self, requests: Iterable[Request]) -> Iterator[Result]:
+        """Yield results as they come, one per request. Closed early, it ends what still runs.
+
+        A request that cannot be run as it stands (its patch leads out of the project, its bundle is not built, it
+        binds folders and should travel) is ``skipped``, with the reason.
+
+        Raises:
+            DataError: a snapshot is not here, damaged, or too large to be sent.
+            MachineError: no sandbox can be built here, or machines differ in what decides a verdict.
+        """
+        with opened(self._cache, use_cache=self._use_cache) as cache:
+            yield from self._submission(cache).results(requests)
+
+    @abstractmethod
+    def _submission(self, cache: ResultCache) -> Submission[Request, Result]: ...
+
+    @abstractmethod
+    def isolation(self) -> Isolation:
+        """Return the walls in force, found by really running a program.
+
+        Raises:
+            MachineError: no sandbox can be built here, or on one of the machines; there is no unsandboxed way.
+        """

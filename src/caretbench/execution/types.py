@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,9 +32,7 @@ class Status(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     INCOMPLETE = "incomplete"  # exit status 0, but the end of the program was not reached
     UNRESOLVED_IMPORT = "unresolved_import"  # a module that is not there
-    MISSING_DEPENDENCY = (
-        "missing_dependency"  # the same, where the golden program needs that module too: ours
-    )
+    MISSING_DEPENDENCY = "missing_dependency"  # the same, where the golden program needs it too: ours
     SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
     SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
 
@@ -195,6 +193,12 @@ class ExecutionResult(Frozen):
         return self.run_status or self.status
 
 
+def of_run(result: Frozen) -> dict[str, Any]:
+    """Return the fields that a result has in common with those of every run, to make another one of them."""
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
+    return {name: getattr(result, name) for name in names}
+
+
 class CompileResult(Frozen):
     """One compiled program: ``artefact`` is a folder of files to mount, or None where compiling failed."""
 
@@ -208,44 +212,27 @@ class CompileResult(Frozen):
 
 
 class Warm(NamedTuple):
-    """How a program can be run in a sandbox that stands already.
+    """How a program can be run in a sandbox that stands already."""
 
-    Args:
-        harness: Text of a Python harness that runs in the forked interpreter; empty: the program is executed.
-        modules: What the interpreter imports beforehand.
-        packages: ``bundled`` where the bundle alone provides packages, else ``system``.
-    """
-
-    harness: str = ""
-    modules: tuple[str, ...] = ()
-    packages: str = "system"
+    harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
+    modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
+    packages: str = "system"  # ``bundled`` where the bundle alone provides packages
 
 
 class ProjectTree(NamedTuple):
-    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it.
-
-    Args:
-        snapshot: A folder that is laid below the work folder, to be read; what is written lies in memory. None: the
-            work folder holds the program's files alone.
-        deleted: Files and then folders of the snapshot that are not to be seen.
-        folders: Folders to make.
-        links: Symbolic links to make: (path, target).
-        executable: Files that get the executable bit.
-        results: Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders).
-        file_bytes: Bound of one such file.
-        total_bytes: Bound of all such files.
-        loopback: Whether the loopback interface is up.
-    """
+    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it."""
 
     snapshot: Path | None = None
-    deleted: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    executable: tuple[str, ...] = ()
+    """A folder laid below the work folder, to be read; what is written lies in memory. None: it holds files alone."""
+    deleted: tuple[str, ...] = ()  # files and then folders of the snapshot that are not to be seen
+    folders: tuple[str, ...] = ()  # to make
+    links: tuple[tuple[str, str], ...] = ()  # symbolic links to make: (path, target)
+    executable: tuple[str, ...] = ()  # files that get the executable bit
     results: tuple[str, ...] = ()
-    file_bytes: int = 4 << 20
-    total_bytes: int = 16 << 20
-    loopback: bool = True
+    """Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders)."""
+    file_bytes: int = 4 << 20  # bound of one such file
+    total_bytes: int = 16 << 20  # bound of all such files
+    loopback: bool = True  # the loopback interface is up
 
 
 class ResultFile(Frozen):
@@ -298,39 +285,36 @@ class LanguageRuntime(Protocol):
 
     def toolchain(self) -> Toolchain:
         """What is installed; asked once per process."""
-        ...
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""
-        ...
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """How to run what ``compile`` left in ``artefact``."""
-        ...
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """The result of a run, with what compiling said of the program."""
-        ...
 
     def without_harness(self, stderr: str) -> str:
         """Standard error without the harness's frames in stack traces."""
-        ...
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
         """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
-        ...
 
 
-Progress = Callable[[int], None]
+_Asked = TypeVar("_Asked", contravariant=True)
+_Found = TypeVar("_Found", covariant=True)
 
 
-class Executor(Protocol):
+class Engine(Protocol[_Asked, _Found]):
     """Runs requests, in any order; every request gives exactly one result."""
 
-    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come; identical programs run once."""
-        ...
+    def submit(self, requests: Iterable[_Asked]) -> Iterator[_Found]:
+        """Yield results as they come; identical requests run once."""
 
     def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program."""
-        ...
+        """Return the walls in force, found by really running a program."""
+
+
+Executor = Engine[ExecutionRequest, ExecutionResult]
+"""Runs programs."""

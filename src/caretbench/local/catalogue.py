@@ -64,11 +64,7 @@ def catalogue() -> Mapping[str, Model]:
 
 
 def known(name: str) -> Model:
-    """The model ``name`` of the catalogue.
-
-    Raises:
-        DataError: there is none of that name.
-    """
+    """Return the model ``name`` of the catalogue, or raise DataError where there is none."""
     model = catalogue().get(name)
     if model is None:
         raise DataError(

@@ -10,7 +10,8 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -54,17 +55,15 @@ class ArrayPlace(NamedTuple):
     length: int
 
 
+@dataclass(frozen=True)
 class GgufHeader:
     """The head of one GGUF file. Arrays (the vocabulary) are read when they are asked for."""
 
-    def __init__(
-        self, path: Path, values: Mapping[str, Scalar | ArrayPlace], order: str, length: int
-    ) -> None:
-        self.path = path
-        self.values = values
-        """Every key: its value, or the place of an array."""
-        self.size_bytes = length
-        self._order = order
+    path: Path
+    values: Mapping[str, Scalar | ArrayPlace]
+    """Every key: its value, or the place of an array."""
+    order: str  # of bytes, as the struct module names it
+    size_bytes: int
 
     def text(self, key: str) -> str | None:
         """The value of ``key`` where it is a text, else None."""
@@ -108,7 +107,7 @@ class GgufHeader:
         place = self._array(_TOKENS, _STRING)
         if place is None:
             return ()
-        with _opened(self.path, self._order) as reader:
+        with _opened(self.path, self.order) as reader:
             reader.seek(place.start)
             return tuple(reader.string(_LONGEST_STRING) for _ in range(place.length))
 
@@ -144,7 +143,7 @@ class GgufHeader:
         place = self._array(_TOKEN_TYPES, 5)
         if place is None:
             return ()
-        with _opened(self.path, self._order) as reader:
+        with _opened(self.path, self.order) as reader:
             reader.seek(place.start)
             return reader.numbers("i", place.length)
 
@@ -181,11 +180,7 @@ def read_gguf(path: Path) -> GgufHeader:
 
 
 def _check_tensors(reader: _Reader, count: int) -> None:
-    """Refuse a file that ends before its last tensor begins: a download that broke off.
-
-    Raises:
-        DataError: it does, or what stands there is no list of tensors.
-    """
+    """Refuse a file that ends before its last tensor begins (a download that broke off), or that lists none."""
     if count > _MOST_ENTRIES:
         raise reader.fault(f"claims {count} tensors")
     last = -1
@@ -201,46 +196,35 @@ def _check_tensors(reader: _Reader, count: int) -> None:
         raise reader.fault("its tensors are not all there: it ends too early")
 
 
+@dataclass
 class _Reader:
     """Reads the parts of the format one by one; never past the end of the file."""
 
-    def __init__(self, path: Path, stream: BinaryIO, length: int, order: str) -> None:
-        self.path = path
-        self.length = length
-        self.order = order
-        self._stream = stream
-        self._place = 0
-        self._strings = 0
-
-    def __enter__(self) -> _Reader:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._stream.close()
+    path: Path
+    stream: BinaryIO
+    length: int
+    order: str
+    place: int = 0  # of the next byte
+    strings: int = 0  # texts in arrays so far
 
     def fault(self, what: str) -> DataError:
         """An error that says where the file is broken."""
         return DataError(
-            f"{self.path}: broken GGUF file: {what} at byte {self._place} of {self.length}; get the file again"
+            f"{self.path}: broken GGUF file: {what} at byte {self.place} of {self.length}; get the file again"
         )
-
-    @property
-    def place(self) -> int:
-        """Where the next byte is taken."""
-        return self._place
 
     def seek(self, place: int) -> None:
         """Go on at ``place``."""
-        self._place = self._stream.seek(place)
+        self.place = self.stream.seek(place)
 
     def take(self, size: int) -> bytes:
         """The next ``size`` bytes."""
-        if size > self.length - self._place:
+        if size > self.length - self.place:
             raise self.fault("it ends too early")
-        data = self._stream.read(size)
+        data = self.stream.read(size)
         if len(data) != size:
             raise self.fault("it ends too early")
-        self._place += size
+        self.place += size
         return data
 
     def number(self, code: str) -> int:
@@ -272,33 +256,35 @@ class _Reader:
         if type_ != _ARRAY:
             raise self.fault(f"an unknown type {type_}")
         element, count = self.number("I"), self.number("Q")
-        place = ArrayPlace(self._place, element, count)
+        place = ArrayPlace(self.place, element, count)
         if element == _STRING:
-            self._strings += count
-            if self._strings > _MOST_STRINGS or 8 * count > self.length - self._place:
+            self.strings += count
+            if self.strings > _MOST_STRINGS or 8 * count > self.length - self.place:
                 raise self.fault(f"an array of {count} texts")
             for _ in range(count):
                 self.take(self._string_size(_LONGEST_STRING))
         elif element in _NUMBERS:
             size = struct.calcsize(f"={_NUMBERS[element]}") * count
-            if count > _MOST_NUMBERS or size > self.length - self._place:
+            if count > _MOST_NUMBERS or size > self.length - self.place:
                 raise self.fault(f"an array of {count} numbers")
-            self.seek(self._place + size)
+            self.seek(self.place + size)
         else:  # arrays of arrays are allowed by the format and used by nobody
             raise self.fault(f"an array of type {element}")
         return place
 
 
-def _opened(path: Path, order: str) -> _Reader:
+@contextmanager
+def _opened(path: Path, order: str) -> Iterator[_Reader]:
     try:
         if not path.is_file():  # opening a pipe would wait for ever
             raise DataError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
         stream = path.open("rb")
-        return _Reader(path, stream, os.fstat(stream.fileno()).st_size, order)
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    with stream:
+        yield _Reader(path, stream, os.fstat(stream.fileno()).st_size, order)
 
 
 def weights_sha256(path: Path) -> str:

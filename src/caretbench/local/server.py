@@ -20,14 +20,13 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from caretbench.errors import MachineError
 from caretbench.local.gguf import GgufHeader, read_gguf, weights_sha256
-
-Mode = Literal["reproducible", "fast"]
+from caretbench.models import Mode
 
 _SLOTS: Mapping[Mode, int] = {"reproducible": 1, "fast": 8}
 DEFAULT_CONTEXT = 4096
@@ -124,11 +123,7 @@ def _quota() -> int | None:
 
 
 def engine() -> str:
-    """Name and version of the engine.
-
-    Raises:
-        MachineError: it is not installed.
-    """
+    """Return name and version of the engine, or raise MachineError where it is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise MachineError(_INSTALL)
     return f"xllamacpp {importlib.metadata.version('xllamacpp')}"

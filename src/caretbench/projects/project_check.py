@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine, limits_for
-from caretbench.execution.workspaces.spoken import spoken_tests
+from caretbench.execution.workspaces.judging import spoken_tests
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3

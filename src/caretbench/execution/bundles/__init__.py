@@ -4,8 +4,16 @@ Specifications are data (``*.toml`` with a lock file beside it). ``build`` makes
 one, ``status`` says which are there and how to get the others.
 """
 
-from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, LinkRule, Spec
+from caretbench.execution.bundles.model import (
+    INSIDE,
+    Bundle,
+    BundleError,
+    BundleManifest,
+    LinkRule,
+    Spec,
+    bundle_spec,
+    bundle_specs,
+)
 from caretbench.execution.bundles.store import (
     BundleStatus,
     build,
@@ -16,18 +24,6 @@ from caretbench.execution.bundles.store import (
 )
 
 __all__ = [
-    "INSIDE",
-    "Bundle",
-    "BundleError",
-    "BundleManifest",
-    "BundleStatus",
-    "LinkRule",
-    "Spec",
-    "build",
-    "bundle_spec",
-    "bundle_specs",
-    "bundles_folder",
-    "installed",
-    "status",
-    "write_lock",
-]
+    "INSIDE", "Bundle", "BundleError", "BundleManifest", "BundleStatus", "LinkRule", "Spec", "build", "bundle_spec",
+    "bundle_specs", "bundles_folder", "installed", "status", "write_lock",
+]  # fmt: skip

@@ -8,15 +8,17 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from caretbench.execution.bundles.jars import JARS, class_path, verify_classes
+from caretbench.execution.bundles.ecosystem import Ecosystem
+from caretbench.execution.bundles.maven import JARS, absent_classes, class_path
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, LinkRule, Spec
 from caretbench.execution.bundles.system import Say, debian_files, debian_versions
 from caretbench.files import sha256_json
 
 
-class Debian:
+class Debian(Ecosystem):
     """Packages of the distribution."""
 
+    unit = "class"
     optional_system_packages = True
 
     def platform(self) -> str:
@@ -40,10 +42,9 @@ class Debian:
                 shutil.copyfile(jar, folder / JARS / jar.name)
         return versions
 
-    def verify(self, spec: Spec, root: Path) -> None:
-        """Every class of a Java bundle is in one of its jars."""
-        if spec.language == "java" and not self.missing(spec):
-            verify_classes(spec, root)
+    def absent(self, spec: Spec, root: Path) -> list[str]:
+        """Return the classes of a Java bundle that are in none of its jars, where all its packages are here."""
+        return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """A class path of the collected jars, or the flags for headers and libraries of the system."""

@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
-from caretbench.execution.bundles.model import Bundle, BundleManifest, Spec
+from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say
+from caretbench.files import sha256_json
 
 
-class Ecosystem(Protocol):
+class Ecosystem(ABC):
     """One package manager."""
 
-    optional_system_packages: bool
+    unit = "package"
+    """The word for what ``spec.verify`` names."""
+    optional_system_packages = False
     """Whether a bundle without some of the system packages is still of use."""
 
+    @abstractmethod
     def platform(self) -> str:
-        """What a bundle's content depends on beside its lock: interpreter, processor. Ask; quick."""
-        ...
+        """Return what a bundle's content depends on beside its lock: interpreter, processor. Asked often."""
 
+    @abstractmethod
     def missing(self, spec: Spec) -> tuple[str, ...]:
-        """Debian packages that are needed to build the bundle and are not installed."""
-        ...
+        """Return Debian packages that are needed to build the bundle and are not installed."""
 
+    @abstractmethod
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Put the packages into an empty folder; gives versions by name.
+        """Put the packages into an empty folder and return versions by name, or raise BundleError."""
 
-        Raises:
-            BundleError: it cannot be done.
-        """
-        ...
+    @abstractmethod
+    def absent(self, spec: Spec, root: Path) -> Sequence[str]:
+        """Return what ``spec.verify`` names and a bundle lacks, without running a package's code."""
 
     def verify(self, spec: Spec, root: Path) -> None:
-        """Check that what ``spec.verify`` names can be found without running a package's code.
-
-        Raises:
-            BundleError: something is not there.
-        """
-        ...
+        """Raise BundleError where a bundle lacks something that ``spec.verify`` names."""
+        absent = self.absent(spec, root)
+        if absent:
+            raise BundleError(f"{spec.name}: built, but holds no {self.unit} {', '.join(absent)}")
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """The bundle as a runtime sees it."""
-        ...
+        """Return the bundle as a runtime sees it, bound at ``/bundle``."""
+        return Bundle(
+            name=spec.name,
+            language=spec.language,
+            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
+            root=root,
+            read_only={INSIDE: str(root)},
+        )
 
+    @abstractmethod
     def lock(self, spec: Spec) -> str:
-        """The text of a new lock file, with the newest versions that ``spec.packages`` allow.
+        """Return the text of a new lock file, with the newest versions that ``spec.packages`` allow.
 
         Raises:
             BundleError: the ecosystem has none, or it cannot be made.
         """
-        ...

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from caretbench.execution.bundles.jars import JARS, class_path, verify_classes
+from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
-from caretbench.files import sha256_file, sha256_json
+from caretbench.files import sha256_file
 
+JARS = "jars"
+"""Folder of a bundle that holds its jars."""
 _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>bundle</groupId><artifactId>bundle</artifactId><version>1</version>
@@ -24,11 +27,7 @@ _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def project(spec: Spec) -> str:
-    """The project file with the bundle's coordinates (``group:artefact:version``).
-
-    Raises:
-        BundleError: a coordinate has not three parts.
-    """
+    """Return the project file with a bundle's coordinates, or raise BundleError where one has not three parts."""
     rows = []
     for package in spec.packages:
         parts = package.split(":")
@@ -39,10 +38,24 @@ def project(spec: Spec) -> str:
     return _PROJECT.format(dependencies="\n".join(f"    <dependency>{row}</dependency>" for row in rows))
 
 
-class Maven:
+def class_path(root: Path) -> tuple[str, ...]:
+    """The jars of a bundle as they are found inside the sandbox, in the order of their names."""
+    return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
+
+
+def absent_classes(spec: Spec, root: Path) -> list[str]:
+    """Return the classes that ``spec.verify`` names and no jar of a bundle holds."""
+    entries: set[str] = set()
+    for jar in (root / JARS).glob("*.jar"):
+        with zipfile.ZipFile(jar) as archive:
+            entries.update(archive.namelist())
+    return [name for name in spec.verify if f"{name.replace('.', '/')}.class" not in entries]
+
+
+class Maven(Ecosystem):
     """Packages of a Maven repository."""
 
-    optional_system_packages = False
+    unit = "class"
 
     def platform(self) -> str:
         """Jars are the same everywhere."""
@@ -70,20 +83,13 @@ class Maven:
             run(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), what=spec.name)
         return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
 
-    def verify(self, spec: Spec, root: Path) -> None:
-        """Every class is in one of the jars."""
-        verify_classes(spec, root)
+    def absent(self, spec: Spec, root: Path) -> list[str]:
+        """Return the classes that are in none of the jars."""
+        return absent_classes(spec, root)
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """A class path."""
-        return Bundle(
-            name=spec.name,
-            language=spec.language,
-            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
-            root=root,
-            read_only={INSIDE: str(root)},
-            class_path=class_path(root),
-        )
+        return super().view(spec, manifest, root).model_copy(update={"class_path": class_path(root)})
 
     def lock(self, spec: Spec) -> str:
         """Coordinates are pinned in the specification."""

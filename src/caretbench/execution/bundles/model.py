@@ -1,18 +1,25 @@
-"""What a bundle is: its specification (data), its manifest (what was built) and the view a runtime gets."""
+"""Bundles: their specifications (data, and where they are found), manifests of what was built, views for runtimes."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from caretbench.execution.types import Frozen
+from caretbench.files import describe
 
 INSIDE = "/bundle"
 """Where a bundle's folder stands inside the sandbox, whatever its language."""
+
+EXTRA_FOLDERS = "CARETBENCH_BUNDLE_SPECS"
+"""Environment variable: more folders with specifications, separated as in PATH."""
 
 EcosystemName = Literal["pip", "npm", "maven", "debian"]
 SystemPackages = Literal["ask", "install", "never"]
@@ -109,3 +116,40 @@ class Bundle(Frozen):
             for library in rule.libraries
         )
         return tuple(dict.fromkeys(flags))
+
+
+def load_spec(path: Path) -> Spec:
+    """Return the specification in a TOML file, or raise BundleError where it cannot be read or does not fit."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise BundleError(f"{path}: {error}") from None
+    try:
+        return Spec.model_validate(table | {"folder": path.parent})
+    except ValidationError as error:
+        raise BundleError(f"{path}: {describe(error)}") from None
+
+
+def _folders() -> Iterator[Path]:
+    package = Path(str(resources.files("caretbench")))
+    yield package / "execution" / "bundles" / "specs"
+    yield from sorted((package / "suites").glob("*/bundles"))
+    yield from (Path(folder) for folder in os.environ.get(EXTRA_FOLDERS, "").split(os.pathsep) if folder)
+
+
+def bundle_specs() -> dict[str, Spec]:
+    """All specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
+
+    Raises:
+        BundleError: a specification does not fit.
+    """
+    specs = [load_spec(path) for folder in _folders() for path in sorted(folder.glob("*.toml"))]
+    return {spec.name: spec for spec in specs}
+
+
+def bundle_spec(name: str) -> Spec:
+    """Return the specification of this name, or raise BundleError, which lists those that are known."""
+    specs = bundle_specs()
+    if name not in specs:
+        raise BundleError(f"no bundle is named {name!r}; known: {', '.join(specs)}")
+    return specs[name]

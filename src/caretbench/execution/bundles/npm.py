@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
-from caretbench.files import sha256_json
 
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -33,10 +33,8 @@ def package_json(spec: Spec) -> dict[str, Any]:
     }
 
 
-class Npm:
+class Npm(Ecosystem):
     """Packages of the npm registry."""
-
-    optional_system_packages = False
 
     def platform(self) -> str:
         """Operating system and processor: some packages bring binaries for each."""
@@ -64,38 +62,24 @@ class Npm:
         run(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, what=spec.name)
         return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
 
-    def verify(self, spec: Spec, root: Path) -> None:
-        """Every package has its folder."""
-        absent = [
-            name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()
-        ]
-        if absent:
-            raise BundleError(f"{spec.name}: built, but holds no package {', '.join(absent)}")
+    def absent(self, spec: Spec, root: Path) -> list[str]:
+        """Return the packages without a folder."""
+        return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """Bound at ``/bundle`` for NODE_PATH, and at ``/node_modules``: ES modules look in folders above only."""
-        return Bundle(
-            name=spec.name,
-            language=spec.language,
-            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
-            root=root,
-            read_only={INSIDE: str(root), "/node_modules": str(root / "node_modules")},
-            environment={"NODE_PATH": f"{INSIDE}/node_modules"},
-        )
+        binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
+        paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
+        bundle = super().view(spec, manifest, root)
+        return bundle.model_copy(update={"read_only": binds, "environment": paths})
 
     def lock(self, spec: Spec) -> str:
         """Resolve with npm; the lock holds hashes, and no registry's address."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "package.json").write_text(json.dumps(package_json(spec)))
-            argv = [
-                "npm",
-                "install",
-                "--package-lock-only",
-                "--omit-lockfile-registry-resolved=true",
-                *_FLAGS,
-            ]
-            run(argv, folder=folder, what=spec.name)
+            only_lock = ("--package-lock-only", "--omit-lockfile-registry-resolved=true")
+            run(["npm", "install", *only_lock, *_FLAGS], folder=folder, what=spec.name)
             return (folder / "package-lock.json").read_text("utf-8")
 
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.system import Say, run
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.files import sha256_json
 
 _PACKAGES = "site-packages"
 _OLDEST = (3, 11)
@@ -74,10 +74,10 @@ def _has_pip(python: Path) -> bool:
     )
 
 
-class Pip:
+class Pip(Ecosystem):
     """Packages of the Python Package Index."""
 
-    optional_system_packages = False
+    unit = "module"
 
     def platform(self) -> str:
         """Interpreter version and processor: binary wheels fit one of each."""
@@ -102,14 +102,7 @@ class Pip:
             )
         _check_lock(spec, lock)
         say(f"{spec.name}: downloading and unpacking wheels for {python}")
-        common = [
-            "--target",
-            str(folder / _PACKAGES),
-            "--require-hashes",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-        ]
+        common = ["--target", str(folder / _PACKAGES), "--require-hashes", "--no-deps", "--only-binary=:all:"]
         run([*self._installer(python), *common, "-r", str(lock)], what=spec.name)
         shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
         # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
@@ -127,23 +120,14 @@ class Pip:
             return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
         return [str(python), "-m", "pip", "install", "--quiet"]
 
-    def verify(self, spec: Spec, root: Path) -> None:
-        """Every module's file is there."""
-        folder = root / _PACKAGES
-        absent = [name for name in spec.verify if not _module_file(folder, name)]
-        if absent:
-            raise BundleError(f"{spec.name}: built, but holds no module {', '.join(absent)}")
+    def absent(self, spec: Spec, root: Path) -> list[str]:
+        """Return the modules without a file."""
+        return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
         """Bound at ``/bundle``, found through PYTHONPATH."""
-        return Bundle(
-            name=spec.name,
-            language=spec.language,
-            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
-            root=root,
-            read_only={INSIDE: str(root)},
-            environment={"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"},
-        )
+        paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
+        return super().view(spec, manifest, root).model_copy(update={"environment": paths})
 
     def lock(self, spec: Spec) -> str:
         """Resolve with uv, for every platform and Python from 3.11 on."""

@@ -12,7 +12,6 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from caretbench.execution.bundles.catalogue import bundle_spec, bundle_specs
 from caretbench.execution.bundles.debian import Debian
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import Maven
@@ -23,6 +22,8 @@ from caretbench.execution.bundles.model import (
     EcosystemName,
     Spec,
     SystemPackages,
+    bundle_spec,
+    bundle_specs,
 )
 from caretbench.execution.bundles.npm import Npm
 from caretbench.execution.bundles.pip import Pip
@@ -208,18 +209,15 @@ def _status(spec: Spec) -> BundleStatus:
     missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()
     if missing:
         line = f"{apt_line(missing)} && {line}"
-    if found is None:
-        return BundleStatus(
-            name=spec.name, language=spec.language, state="absent", detail="not built", fix=line
-        )
-    manifest = found[1]
-    lacking = missing or manifest.missing
+    manifest = found[1] if found is not None else None
+    lacking = missing or (manifest.missing if manifest is not None else ())
+    detail = f"without {', '.join(lacking)}" if lacking else ""
     return BundleStatus(
         name=spec.name,
         language=spec.language,
-        state="partly" if lacking else "present",
-        packages=len(manifest.packages),
-        size_bytes=manifest.size_bytes,
-        detail=f"without {', '.join(lacking)}" if lacking else "",
-        fix=line if lacking else "",
+        state="absent" if manifest is None else "partly" if lacking else "present",
+        packages=len(manifest.packages) if manifest is not None else 0,
+        size_bytes=manifest.size_bytes if manifest is not None else 0,
+        detail=detail if manifest is not None else "not built",
+        fix=line if manifest is None or lacking else "",
     )

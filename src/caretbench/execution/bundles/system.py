@@ -77,11 +77,7 @@ def apt_line(packages: Iterable[str]) -> str:
 
 
 def apt_install(packages: Sequence[str], say: Say) -> None:
-    """Install packages with apt-get, as root or through sudo.
-
-    Raises:
-        BundleError: there is no apt-get, or it fails.
-    """
+    """Install packages as root or through sudo, or raise BundleError where apt-get is not there or fails."""
     if shutil.which("apt-get") is None:
         raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
     prefix = [] if os.geteuid() == 0 else ["sudo"]

@@ -6,8 +6,11 @@ A key never holds what does not decide: the ``id`` of a request, or the time. Re
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import shutil
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from caretbench.execution.classification import CRITERION_VERSION
@@ -15,34 +18,28 @@ from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.types import ExecutionRequest
 from caretbench.execution.workspaces.java_projects import tools_mark
 from caretbench.execution.workspaces.request import WorkspaceRequest
-from caretbench.execution.workspaces.system_marks import folder_mark, system_mark
 from caretbench.files import sha256_json
 
 _PROJECT, _REMOTE_PROJECT, _PREPARED = "workspace 2", "project elsewhere 1", "prepared 1"
+_PACKAGES = (
+    "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/pacman/local", "/lib/apk/db/installed", "/usr/local/bin", "/usr/local/lib",
+)  # fmt: skip
 
 
 def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
     """Return the hash of what decides a compiled program: text, flags, tools and packages."""
     return sha256_json(
         [
-            request.source,
-            request.language,
-            request.profile,
-            request.variant,
-            bundle,
-            toolchain,
-            CRITERION_VERSION,
+            request.source, request.language, request.profile, request.variant, bundle, toolchain, CRITERION_VERSION,
         ]
-    )
+    )  # fmt: skip
 
 
 def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
     """Return the hash of what decides a verdict: the program, its needs, its bounds, and which repeat it is.
 
-    Args:
-        request: The request; its ``id`` decides nothing.
-        toolchain: The toolchain's fingerprint.
-        bundle: The lock hash of the bundle, empty without one.
+    ``toolchain`` is the toolchain's fingerprint, ``bundle`` the lock hash of the bundle, empty without one.
     """
     program = program_key(request, toolchain=toolchain, bundle=bundle)
     lines = [list(request.answer_lines)] if request.answer_lines else []
@@ -61,9 +58,9 @@ def project_key(
     Args:
         request: The command.
         bundle: The lock hash of its bundle, empty without one.
-        overlay: Whether projects are laid over their snapshots.
+        overlay: Projects are laid over their snapshots.
         level: The isolation level.
-        marks: What stands for the content of a path of this machine (:class:`PathMarks`).
+        marks: Marks of the contents of paths of this machine (:class:`PathMarks`).
     """
     program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
     return sha256_json(
@@ -85,15 +82,8 @@ def project_key(
 
 def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> str:
     """Return the same for other machines; ``grounds``: the tools that decide there, by language."""
-    return sha256_json(
-        [
-            _REMOTE_PROJECT,
-            CRITERION_VERSION,
-            request.model_dump(mode="json", exclude={"id", "patch", "stdin"}),
-            *_contents(request),
-            list(grounds),
-        ]
-    )
+    told = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(grounds)])
 
 
 def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
@@ -104,6 +94,29 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
             sorted(request.read_only.items()), bundle, tools_mark(request.prepare), system_mark(),
         ]
     )  # fmt: skip
+
+
+def folder_mark(path: Path) -> str:
+    """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
+    digest = hashlib.sha256(_seen(path).encode())
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            place = Path(folder) / name
+            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _seen(place).encode())
+    return digest.hexdigest()
+
+
+def _seen(place: Path) -> str:
+    known = place.lstat()
+    return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
+
+
+@cache
+def system_mark() -> str:
+    """A hash that changes when packages of this system do; asked once per process."""
+    there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
+    return sha256_json([platform.machine(), there])
 
 
 class PathMarks:

@@ -34,9 +34,7 @@ _LOST_WORDS = ("no such table", "no such column", "has no column", "malformed", 
 class VerdictFile:
     """Tables in a numbered file below ``folder``. Threads and processes may share it.
 
-    Args:
-        folder: Where the files lie.
-        tables: Statements that make the tables where they are not there.
+    ``tables`` are statements that make the tables where they are not there.
 
     Raises:
         MachineError: the disk is full, or the folder cannot be written.

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from caretbench.errors import MachineError
 from caretbench.execution.cache.building import building, folder_digest, sweep
 from caretbench.execution.cache.folders import ARTEFACTS, unusable
 from caretbench.execution.cache.keeping import LARGEST, may_be_kept
@@ -77,27 +76,20 @@ class ResultCache:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder()
-        self._artefacts = self.folder / ARTEFACTS
+        self.artefacts = self.folder / ARTEFACTS
+        """Folder of all compiled programs."""
         try:
-            self._artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
+            self.artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
             self._file = VerdictFile(self.folder, _TABLES)
             self._checked = False
-            sweep(self._artefacts)
+            sweep(self.artefacts)
         except OSError as error:
             raise unusable(self.folder, error) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
-    def get(self, key: str) -> ExecutionResult | None:
-        """Return the stored result of a program, marked ``cached``, or None."""
-        return self._get(key, ExecutionResult)
-
-    def get_project(self, key: str) -> WorkspaceResult | None:
-        """Return the stored result of a command in a project, marked ``cached``, or None."""
-        return self._get(key, WorkspaceResult)
-
-    def _get(self, key: str, form: type[_Result]) -> _Result | None:
-        """Return a stored result. A row that is damaged or not understood counts as absent."""
+    def get(self, key: str, form: type[_Result]) -> _Result | None:
+        """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
         text = self.text(key)
         try:
             known = form.model_validate_json(text) if text is not None else None
@@ -149,11 +141,6 @@ class ResultCache:
 
     # --- artefacts --------------------------------------------------------------------------------------------
 
-    @property
-    def artefacts_root(self) -> Path:
-        """The folder that holds all compiled programs."""
-        return self._artefacts
-
     def artefact(self, key: str) -> Path | None:
         """The compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
         place = self._place(key)
@@ -177,9 +164,9 @@ class ResultCache:
         """
         with contextlib.ExitStack() as stack:
             try:
-                folder = stack.enter_context(building(self._artefacts))
+                folder = stack.enter_context(building(self.artefacts))
             except OSError as error:
-                raise self._full(error) from error
+                raise unusable(self.artefacts, error) from error
             yield folder
 
     def keep(self, key: str, folder: Path) -> Path:
@@ -196,20 +183,17 @@ class ResultCache:
             folder.rename(place)
         except OSError as error:
             if not place.is_dir():
-                raise self._full(error) from error
+                raise unusable(self.artefacts, error) from error
         return place
 
     def short_of_space(self) -> bool:
         """Whether the disk is so full that what a compiler said may be about that."""
-        known = os.statvfs(self._artefacts)
+        known = os.statvfs(self.artefacts)
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
-
-    def _full(self, error: OSError) -> MachineError:
-        return unusable(self._artefacts, error)
 
     def _discard(self, place: Path) -> None:
         """Take a folder away at once: half of it is never seen in its place."""
-        with contextlib.suppress(OSError), building(self._artefacts) as aside:
+        with contextlib.suppress(OSError), building(self.artefacts) as aside:
             place.rename(aside / "damaged")
             return
         if place.is_dir():
@@ -218,7 +202,7 @@ class ResultCache:
             place.unlink(missing_ok=True)
 
     def _place(self, key: str) -> Path:
-        return self._artefacts / key[:2] / key
+        return self.artefacts / key[:2] / key
 
     # --- housekeeping -----------------------------------------------------------------------------------------
 
@@ -289,7 +273,7 @@ class ResultCache:
 
     def _kept(self) -> Iterator[tuple[float, int, Path]]:
         """Time of last use, size and folder of every artefact."""
-        for folder in self._artefacts.glob("[0-9a-f][0-9a-f]/*"):
+        for folder in self.artefacts.glob("[0-9a-f][0-9a-f]/*"):
             with contextlib.suppress(OSError):
                 size = sum(file.lstat().st_size for file in folder.rglob("*"))
                 yield folder.stat().st_mtime, size, folder

@@ -6,16 +6,16 @@ The same for programs and for commands in projects; what differs between the two
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 from caretbench.errors import MachineError
 from caretbench.execution.cluster.nodes import AnyBatch, AnyBatchResult, Lost, Nodes
 from caretbench.execution.submission import Job, Kind, Request, Result
-from caretbench.execution.types import ExecutionRequest, Status
-from caretbench.execution.workspaces.request import WorkspaceRequest
+from caretbench.execution.types import Status
 
 _BATCHES_PER_PROCESSOR = 2  # one that runs, one that waits behind it
 _LEAST_BATCHES = 4
@@ -24,10 +24,8 @@ _LOOK_S = 0.5
 _COUNT_S = 2.0
 _WAIT_S = 2.0
 
-_Request = TypeVar("_Request", ExecutionRequest, WorkspaceRequest, contravariant=True)
 
-
-class RemoteKind(Kind[_Request, Result], Protocol[_Request, Result]):
+class RemoteKind(Kind[Request, Result]):
     """One kind of request, and what it needs on its way to other machines."""
 
     most_requests: int
@@ -35,33 +33,34 @@ class RemoteKind(Kind[_Request, Result], Protocol[_Request, Result]):
     most_characters: int
     """Maximum size of them together."""
 
-    def group(self, request: _Request) -> Hashable:
+    @abstractmethod
+    def group(self, request: Request) -> Hashable:
         """Return what the requests of one batch have in common."""
-        ...
 
-    def size(self, request: _Request) -> int:
+    @abstractmethod
+    def size(self, request: Request) -> int:
         """Return its characters."""
-        ...
 
-    def without(self, request: _Request, status: Status, reason: str) -> Result:
+    def without(self, request: Request, status: Status, reason: str) -> Result:
         """Return the result of a request that did not run."""
-        ...
+        return self.form(id=request.id, status=status, reason=reason)
 
-    def batch(self, requests: tuple[_Request, ...], *, full: bool) -> AnyBatch:
+    def remembers(self, result: Result) -> bool:
+        """Return True: what took a machine down is not sent out again."""
+        del result
+        return True
+
+    @abstractmethod
+    def batch(self, requests: tuple[Request, ...], *, full: bool) -> AnyBatch:
         """Return a batch as it is sent; ``full``: with what the node said that it lacks."""
-        ...
 
-    def refuse(self, request: _Request, result: AnyBatchResult) -> None:
-        """Say in what the node is unlike the others.
+    @abstractmethod
+    def refuse(self, request: Request, result: AnyBatchResult) -> None:
+        """Raise MachineError where the node is unlike the others; it says in what."""
 
-        Raises:
-            MachineError: always, where it is.
-        """
-        ...
-
+    @abstractmethod
     def results(self, result: AnyBatchResult) -> tuple[Result, ...]:
         """Return the results of a batch."""
-        ...
 
 
 @dataclass

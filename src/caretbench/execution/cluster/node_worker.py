@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
-import os
-import shutil
 import socket
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.archives import unpacked
+from caretbench.execution.cache.verdicts import opened
 from caretbench.execution.cluster.nodes import (
     BATCHES,
     AnyBatch,
@@ -39,14 +32,11 @@ from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
-from caretbench.execution.sandbox.removal import remove
 from caretbench.execution.types import ExecutionRequest, Toolchain
+from caretbench.execution.workspaces.archives import unpacked
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import Workspaces
 
-_PREFIX = "caretbench-node-"
-_HELD = ".held"
-_YOUNG_S = 60.0
 _HEED_S = 0.5
 
 _Result = TypeVar("_Result")
@@ -61,8 +51,8 @@ class NodeWorker:
 
     def __init__(self, programs: int) -> None:
         self.name = socket.gethostname()
-        self._folder, self._lock = _own_folder()
-        self._cache = ResultCache(self._folder)
+        self._held = contextlib.ExitStack()
+        self._cache = self._held.enter_context(opened(None, use_cache=False))
         self._sandbox = Sandbox()
         self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
         self._runner = Runner(self._sandbox, self._cache, installed)
@@ -131,39 +121,11 @@ class NodeWorker:
             return running.result()
 
     def close(self) -> None:
-        """End the sandboxes and remove the folder."""
+        """End the sandboxes and remove the cache."""
         if self._spaces is not None:
             self._spaces.close()
         self._sandbox.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._lock.close()
-
-
-def _own_folder() -> tuple[Path, IO[bytes]]:
-    """A folder of this process, and the lock that says that it lives; removes those of processes that were killed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            _remove_if_left(left)
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    folder.chmod(0o755)
-    held = (folder / _HELD).open("ab")
-    fcntl.flock(held, fcntl.LOCK_EX)
-    return folder, held
-
-
-def _remove_if_left(place: Path) -> None:
-    """Remove the folder of a process that was killed. Anybody may give a folder, or a link, such a name."""
-    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        known = os.fstat(folder)
-        if known.st_uid != os.geteuid() or time.time() - known.st_mtime <= _YOUNG_S:
-            return
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(_HELD, flags, 0o600, dir_fd=folder), "ab") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove(str(place), folder)
-    finally:
-        os.close(folder)
+        self._held.close()
 
 
 @cache

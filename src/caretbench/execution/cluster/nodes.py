@@ -115,28 +115,18 @@ class Nodes(Protocol):
 
     def processors(self) -> int:
         """Processors of the machines that are there now."""
-        ...
 
     def survey(self, want: Want) -> list[Footing]:
         """What every machine that is there now offers to such programs."""
-        ...
 
     def send(self, batch: AnyBatch) -> Any:
         """Have a batch worked on, again elsewhere where its machine goes away; gives a handle at once."""
-        ...
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
         """A handle whose answer is there, or None after so many seconds."""
-        ...
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Its answer.
-
-        Raises:
-            Lost: there will be none.
-        """
-        ...
+        """Return its answer, or raise Lost where there will be none."""
 
     def cancel(self, handles: Sequence[Any]) -> None:
         """End what still runs; no answer is wanted any more."""
-        ...

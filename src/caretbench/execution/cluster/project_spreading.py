@@ -8,18 +8,18 @@ by the process that asks, apart from those of its own machine.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable
 from pathlib import PurePosixPath
 
 from caretbench.execution.cache.keys import remote_project_key
-from caretbench.execution.cache.verdicts import ResultCache, opened
-from caretbench.execution.cluster.archives import packed
-from caretbench.execution.cluster.batches import RemoteRuns
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.batches import RemoteKind, RemoteRuns
 from caretbench.execution.cluster.nodes import AnyBatchResult, Ground, ProjectBatch, ProjectBatchResult, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor, check_alike
 from caretbench.execution.language_tables import toolchain_tables
-from caretbench.execution.submission import Submission
-from caretbench.execution.types import Isolation, Progress, Status
+from caretbench.execution.submission import CachedExecutor, Submission
+from caretbench.execution.types import Isolation, Status
+from caretbench.execution.workspaces.archives import packed
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.languages import languages
 
@@ -30,15 +30,13 @@ _BATCH_CHARACTERS = 4_000_000
 _ARCHIVES = 2
 
 
-class SpreadingWorkspaceExecutor:
+class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     """Runs commands in projects on other machines.
 
     Args:
         programs: What runs programs there: its machines are used, and what it found out of them.
         spaces: Where the projects lie here; the user's snapshots by default.
-        cache: Where verdicts are kept, on this machine; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
-        progress: Called with the number of results given, after each.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
     def __init__(
@@ -48,51 +46,33 @@ class SpreadingWorkspaceExecutor:
         spaces: Workspaces | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        progress: Progress = lambda _given: None,
     ) -> None:
+        super().__init__(cache, use_cache=use_cache)
         self.spaces = spaces or Workspaces()
         self._programs = programs
-        self._cache = cache
-        self._use_cache = use_cache or cache is not None
-        self._progress = progress
 
     def isolation(self) -> Isolation:
-        """The walls on all machines.
-
-        Raises:
-            MachineError: there is no machine, or no sandbox on one of them.
-        """
+        """Return the walls on all machines."""
         return self._programs.isolation()
 
-    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
-        """Results as they come, one per request.
-
-        A request that cannot travel (it binds folders of this machine) is ``skipped``, with the reason.
-
-        Raises:
-            DataError: a snapshot is not here, damaged, or too large to be sent.
-            MachineError: machines differ in what decides a verdict, or cannot run programs.
-        """
-        with opened(self._cache, use_cache=self._use_cache) as cache:
-            projects = _RemoteProjects(cache, self._programs, self.spaces)
-            submission = Submission(projects, RemoteRuns(self._programs.nodes, projects))
-            for given, result in enumerate(submission.results(requests), 1):
-                self._progress(given)
-                yield result
+    def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
+        projects = _RemoteProjects(cache, self._programs, self.spaces)
+        return Submission(projects, RemoteRuns(self._programs.nodes, projects))
 
     def close(self) -> None:
         """Let the snapshots go."""
         self.spaces.close()
 
 
-class _RemoteProjects:
-    """Commands in projects as a :class:`caretbench.execution.cluster.batches.RemoteKind`."""
+class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
+    """Commands in projects on their way to other machines."""
 
+    form = WorkspaceResult
     most_requests = BATCH
     most_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, programs: SpreadingExecutor, spaces: Workspaces) -> None:
-        self._cache = cache
+        super().__init__(cache)
         self._programs = programs
         self._spaces = spaces
         self._languages: dict[str, tuple[str, ...]] = {}
@@ -111,24 +91,11 @@ class _RemoteProjects:
             request, [(want, footing.ground) for want, footing in self._grounds(request)]
         )
 
-    def known(self, key: str) -> WorkspaceResult | None:
-        return self._cache.get_project(key)
-
-    def keep(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> None:
-        self._cache.put(key, request, result)
-
-    def remembers(self, result: WorkspaceResult) -> bool:
-        del result  # what took a machine down is not sent out again
-        return True
-
     def group(self, request: WorkspaceRequest) -> Hashable:
         return request.snapshot, request.bundle
 
     def size(self, request: WorkspaceRequest) -> int:
         return sum(len(content or "") for content in request.patch.values())
-
-    def without(self, request: WorkspaceRequest, status: Status, reason: str) -> WorkspaceResult:
-        return WorkspaceResult(id=request.id, status=status, reason=reason)
 
     def batch(self, requests: tuple[WorkspaceRequest, ...], *, full: bool) -> ProjectBatch:
         first = requests[0]

@@ -16,7 +16,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from caretbench.errors import MachineError
-from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.cluster.nodes import (
     BATCH_RESULTS,
     AnyBatch,
@@ -26,7 +25,6 @@ from caretbench.execution.cluster.nodes import (
     Lost,
     Want,
 )
-from caretbench.execution.cluster.spreading import SpreadingExecutor
 from caretbench.execution.types import Toolchain
 
 PROGRAMS_PER_PROCESSOR = 8
@@ -37,37 +35,20 @@ _SURVEY_S = 120.0
 _OWN_STORE_BYTES = 256 << 20
 
 
-class RayExecutor(SpreadingExecutor):
-    """Runs programs on a Ray cluster, whose machines have this package and its tools installed.
+class RayNodes:
+    """The machines of a Ray cluster that have this package and its tools installed.
 
     Args:
         address: ``ray://HOST:PORT`` of a cluster's client server, or ``HOST:PORT`` of its head from one of its
             machines. None: the cluster of ``RAY_ADDRESS`` or of this machine; where there is none, one is started on
             this machine and ends with the process.
         programs: Programs in flight on each processor.
-        cache: Where verdicts are kept, on this machine; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
 
     Raises:
         MachineError: Ray is not installed, or the cluster does not answer.
     """
 
-    def __init__(
-        self,
-        address: str | None = None,
-        *,
-        programs: int | None = None,
-        cache: ResultCache | None = None,
-        use_cache: bool = True,
-    ) -> None:
-        nodes = RayNodes(address, programs or PROGRAMS_PER_PROCESSOR)
-        super().__init__(nodes, cache=cache, use_cache=use_cache)
-
-
-class RayNodes:
-    """The machines of a Ray cluster, as :class:`caretbench.execution.cluster.nodes.Nodes`."""
-
-    def __init__(self, address: str | None, programs: int) -> None:
+    def __init__(self, address: str | None = None, programs: int | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of a run is told to anybody
         # Ray prints what befalls a machine on standard output, where results go. It is read when Ray is imported.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
@@ -82,7 +63,7 @@ class RayNodes:
         self._ray: Any = ray
         self._exceptions: Any = exceptions
         self._on_node: Any = scheduling_strategies.NodeAffinitySchedulingStrategy
-        self._programs = programs
+        self._programs = programs or PROGRAMS_PER_PROCESSOR
         _connect(ray, address)
         self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.work)
         # Looking costs no processor: it must not wait behind batches.
@@ -127,11 +108,7 @@ class RayNodes:
         return done[0] if done else None
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Its answer; a task that could not even begin is a fault.
-
-        Raises:
-            Lost: Ray gave the task up.
-        """
+        """Return its answer (a task that could not begin is a fault), or raise Lost where Ray gave the task up."""
         try:
             return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
@@ -156,7 +133,6 @@ def _connect(ray: Any, address: str | None) -> None:
         except ConnectionError:
             if address is not None or os.environ.get("RAY_ADDRESS"):
                 raise
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init("local", include_dashboard=False, object_store_memory=_OWN_STORE_BYTES, **quiet)
     except Exception as error:  # what times out while it starts is a plain Exception of Ray's
         where = address or os.environ.get("RAY_ADDRESS") or "on this machine"

@@ -8,15 +8,15 @@ requests behind them are not asked for before there is room.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import installed
 from caretbench.execution.cache.keys import verdict_key
-from caretbench.execution.cache.verdicts import ResultCache, opened
-from caretbench.execution.cluster.batches import RemoteRuns
+from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cluster.batches import RemoteKind, RemoteRuns
 from caretbench.execution.cluster.nodes import AnyBatchResult, Batch, BatchResult, Footing, Nodes, Want
-from caretbench.execution.submission import Submission
+from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
@@ -26,17 +26,13 @@ BATCH = 25
 _BATCH_CHARACTERS = 4_000_000
 
 
-class SpreadingExecutor:
+class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     """Runs programs on other machines. Identical programs run once; known verdicts come from this machine's cache.
 
     Args:
         nodes: The machines.
-        cache: Where verdicts are kept, on this machine; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
         bundles: From a bundle's name to the bundle that is built on this machine.
-
-    Attributes:
-        nodes: The machines.
     """
 
     def __init__(
@@ -47,18 +43,13 @@ class SpreadingExecutor:
         use_cache: bool = True,
         bundles: BundleLookup = installed,
     ) -> None:
+        super().__init__(cache, use_cache=use_cache)
         self.nodes = nodes
-        self._cache = cache
-        self._use_cache = use_cache
         self._bundles = bundles
         self._footings: dict[Want, Footing] = {}
 
     def isolation(self) -> Isolation:
-        """The walls on all machines; what differs among them is ``mixed``, and stands in every result as it was.
-
-        Raises:
-            MachineError: there is no machine, or no sandbox on one of them.
-        """
+        """Return the walls on all machines; what differs is ``mixed``, and stands in every result as it was."""
         footings = usable(self.nodes.survey(Want("python")))
         walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
         joined = {
@@ -68,31 +59,15 @@ class SpreadingExecutor:
         return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
 
     def toolchain(self, language: str) -> Toolchain:
-        """The language's tools, which are the same on all machines.
-
-        Raises:
-            MachineError: they are not, or there is no machine.
-        """
+        """Return the language's tools, which are the same on all machines; refuse as :meth:`footing` does."""
         return self.footing(Want(language)).toolchain
 
-    def submit(self, requests: Iterable[ExecutionRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come, one per request.
-
-        A generator that is closed early ends the programs that still run.
-
-        Raises:
-            MachineError: machines differ in what decides a verdict, or cannot run programs; what came before holds.
-        """
-        with opened(self._cache, use_cache=self._use_cache) as cache:
-            programs = _RemotePrograms(cache, self)
-            yield from Submission(programs, RemoteRuns(self.nodes, programs)).results(requests)
+    def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
+        programs = _RemotePrograms(cache, self)
+        return Submission(programs, RemoteRuns(self.nodes, programs))
 
     def footing(self, want: Want) -> Footing:
-        """What programs that want this find, on all machines the same; asked once.
-
-        Raises:
-            MachineError: machines differ, or cannot run programs.
-        """
+        """Return what such programs find, asked once, or raise MachineError where machines differ or run none."""
         if want not in self._footings:
             footing, *others = usable(self.nodes.survey(want))
             for other in others:
@@ -107,11 +82,7 @@ class SpreadingExecutor:
 
 
 def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
-    """Machines that can run programs.
-
-    Raises:
-        MachineError: there is none, or one cannot.
-    """
+    """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
     if not footings:
         raise MachineError(
             "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
@@ -123,11 +94,7 @@ def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
 
 
 def check_alike(footing: Footing, other: Footing, want: Want) -> None:
-    """Verdicts of machines that differ are not mixed.
-
-    Raises:
-        MachineError: they differ; the message says in what.
-    """
+    """Raise MachineError where machines differ, whose verdicts must not be mixed; it says in what."""
     if footing.ground == other.ground:
         return
     if footing.toolchain.fingerprint != other.toolchain.fingerprint:
@@ -145,14 +112,15 @@ def check_alike(footing: Footing, other: Footing, want: Want) -> None:
     )
 
 
-class _RemotePrograms:
-    """Programs as a :class:`caretbench.execution.cluster.batches.RemoteKind`."""
+class _RemotePrograms(RemoteKind[ExecutionRequest, ExecutionResult]):
+    """Programs on their way to other machines."""
 
+    form = ExecutionResult
     most_requests = BATCH
     most_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, executor: SpreadingExecutor) -> None:
-        self._cache = cache
+        super().__init__(cache)
         self._executor = executor
 
     def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
@@ -163,24 +131,11 @@ class _RemotePrograms:
         footing = self._footing(request)
         return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
 
-    def known(self, key: str) -> ExecutionResult | None:
-        return self._cache.get(key)
-
-    def keep(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
-        self._cache.put(key, request, result)
-
-    def remembers(self, result: ExecutionResult) -> bool:
-        del result  # what took a machine down is not sent out again
-        return True
-
     def group(self, request: ExecutionRequest) -> Hashable:
         return Want.of(request), request.profile, request.variant
 
     def size(self, request: ExecutionRequest) -> int:
         return len(request.source)
-
-    def without(self, request: ExecutionRequest, status: Status, reason: str) -> ExecutionResult:
-        return ExecutionResult(id=request.id, status=status, reason=reason)
 
     def batch(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Batch:
         del full  # a program is all there in its text

@@ -15,11 +15,25 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-from caretbench.execution.sandbox.host.kernel_facts import COVERS, FACTS, PER_PROCESS, settings
-
 WORK = "/tmp/work"
 HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
+# Of /proc a program may read a few facts of the kernel, at every level; docs/execution.md says why each.
+FACTS = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems")
+"""Files of ``/proc`` that runtimes and programs read to learn of processors, memory and time."""
+
+PER_PROCESS = ("self", "thread-self", "mounts", "net")
+"""Links of ``/proc`` into the reading process's own folder."""
+
+SETTINGS = (
+    "kernel/osrelease", "kernel/ostype", "kernel/version", "kernel/pid_max", "kernel/threads-max",
+    "kernel/cap_last_cap", "kernel/ngroups_max", "vm/max_map_count", "vm/overcommit_memory", "vm/swappiness",
+    "fs/file-max", "fs/nr_open", "fs/pipe-max-size", "net/core/somaxconn",
+)  # fmt: skip
+"""Files of ``/proc/sys`` that runtimes read; inside they are copies, which nobody can write."""
+
+COVERS = "/run/caretbench/covers"
+"""Folder inside, in which an empty file, an empty folder and the copies of the settings lie."""
 KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
 INSIDE_USER = 1000
 _OWN_BYTES = 64 << 20
@@ -47,6 +61,18 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "PATH": PATH, "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
     "USER": "runner", "LOGNAME": "runner",
 }  # fmt: skip
+
+
+@cache
+def settings() -> dict[str, bytes]:
+    """Return the settings with their values; one that this kernel lacks, or hides from this user, is not there."""
+    found = {}
+    for name in SETTINGS:
+        try:
+            found[name] = Path("/proc/sys", name).read_bytes()
+        except OSError:
+            continue
+    return found
 
 
 @cache

@@ -1,4 +1,4 @@
-"""One program to run in a sandbox: its bounds and surroundings, and the form in which the launcher reads them."""
+"""One program to run in a sandbox: its bounds, kept by the kernel, and the form in which the launcher reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from caretbench.execution.sandbox.bounds import resource_limits
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
 from caretbench.execution.sandbox.index.policy import PROXY_PORT
 from caretbench.execution.types import Limits, ProjectTree, Warm
@@ -22,6 +21,13 @@ if TYPE_CHECKING:
 NO_OVERLAY = "no overlay"
 """Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
 SNAPSHOT = "/run/snapshot"
+MOST_FILES = 65_536
+"""Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
+
+The kernel keeps about a kilobyte for each, which the watchdog does not see.
+"""
+_LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
+_PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
 
 Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
@@ -31,63 +37,50 @@ class Dialogue(Protocol):
 
     def hear(self, data: bytes) -> Killed | None:
         """Take in what the program wrote to standard output; the reason to end it, if there is one."""
-        ...
 
     def check(self) -> Killed | None:
         """Asked several times a second: the reason to end the program, if there is one."""
-        ...
 
     def busy(self) -> bool:
         """Return whether it is at work: the use of one that waits is not looked at."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One program to run in a sandbox.
-
-    Args:
-        argv: The program, by its path inside, and its arguments.
-        limits: Bounds; ``wall_s`` and ``cpu_s`` in seconds.
-        files: Name in the work folder (or a path below ``/tmp``) -> content, written before the start.
-        read_only: Path inside -> path on the host.
-        writable: Path inside -> folder on the host the program may write to: for compilers only. Started
-            by root, the folder is given to the unprivileged user.
-        environment: Added to a small default environment; nothing of the host's is passed on.
-        address_space_limit: Bound the address space; else data memory only (for runtimes that reserve much).
-        wall_s: Wall time in seconds, ``limits.wall_s`` by default.
-        sentinel: Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor
-            numbers: a harness reads a 32 byte word from the first before any foreign code runs, and
-            writes the same 32 bytes to the second when the program has reached its end. Both are pipes.
-        stdin: Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default.
-        dialogue: Hears what the program writes to standard output, which is not in the result then.
-        display: Start an X server inside first.
-        directory: Working directory inside.
-        warm: Build the program's sandbox inside one that exists already, where this machine can; nothing may be
-            writable then.
-        tree: Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm
-            sandbox or not at all: elsewhere the result's error begins with :data:`NO_OVERLAY`.
-        index: Let the program reach package indexes through this proxy, which serves one run. For setting
-            environments up: what such a program says is no verdict.
-    """
+    """One program to run in a sandbox: by its path inside, with its arguments."""
 
     argv: Sequence[str]
     _: KW_ONLY
     limits: Limits
     files: Mapping[str, str | bytes] | None = None
-    read_only: Mapping[str, str] | None = None
+    """Name in the work folder (or a path below ``/tmp``) -> content, written before the start."""
+    read_only: Mapping[str, str] | None = None  # path inside -> path on the host
     writable: Mapping[str, Path] | None = None
+    """Path inside -> folder on the host the program may write to: for compilers only. Started by root, the folder is
+    given to the unprivileged user."""
     environment: Mapping[str, str] | None = None
+    """Added to a small default environment; nothing of the host's is passed on."""
     address_space_limit: bool = True
-    wall_s: float | None = None
+    """Bound the address space; else data memory only (for runtimes that reserve much)."""
+    wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
+    """Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor numbers: a
+    harness reads a 32 byte word from the first before any foreign code runs, and writes the same 32 bytes to the
+    second when the program has reached its end. Both are pipes."""
     stdin: bytes | int | None = None
+    """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
     dialogue: Dialogue | None = None
-    display: bool = False
+    """Hears what the program writes to standard output, which is not in the result then."""
+    display: bool = False  # start an X server inside first
     directory: str = WORK
     warm: Warm | None = None
+    """Build the program's sandbox inside one that exists already, where this machine can; nothing may be writable."""
     tree: ProjectTree | None = None
+    """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
+    at all: elsewhere the result's error begins with :data:`NO_OVERLAY`."""
     index: IndexProxy | None = None
+    """Let the program reach package indexes through this proxy, which serves one run. For setting environments up:
+    what such a program says is no verdict."""
 
     @property
     def longest_s(self) -> float:
@@ -111,19 +104,12 @@ class Invocation:
 
 
 class Resolved(NamedTuple):
-    """An invocation whose paths on the host are resolved.
-
-    Args:
-        invocation: The program.
-        job: What the launcher reads.
-        binds: Path inside -> path on the host, to be read.
-        writable: Path inside -> folder on the host, to be written.
-    """
+    """An invocation whose paths on the host are resolved."""
 
     invocation: Invocation
-    job: dict[str, object]
-    binds: Mapping[str, str]
-    writable: Mapping[str, str]
+    job: dict[str, object]  # what the launcher reads
+    binds: Mapping[str, str]  # path inside -> path on the host, to be read
+    writable: Mapping[str, str]  # path inside -> folder on the host, to be written
 
 
 def resolved(invocation: Invocation, display: str | None) -> Resolved:
@@ -196,3 +182,32 @@ def _random_descriptors(nofile: int) -> list[int]:
     low = min(40, nofile - 40)
     first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
     return [first, second]
+
+
+def memory_options(size_mb: int) -> str:
+    """Return the mount options of a file system in memory that a program may write to."""
+    return f"size={size_mb << 20},nr_inodes={MOST_FILES}"
+
+
+def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
+    """Names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
+
+    Memory is bounded by the watchdog at ``memory_mb``; twice as much is the backstop for what grows faster than it
+    looks: of the address space, or else of data memory, for runtimes that reserve much address space.
+    """
+    room = 2 * limits.memory_mb << 20
+    seconds = max(1, round(limits.cpu_s))
+    bounds = [
+        ("RLIMIT_CPU", seconds, seconds + 1),
+        ("RLIMIT_FSIZE", limits.fsize_mb << 20, limits.fsize_mb << 20),
+        ("RLIMIT_NOFILE", limits.nofile, limits.nofile),
+        ("RLIMIT_NPROC", limits.pids, limits.pids),
+        ("RLIMIT_SIGPENDING", _PENDING_SIGNALS, _PENDING_SIGNALS),
+        ("RLIMIT_CORE", 0, 0),
+    ]
+    if address_space_limit:
+        bounds.append(("RLIMIT_AS", room, room))
+    else:
+        room = max(room, _LEAST_DATA_BYTES)
+        bounds.append(("RLIMIT_DATA", room, room))
+    return bounds

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import errno
-import marshal
 import os
 import posixpath
 import threading
@@ -21,7 +20,6 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.sandbox.bounds import memory_options, resource_limits
 from caretbench.execution.sandbox.bubblewrap import (
     DEFAULT_ENVIRONMENT,
     WORK,
@@ -31,7 +29,7 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.obstacles import NO_NESTING
 from caretbench.execution.sandbox.host.users import own_user, users
-from caretbench.execution.sandbox.invocation import Invocation
+from caretbench.execution.sandbox.invocation import Invocation, memory_options, resource_limits
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.levels import SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
@@ -41,6 +39,9 @@ from caretbench.execution.types import Isolation, Limits
 FILE_S = 120.0
 """Wall time that reading or writing a file may take."""
 _FAILED = 3
+_OF_ALL: Mapping[str, object] = {
+    "files": [], "nonce": b"", "display": [], "tree": None, "artefact": "", "lasting": True, "aside": [],
+}  # fmt: skip
 
 
 @cache
@@ -65,11 +66,7 @@ class LastingSandbox:
         environment: Mapping[str, str] | None = None,
         read_only: Mapping[str, str] | None = None,
     ) -> None:
-        """Build it.
-
-        Raises:
-            SandboxUnavailable: it cannot be built here.
-        """
+        """Build it, or raise SandboxUnavailable where it cannot be built here."""
         binary, program = find_bubblewrap(), seccomp_filter()
         if binary is None or program is None:
             raise SandboxUnavailable(
@@ -215,26 +212,17 @@ class LastingSandbox:
                 else f"no sandbox keeps its files here: {self._worker.obstacle or NO_NESTING}"
             )
         begin = time.monotonic()
-        job = marshal.dumps(
-            {
-                **what,
-                "environment": dict(environment),
-                "files": [],
-                "rlimits": resource_limits(limits, address_space_limit=False),
-                "nonce": b"",
-                "display": [],
-                "tree": None,
-                "artefact": "",
-                "memory": memory_options(limits.tmp_mb),
-                "lasting": True,
-                "aside": [],
-            },
-            2,
-        )
+        job = {
+            **what,
+            "environment": dict(environment),
+            "rlimits": resource_limits(limits, address_space_limit=False),
+            "memory": memory_options(limits.tmp_mb),
+            **_OF_ALL,
+        }
         invocation = Invocation((), limits=limits, wall_s=wall_s)
         supervisor = Supervisor(program, program.channel, invocation, stop, helpers=0)
         try:
-            supervisor.supervise(len(job).to_bytes(8, "big") + job)
+            supervisor.supervise(job)
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()

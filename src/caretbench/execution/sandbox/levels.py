@@ -22,11 +22,7 @@ class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
 
 
 def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:
-    """The levels to try, in this order.
-
-    Raises:
-        ValueError: no such level.
-    """
+    """Return the levels to try, in this order, or raise ValueError where one is not known."""
     word = wanted or os.environ.get(SETTING) or "auto"
     if word not in get_args(Accepted):
         raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(Accepted))}")

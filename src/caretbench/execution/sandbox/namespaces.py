@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
 import socket
 import subprocess
@@ -11,9 +10,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 
-from caretbench.execution.sandbox.bounds import memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    COVERS,
     KEPT_OF_PROC,
     LAUNCHER,
     inside_files,
@@ -21,10 +21,9 @@ from caretbench.execution.sandbox.bubblewrap import (
     readable,
     wall_arguments,
 )
-from caretbench.execution.sandbox.host.kernel_facts import COVERS
 from caretbench.execution.sandbox.host.obstacles import NO_FILTER, NO_NESTING
 from caretbench.execution.sandbox.host.users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, Resolved
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, Resolved, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, bounded, version_of
 from caretbench.execution.sandbox.reaching import Reached, opened_for, reached
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
@@ -32,30 +31,15 @@ from caretbench.execution.sandbox.warm import Workers
 from caretbench.execution.types import Isolation, Warm
 
 
+@dataclass(frozen=True)
 class Namespaces:
-    """Runs programs with bubblewrap, our own arguments, system call filter and launcher.
+    """Runs programs with bubblewrap, our own arguments, system call filter and launcher."""
 
-    Args:
-        binary: Bubblewrap.
-        filter_program: The system call filter; None where this processor's calls are not known.
-        workers: Warm sandboxes.
-        groups: Control groups that bound the memory.
-        interrupted: Ends programs while it is set.
-    """
-
-    def __init__(
-        self,
-        binary: str,
-        filter_program: bytes | None,
-        workers: Workers,
-        groups: MemoryGroups | None,
-        interrupted: threading.Event,
-    ) -> None:
-        self._binary = binary
-        self._filter = filter_program
-        self._workers = workers
-        self._groups = groups
-        self._interrupted = interrupted
+    binary: str
+    filter_program: bytes | None  # None where this processor's calls are not known
+    workers: Workers
+    groups: MemoryGroups | None
+    interrupted: threading.Event  # ends programs while it is set
 
     def run(self, resolved: Resolved) -> SandboxResult:
         """Run one program and wait for its end."""
@@ -73,18 +57,17 @@ class Namespaces:
     def _run_cold(self, resolved: Resolved) -> SandboxResult:
         """Run it in a sandbox that is started for it."""
         invocation = resolved.invocation
-        data = marshal.dumps(resolved.job, 2)
         with ExitStack() as stack:
             user = stack.enter_context(_user(resolved.writable))
-            ground = stack.enter_context(reached(self._binary, resolved.binds, resolved.writable, user))
+            ground = stack.enter_context(reached(self.binary, resolved.binds, resolved.writable, user))
             ours, theirs = socket.socketpair()
             stack.callback(ours.close)
             stack.callback(theirs.close)
             begin, process = self._started(ground, invocation, theirs, stack)
             theirs.close()
-            group = stack.enter_context(bounded(self._groups, invocation.limits))
-            supervisor = Supervisor(process, ours, invocation, self._interrupted, group=group)
-            supervisor.supervise(len(data).to_bytes(8, "big") + data)
+            group = stack.enter_context(bounded(self.groups, invocation.limits))
+            supervisor = Supervisor(process, ours, invocation, self.interrupted, group=group)
+            supervisor.supervise(resolved.job)
             return supervisor.result(begin, self._isolation(invocation))
 
     def _started(
@@ -106,7 +89,7 @@ class Namespaces:
             capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"),
         )
         arguments_fd = held(b"".join(argument.encode() + b"\0" for argument in arguments))
-        rules = held(self._filter or b"")
+        rules = held(self.filter_program or b"")
         index = invocation.index
         begin = time.monotonic()
         process = ground.start(
@@ -123,30 +106,29 @@ class Namespaces:
 
     def _run_warm(self, resolved: Resolved, warm: Warm) -> SandboxResult | None:
         """Run it in a sandbox inside a warm one; None where there is none, and the program was not started."""
-        if self._filter is None:
+        if self.filter_program is None:
             return None
         invocation = resolved.invocation
-        ready = self._workers.job(warm, resolved.job, resolved.binds, tmp_mb=invocation.limits.tmp_mb)
+        ready = self.workers.job(warm, resolved.job, resolved.binds, tmp_mb=invocation.limits.tmp_mb)
         with ExitStack() as stack:
-            worker = stack.enter_context(self._workers.lease(ready.key, self._binary, self._filter))
+            worker = stack.enter_context(self.workers.lease(ready.key, self.binary, self.filter_program))
             if worker is None:
                 return None
             user = stack.enter_context(own_user())[0] if ready.key.many_users else None
-            with opened_for(ready.given, user, self._binary) as mounts:
+            with opened_for(ready.given, user, self.binary) as mounts:
                 door = invocation.index.door if invocation.index is not None else None
                 program = worker.start(door, user, mounts)
             if program is None:
                 if not worker.ended:
-                    self._workers.refuse(ready.key, worker)
+                    self.workers.refuse(ready.key, worker)
                 return None
             begin = time.monotonic()
-            data = marshal.dumps(ready.job, 2)
             try:
-                with bounded(self._groups, invocation.limits) as group:
+                with bounded(self.groups, invocation.limits) as group:
                     supervisor = Supervisor(
-                        program, program.channel, invocation, self._interrupted, helpers=0, group=group
+                        program, program.channel, invocation, self.interrupted, helpers=0, group=group
                     )
-                    supervisor.supervise(len(data).to_bytes(8, "big") + data)
+                    supervisor.supervise(ready.job)
                 result = supervisor.result(begin, self._isolation(invocation))
             finally:
                 program.close()
@@ -158,17 +140,17 @@ class Namespaces:
         """Return why a program did not run in a warm sandbox."""
         if writable:
             return "the command writes to a folder of the host, which no warm sandbox has"
-        if self._filter is None:
+        if self.filter_program is None:
             return NO_FILTER
-        return self._workers.obstacle or NO_NESTING
+        return self.workers.obstacle or NO_NESTING
 
     def _isolation(self, invocation: Invocation) -> Isolation:
         return Isolation(
             backend="bubblewrap",
             level="namespaces",
-            memory=version_of(self._groups),
+            memory=version_of(self.groups),
             network="none" if invocation.index is None else "index",
-            seccomp=self._filter is not None,
+            seccomp=self.filter_program is not None,
             user="caller" if users() is None else "unprivileged",
         )
 

@@ -72,8 +72,6 @@ class Sandbox:
         self._closing: list[Callable[[], None]] = []
         weakref.finalize(self, self._workers.close)
 
-    # --- what is known of the walls -----------------------------------------------------------------------
-
     def probe(self) -> Isolation:
         """Really run a program, once per object, and say which walls stood.
 
@@ -164,8 +162,6 @@ class Sandbox:
     def resume(self) -> None:
         """Let programs run again."""
         self._interrupted.clear()
-
-    # --- running ------------------------------------------------------------------------------------------
 
     def run(self, invocation: Invocation) -> SandboxResult:
         """Run one program in a fresh sandbox and wait for its end.

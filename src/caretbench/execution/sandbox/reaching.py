@@ -13,10 +13,10 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
 from caretbench.execution.sandbox.host.mounts import attach, detach, mount_for, private_mounts
@@ -81,35 +81,24 @@ def _stage() -> _Stage:
         return _made_stage()
 
 
-class Reached:
+class Reached(NamedTuple):
     """Bubblewrap and what is bound, by the paths under which the sandbox's user reaches them."""
 
-    def __init__(
-        self,
-        binary: str,
-        read_only: Mapping[str, str],
-        writable: Mapping[str, str],
-        user: int | None,
-        stage: _Stage | None,
-    ) -> None:
-        self.binary = binary
-        self.read_only = read_only
-        self.writable = writable
-        self.user = user
-        self._stage = stage
+    binary: str
+    read_only: Mapping[str, str]
+    writable: Mapping[str, str]
+    user: int | None
+    stage: _Stage | None
 
     def start(self, arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start bubblewrap as the user, in a group of its own."""
         groups = () if self.user is not None else None
-        start = subprocess.Popen if self._stage is None else self._from_stage
+        popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+        start = popen if self.stage is None else partial(self.stage.call, popen)
         return start(
             [self.binary, *arguments], env={"PATH": "/usr/bin:/bin"}, cwd="/", process_group=0, user=self.user,
             group=self.user, extra_groups=groups, **options,
         )  # fmt: skip
-
-    def _from_stage(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        assert self._stage is not None  # noqa: S101  asked above
-        return self._stage.call(subprocess.Popen, command, **options)
 
 
 @contextlib.contextmanager
@@ -118,11 +107,7 @@ def reached(
 ) -> Iterator[Reached]:
     """Make all of it reachable, for as long as bubblewrap starts.
 
-    Args:
-        binary: Bubblewrap.
-        read_only: Path inside -> path on the host.
-        writable: The same, of folders that belong to the user.
-        user: Whom root starts it as; None where an ordinary user starts it.
+    ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
 
     Raises:
         CannotReach: something of it cannot be reached by this user.

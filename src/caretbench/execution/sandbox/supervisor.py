@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import marshal
 import os
 import selectors
 import signal
@@ -103,11 +104,9 @@ class SandboxedProcess(Protocol):
 
     def kill(self) -> None:
         """End everything behind the walls."""
-        ...
 
     def wait(self) -> int:
         """Until it is gone."""
-        ...
 
 
 class Supervisor:
@@ -152,7 +151,7 @@ class Supervisor:
         self._processes = 0
         self._cpu_s = 0.0
 
-    def supervise(self, job: bytes) -> None:
+    def supervise(self, job: Mapping[str, object]) -> None:
         """Hand over the job and wait for the end of the sandbox."""
         process = self._process
         assert process.stdout is not None  # noqa: S101 - opened as pipes above
@@ -161,8 +160,9 @@ class Supervisor:
             if self._group is not None:
                 self._group.take(process.pid)  # it waits for its job: the program is not there yet
             self._channel.settimeout(START_S)
+            data = marshal.dumps(dict(job), 2)
             with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
-                self._channel.sendall(job)
+                self._channel.sendall(len(data).to_bytes(8, "big") + data)
             self._channel.setblocking(False)
             with selectors.DefaultSelector() as selector:
                 for stream, capture in zip((process.stdout, process.stderr), self._streams, strict=True):

@@ -18,11 +18,12 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.execution.sandbox.bounds import memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    COVERS,
     INSIDE_USER,
     KEPT_OF_PROC,
     LAUNCHER,
@@ -31,11 +32,10 @@ from caretbench.execution.sandbox.bubblewrap import (
     readable,
     wall_arguments,
 )
-from caretbench.execution.sandbox.host.kernel_facts import COVERS
 from caretbench.execution.sandbox.host.mounts import child_of, end_group, write_maps
 from caretbench.execution.sandbox.host.obstacles import no_maps, no_nesting
 from caretbench.execution.sandbox.host.users import unprivileged_user, users
-from caretbench.execution.sandbox.invocation import SNAPSHOT
+from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
 from caretbench.execution.sandbox.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 
@@ -82,33 +82,31 @@ class Ready(NamedTuple):
     """Path inside -> path on the host, of what root opens for this program's user alone."""
 
 
+@dataclass
 class WarmProgram:
     """A program in a warm sandbox, as its supervisor holds it: the first process behind its own walls."""
 
-    def __init__(
-        self, pid: int, descriptor: int, channel: socket.socket, stdout: IO[bytes], stderr: IO[bytes]
-    ) -> None:
-        self.pid = pid
-        self.channel = channel
-        self.stdout: IO[bytes] | None = stdout
-        self.stderr: IO[bytes] | None = stderr
-        self._descriptor = descriptor
+    pid: int
+    descriptor: int
+    channel: socket.socket
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
 
     def kill(self) -> None:
         """End it, and with it everything in its process namespace."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def wait(self) -> int:
         """Until it is gone; what became of the program is in its launcher's report."""
         poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
+        poll.register(self.descriptor, select.POLLIN)
         poll.poll()
         return 0
 
     def close(self) -> None:
         """Give its descriptors back."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
         self.channel.close()
 
 
@@ -116,11 +114,7 @@ class Worker:
     """One warm sandbox."""
 
     def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
-        """Build it and wait until it takes programs.
-
-        Raises:
-            OSError: it did not come up.
-        """
+        """Build it and wait until it takes programs, or raise OSError where it does not come up."""
         self.served = 0
         self.under_way = 0
         self.proved = False
@@ -266,11 +260,7 @@ class _Maps:
         return self
 
     def write(self) -> None:
-        """Let bubblewrap go on.
-
-        Raises:
-            OSError: it did not start, or may not have these users.
-        """
+        """Let bubblewrap go on, or raise OSError where it did not start, or may not have these users."""
         for descriptor in self.theirs:
             os.close(descriptor)
         self.theirs = []
@@ -296,11 +286,7 @@ def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
 
 
 def _first_process(channel: socket.socket) -> tuple[int, int]:
-    """The first process behind the new walls, by the credentials of its greeting: its number here, and a handle.
-
-    Raises:
-        OSError: it was not built; with what it said.
-    """
+    """Return the first process behind the new walls, by the credentials of its greeting, and a handle of it."""
     channel.settimeout(_START_S)
     words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
     if not words.startswith(b'{"here"'):
@@ -334,14 +320,7 @@ class Workers:
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
 
-    def job(
-        self,
-        warm: Warm,
-        job: Mapping[str, object],
-        binds: Mapping[str, str],
-        *,
-        tmp_mb: int,
-    ) -> Ready:
+    def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
         """The job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
         artefact = ""

@@ -11,22 +11,10 @@ _TRUE = frozenset(
 )
 _FALSE = frozenset(
     {
-        "false",
-        "False",
-        "0",
-        "None",
-        "null",
-        "nil",
-        "nullptr",
-        "undefined",
-        '""',
-        "''",
-        "!1",
-        "!true",
-        "not True",
-        "not 1",
+        "false", "False", "0", "None", "null", "nil", "nullptr", "undefined", '""', "''", "!1", "!true",
+        "not True", "not 1",
     }
-)
+)  # fmt: skip
 _COMPARED = re.compile(r"(.{1,80}?)\s*(===|!==|==|!=|<=|>=|<|>|\bis not\b|\bis\b)\s*(.{1,80})", re.DOTALL)
 _EQUALS = re.compile(r"([\w.]{1,80})\s*\.\s*[eE]quals\s*\(\s*([\w.]{1,80})\s*\)")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")

@@ -23,6 +23,7 @@ from caretbench.execution.scan.ways_out import (
     is_function,
     is_type,
     leaving_before,
+    text_of,
 )
 from caretbench.syntax.parser import encode, parse
 
@@ -117,7 +118,7 @@ def checking(text: str, language: str) -> frozenset[str]:
     root = parse(text, language).root_node
     functions = _functions(root, 0, root.end_byte)
     return frozenset(
-        name for one in functions if check_words.IN_A_LINE.search(_text(one)) and (name := _named(one))
+        name for one in functions if check_words.IN_A_LINE.search(text_of(one)) and (name := _named(one))
     )
 
 
@@ -136,11 +137,7 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
 
 
 def _place(
-    tree: tree_sitter.Tree,
-    program: _Program,
-    at: int,
-    line: str,
-    exits: dict[int, tuple[Leaving, Leaving]],
+    tree: tree_sitter.Tree, program: _Program, at: int, line: str, exits: dict[int, tuple[Leaving, Leaving]]
 ) -> LinePlace:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
@@ -203,7 +200,7 @@ class _Climb:
         if not kind.startswith("try_") and (CONDITION.match(kind) or is_conditional(kind)):
             self.conditions.append(_condition(node))
             self.unreachable = self.unreachable or _never_runs(node, inner)
-        elif kind == "with_statement" and (caught := _SUPPRESSED.search(_text(node)[:200])):
+        elif kind == "with_statement" and (caught := _SUPPRESSED.search(text_of(node)[:200])):
             self.conditions.append(caught[0])
 
     def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
@@ -215,7 +212,7 @@ class _Climb:
 
 def _condition(node: tree_sitter.Node) -> str:
     condition = node.child_by_field_name("condition")
-    return " ".join(_text(condition).split())[:500] if condition is not None else node.type
+    return " ".join(text_of(condition).split())[:500] if condition is not None else node.type
 
 
 def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
@@ -227,13 +224,13 @@ def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
         right = node.child_by_field_name("right") or node.child_by_field_name("value")
         return (
             right is not None
-            and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", _text(right).strip()) is not None
+            and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", text_of(right).strip()) is not None
         )
     alternative = node.child_by_field_name("alternative")
     in_alternative = (
         inner is not None and alternative is not None and inner.start_byte >= alternative.start_byte
     )
-    return always(_text(condition)) if in_alternative else never(_text(condition))
+    return always(text_of(condition)) if in_alternative else never(text_of(condition))
 
 
 def _function(node: tree_sitter.Node, program: _Program) -> Function:
@@ -246,7 +243,7 @@ def _function(node: tree_sitter.Node, program: _Program) -> Function:
         part, at = "after", start - program.end
     decorated = node.parent is not None and node.parent.type == "decorated_definition"
     decorators = node.parent.children if decorated and node.parent is not None else ()
-    texts = frozenset(_text(child) for child in decorators if child.type == "decorator")
+    texts = frozenset(text_of(child) for child in decorators if child.type == "decorator")
     return Function(part, at, _named(node), _is_lazy(node, program.language), texts)
 
 
@@ -269,7 +266,7 @@ def _named(node: tree_sitter.Node) -> str:
         )
         for field in ("name", "left", "key", "declarator"):
             name = name or (parent.child_by_field_name(field) if parent is not None else None)
-    return _text(name).strip()[:200] if name is not None else ""
+    return text_of(name).strip()[:200] if name is not None else ""
 
 
 def _is_lazy(node: tree_sitter.Node, language: str) -> bool:
@@ -298,10 +295,6 @@ def _yields(function: tree_sitter.Node, begin: int, end: int) -> bool:
             return node.start_byte >= begin
         open_nodes.extend(node.named_children)
     return False
-
-
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _upwards(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:

@@ -29,7 +29,7 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
-    """The flags that an answer has for what it does to the program around it. Arguments as :func:`swallows_code`."""
+    """The flags that an answer has for what it does to the program around it."""
     found = {
         "tamper:swallows_code": swallows_code(before, answer, after, reference, language),
         "tamper:weakened_assertions": redefines_a_check(before, answer, after, reference, language)
@@ -78,12 +78,7 @@ def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
 def swallows_code(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Whether lines behind the caret do not run as they do with the reference answer.
 
-    Args:
-        before: The program up to the caret.
-        answer: What is inserted there.
-        after: The program behind it.
-        reference: The reference answer.
-        language: Language, by its name; False where it has no grammar, or the text does not parse.
+    False for a language without a grammar, and where the text does not parse.
     """
     sizes = len(before) + len(after) + max(len(answer), len(reference))
     if language not in languages() or sizes > _MOST_CHARACTERS or not after.strip() or answer == reference:

@@ -68,11 +68,7 @@ def leaving_before(
 ) -> tuple[Leaving, Leaving]:
     """Return how statements that precede a node in its block leave the block, and how they throw.
 
-    Args:
-        node: The node.
-        begin: First byte of the statements that count: those of the answer.
-        end: The byte after them.
-        known: What was found of statements before, by their node.
+    The answer's statements count, from the byte ``begin`` up to ``end``; ``known`` is what was found before, by node.
     """
     leaving = throwing = Leaving.NO
     sibling = node.prev_named_sibling
@@ -143,7 +139,7 @@ def _surely(node: tree_sitter.Node) -> Leaving:
     """A way out without a value, or with a check in place of one. Who returns a value twice may only be careless."""
     is_return = node.type == "return_statement" or node.type in node_kinds("returns")
     if is_return and node.named_child_count:
-        text = (node.text or b"").decode("utf-8", "replace").removeprefix("return").strip()
+        text = text_of(node).removeprefix("return").strip()
         return (
             Leaving.SURELY
             if text in ("None", "null", "nil", "undefined") or check_words.IN_A_BODY.match(text)
@@ -162,8 +158,9 @@ def _condition_holds(node: tree_sitter.Node) -> bool:
             and not any(node.child_by_field_name(field) for field in ("left", "right", "value"))
             and not any(child.type in ("range_clause", "for_clause") for child in node.named_children)
         )
-    return always(_text(condition))
+    return always(text_of(condition))
 
 
-def _text(node: tree_sitter.Node) -> str:
+def text_of(node: tree_sitter.Node) -> str:
+    """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "replace")

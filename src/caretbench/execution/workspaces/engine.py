@@ -7,17 +7,15 @@ A test command has processes of its own, so one command a processor is in flight
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 from caretbench.errors import DataError
 from caretbench.execution.cache.keys import PathMarks, project_key
-from caretbench.execution.cache.verdicts import ResultCache, opened
+from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local import LocalRuns
+from caretbench.execution.local import LocalKind, LocalRuns
 from caretbench.execution.sandbox.host.users import NoUsers
-from caretbench.execution.submission import Job, Submission
-from caretbench.execution.types import Isolation, Limits, Progress, Status
+from caretbench.execution.submission import CachedExecutor, Job, Submission
+from caretbench.execution.types import Engine, Isolation, Limits, Status
 from caretbench.execution.workspaces.workspace import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
@@ -30,16 +28,8 @@ _STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1
 _WALL_S, _WALLS_PER_CPU = 60.0, 6.0
 
 
-class WorkspaceEngine(Protocol):
-    """Runs commands in projects, in any order; every request gives exactly one result."""
-
-    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
-        """Results as they come; identical requests run once."""
-        ...
-
-    def isolation(self) -> Isolation:
-        """The walls in force, found by really running a program."""
-        ...
+WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
+"""Runs commands in projects."""
 
 
 def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS) -> Limits:
@@ -72,15 +62,13 @@ def _bound(wanted: float, least: float) -> float:
     return max(least, step) if wanted > least else least
 
 
-class WorkspaceExecutor:
+class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     """Runs commands in projects on this machine.
 
     Args:
         workers: Commands in flight; the number of processors by default.
         spaces: Where commands run; the user's snapshots by default.
-        cache: Where verdicts are kept; the user's cache by default.
-        use_cache: False: a cache for each ``submit`` alone, which forgets everything.
-        progress: Called with the number of results given, after each.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
     def __init__(
@@ -90,60 +78,38 @@ class WorkspaceExecutor:
         spaces: Workspaces | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        progress: Progress = lambda _given: None,
     ) -> None:
+        super().__init__(cache, use_cache=use_cache)
         self.spaces = spaces or Workspaces()
         self._workers = max(1, workers or os.cpu_count() or 1)
-        self._cache = cache
-        self._use_cache = use_cache or cache is not None
-        self._progress = progress
 
     def isolation(self) -> Isolation:
-        """The walls in force.
-
-        Raises:
-            SandboxUnavailable: no sandbox can be built here.
-        """
+        """Return the walls in force."""
         return self.spaces.sandbox.probe()
 
-    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
-        """Results as they come, one per request.
-
-        A request that cannot be run as it stands (its patch leads out of the project, its bundle is not built) is
-        ``skipped``, with the reason. A generator that is closed early ends the commands that still run.
-
-        Raises:
-            DataError: a snapshot is not here, or damaged.
-            SandboxUnavailable: no sandbox can be built here.
-        """
-        self.spaces.sandbox.probe()
-        with opened(self._cache, use_cache=self._use_cache) as cache:
-            projects = Projects(self.spaces, cache)
-            runs = LocalRuns(
-                projects,
-                self.spaces.sandbox,
-                workers=self._workers,
-                compilers=1,
-                window=self._workers * _WINDOW_PER_WORKER,
-            )
-            for given, result in enumerate(Submission(projects, runs).results(requests), 1):
-                self._progress(given)
-                yield result
+    def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
+        sandbox = self.spaces.sandbox
+        sandbox.probe()
+        projects = Projects(self.spaces, cache)
+        window = self._workers * _WINDOW_PER_WORKER
+        return Submission(
+            projects, LocalRuns(projects, sandbox, workers=self._workers, compilers=1, window=window)
+        )
 
     def close(self) -> None:
         """End the warm sandboxes, and let the snapshots go."""
         self.spaces.close()
 
 
-class Projects:
+class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a kind of request, and as work on this machine."""
 
-    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
-        self._spaces = spaces
-        self._cache = cache
-        self._marks = PathMarks()
+    form = WorkspaceResult
 
-    # --- requests and their results -------------------------------------------------------------------------------
+    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
+        super().__init__(cache)
+        self._spaces = spaces
+        self._marks = PathMarks()
 
     def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
@@ -165,29 +131,10 @@ class Projects:
             marks=self._marks,
         )
 
-    def known(self, key: str) -> WorkspaceResult | None:
-        """Return the result in the cache."""
-        return self._cache.get_project(key)
-
-    def keep(self, key: str, request: WorkspaceRequest, result: WorkspaceResult) -> None:
-        """Keep a result in the cache."""
-        self._cache.put(key, request, result)
-
     def remembers(self, result: WorkspaceResult) -> bool:
         """Return False: results hold files, and only the cache keeps them."""
         del result
         return False
-
-    # --- on the workers -------------------------------------------------------------------------------------------
-
-    def batch(self, request: WorkspaceRequest) -> tuple[int, Hashable]:
-        """Return that nothing is compiled."""
-        del request
-        return 0, None
-
-    def compile(self, jobs: Sequence[Job[WorkspaceRequest]]) -> Sequence[WorkspaceResult | None]:
-        """Compile nothing."""
-        return [None for _ in jobs]
 
     def run(self, job: Job[WorkspaceRequest], attempt: int) -> WorkspaceResult:
         """Run a command."""

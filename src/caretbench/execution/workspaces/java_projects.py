@@ -109,14 +109,8 @@ def _archive(folder: Path, home: Path) -> None:
     (rehearsal / _CLASSES).mkdir(parents=True)
     for name in _REHEARSED:
         (rehearsal / name).write_text(harness_file("java", name))
-    run = (
-        str(home / "bin" / "java"),
-        *_JVM,
-        "-XX:DumpLoadedClassList=loaded",
-        "-cp",
-        f"{_CLASSES}:{folder}",
-        _PROGRAM,
-    )
+    java = (str(home / "bin" / "java"), *_JVM)
+    run = (*java, "-XX:DumpLoadedClassList=loaded", "-cp", f"{_CLASSES}:{folder}", _PROGRAM)
     with_tests = (*run, "--main", "CaretBenchRehearsal")
     subprocess.run([*run, "--prepare"], check=False, capture_output=True, cwd=rehearsal)
     changed = _BODY.sub(r"\1;", harness_file("java", _REHEARSED[0]), count=1)
@@ -131,6 +125,5 @@ def _archive(folder: Path, home: Path) -> None:
         dump = (
             "-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", "-cp", "",
         )  # fmt: skip
-        command = [str(home / "bin" / "java"), *_JVM, *dump]
-        subprocess.run(command, check=False, capture_output=True, cwd=rehearsal)
+        subprocess.run([*java, *dump], check=False, capture_output=True, cwd=rehearsal)
     shutil.rmtree(rehearsal, ignore_errors=True)

@@ -46,11 +46,7 @@ class Compiled(NamedTuple):
 
 
 class JavaWarmth:
-    """Compiles changed files of prepared projects. Threads may share it.
-
-    Args:
-        sandbox: Where the compile servers run, until it is closed.
-    """
+    """Compiles changed files of prepared projects, until the sandbox is closed. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._runtime = JavaRuntime(sandbox)
@@ -58,13 +54,7 @@ class JavaWarmth:
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
     def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> Compiled:
-        """What the changed file becomes.
-
-        Args:
-            request: The command, with the patch.
-            prepared: The project with what ``/caretbench/java/test --prepare`` left.
-            bundle: The packages that it is compiled with.
-        """
+        """Return what the changed file becomes; ``prepared`` holds what ``/caretbench/java/test --prepare`` left."""
         plain = request.prepare and request.directory == "." and compiles_plainly(request.command)
         if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
             return Compiled()

@@ -15,11 +15,7 @@ Patch = Mapping[str, str | bytes | None]
 
 
 def plain_path(path: str) -> str:
-    """A relative path in its shortest form already, so that every path has one name.
-
-    Raises:
-        DataError: it is not.
-    """
+    """Return a relative path in its shortest form, so that each has one name, or raise DataError where it is not."""
     if not path or "\0" in path or path.startswith("/") or posixpath.normpath(path) != path:
         raise DataError(f"{path!r} is not a plain path relative to the project")
     if path.split("/")[0] in ("..", "."):
@@ -31,11 +27,7 @@ class Changes:
     """A patch held against its snapshot: what is written and what is deleted, in a form that needs no looking."""
 
     def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
-        """Hold ``patch`` against ``snapshot``.
-
-        Raises:
-            DataError: a path leads out of the project or through a link, or does not fit what is there.
-        """
+        """Refuse a patch whose path leads out of the project or through a link, or does not fit what is there."""
         self._snapshot = snapshot
         entries = snapshot.entries
         gone: set[str] = set()

@@ -16,7 +16,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.cache.keys import prepared_key
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.leavings import PART_BYTES, RESULTS, packing, taken_over
+from caretbench.execution.workspaces.archives import PART_BYTES, RESULTS, packing, taken_over
 from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 from caretbench.files import write_atomically
@@ -27,12 +27,7 @@ _AMPLE: Final = {
 
 
 class Preparer:
-    """Prepares projects, each once. Threads and processes may share it.
-
-    Args:
-        store: Where projects lie, and prepared ones too.
-        run: Runs a command in a project.
-    """
+    """Prepares projects, each once; prepared ones lie in the store too. Threads and processes may share it."""
 
     def __init__(self, store: SnapshotStore, run: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
         self._store = store

@@ -21,59 +21,46 @@ Placed = Literal["", "overlay", "copy"]
 
 
 class WorkspaceRequest(Frozen):
-    """A command in a project.
-
-    Args:
-        snapshot: The project's name in the store.
-        command: The program, searched in the environment's ``PATH``, and its arguments.
-        prepare: A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
-            ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself.
-        patch: Path in the project -> its new content, or None to delete it (a folder with all it holds).
-        environment: Added to a small environment; nothing of the host's is passed on.
-        directory: Where the command starts, relative to the project.
-        stdin: Standard input; ``/dev/null`` by default.
-        python_path: Folders of the project that Python looks in first, before those of the environment and the bundle.
-        read_only: Path inside -> path on the host: bundles of packages, interpreters. A path below ``/tmp/work`` lies
-            in the project.
-        bundle: Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
-            ``CLASSPATH``); what the request itself says of the environment goes before.
-        tools: What decides beside all that stands here, in any words: a part of the cache's key.
-        repeat: The same command with another number really runs again.
-        results: Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders).
-        junit: The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count.
-        minimum_tests: Fewer tests that ran are no pass: as reports count them, or the runner's last words where no
-            reports are asked for.
-        expected: What the command must print.
-        needs: What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip.
-        network: ``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``:
-            package indexes too, to set an environment up. Nothing is judged by such a command: it has no reports.
-        limits: Bounds of the command.
-        address_space_limit: Bound the address space rather than data memory: for programs that reserve little.
-        result_bytes: Bound of one result file; all together may have four times as much.
-    """
+    """A command in a project."""
 
     id: str
-    snapshot: str
+    snapshot: str  # the project's name in the store
     command: tuple[str, ...] = Field(min_length=1)
+    """The program, searched in the environment's ``PATH``, and its arguments."""
     prepare: tuple[str, ...] = ()
+    """A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
+    ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself."""
     patch: Patch = Field(default_factory=dict)
     environment: Mapping[str, str] = Field(default_factory=dict)
-    directory: str = "."
-    stdin: bytes | None = None
+    """Added to a small environment; nothing of the host's is passed on."""
+    directory: str = "."  # where the command starts, relative to the project
+    stdin: bytes | None = None  # None: ``/dev/null``
     python_path: tuple[str, ...] = ()
+    """Folders of the project that Python looks in first, before those of the environment and the bundle."""
     read_only: Mapping[str, str] = Field(default_factory=dict)
+    """Path inside -> path on the host: interpreters, say. A path below ``/tmp/work`` lies in the project."""
     bundle: str | None = None
-    tools: str = ""
-    repeat: int = 0
+    """Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
+    ``CLASSPATH``); what the request itself says of the environment goes before."""
+    tools: str = ""  # what decides beside all that stands here, in any words: a part of the cache's key
+    repeat: int = 0  # the same command with another number really runs again
     results: tuple[str, ...] = ()
+    """Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
     junit: tuple[str, ...] = ()
+    """The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count."""
     minimum_tests: int = 0
-    expected: ExpectedOutput | None = None
+    """Fewer tests that ran are no pass: as reports count them, else by the runner's last words."""
+    expected: ExpectedOutput | None = None  # what the command must print
     needs: tuple[str, ...] = ()
+    """What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip."""
     network: Literal["none", "loopback", "index"] = "loopback"
+    """``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``: package
+    indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
+    """Bound the address space rather than data memory: for programs that reserve little."""
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
+    """Bound of one result file; all together may have four times as much."""
 
 
 class WorkspaceResult(Frozen):

@@ -237,9 +237,5 @@ def _text(value: object) -> str:
 
 
 def parse_report(data: bytes) -> list[TestOutcome]:
-    """The tests of a report in either form, told apart by how it begins.
-
-    Raises:
-        DataError: it is neither.
-    """
+    """Return the tests of a report in either form, by how it begins, or raise DataError where it is neither."""
     return parse_go_events(data) if data.lstrip()[:1] == b"{" else parse_junit(data)

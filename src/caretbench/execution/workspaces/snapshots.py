@@ -64,11 +64,7 @@ class Snapshot(Frozen):
         return sum(entry.size for entry in self.entries.values())
 
     def read(self, path: str) -> bytes:
-        """The content of one of its files.
-
-        Raises:
-            DataError: it has no such file.
-        """
+        """Return the content of one of its files, or raise DataError where it has no such file."""
         entry = self.entries.get(path)
         if entry is None or entry.kind != "file":
             raise DataError(f"the snapshot has no file {path!r}")
@@ -138,11 +134,7 @@ class SnapshotStore:
         return self.get(identity)
 
     def get(self, identity: str) -> Snapshot:
-        """A snapshot that is here.
-
-        Raises:
-            DataError: it is not, or its list of files is damaged.
-        """
+        """Return a snapshot, or raise DataError where it is not here, or its list of files is damaged."""
         manifest = self._manifest(identity)
         try:
             os.utime(manifest)
@@ -264,11 +256,7 @@ class SnapshotStore:
     # --- keeping ----------------------------------------------------------------------------------------------
 
     def verify(self, identity: str) -> list[str]:
-        """Compare a tree with its list, byte by byte; gives what differs, a line each.
-
-        Raises:
-            DataError: there is no such snapshot.
-        """
+        """Compare a tree with its list, byte by byte; return what differs, a line each."""
         snapshot = self.get(identity)
         found = dict(_look(snapshot.tree))
         wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]
@@ -287,11 +275,7 @@ class SnapshotStore:
 
     @contextlib.contextmanager
     def held(self, identity: str) -> Iterator[None]:
-        """While a snapshot is held, nobody prunes it: programs that lost their project would fail.
-
-        Raises:
-            DataError: there is no such snapshot.
-        """
+        """Hold a snapshot, which nobody prunes then, or raise DataError where there is no such snapshot."""
         try:
             stream = self._manifest(identity).open("rb")
         except OSError:

@@ -135,10 +135,9 @@ class Workspaces:
 
     def _obstacle(self, request: WorkspaceRequest) -> str:
         """Return why this machine cannot run a command, with what would help; empty where it can."""
-        unmet = (unmet_need(need, self.sandbox.level) for need in request.needs)
-        reason = next((why for why in unmet if why is not None), None)
-        if reason is not None:
-            return reason
+        unmet = unmet_need(request.needs, self.sandbox.level)
+        if unmet is not None:
+            return unmet
         if request.bundle is not None and self.bundle(request.bundle) is None:
             return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
         return REMEDY if names_them(request.command) and java_project_tools() is None else ""
@@ -230,11 +229,7 @@ class Workspaces:
 
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
-    """Return what runs, but for the project.
-
-    Raises:
-        DataError: a path of it leads out of the project.
-    """
+    """Return what runs, but for the project; refuse a path that leads out of it."""
     directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
     tools = java_project_tools() if names_them(request.command) else None

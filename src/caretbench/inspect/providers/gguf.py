@@ -28,9 +28,9 @@ from caretbench.inspect.client.messages import PROMPT_KIND
 from caretbench.inspect.providers.gguf_answer import GgufAnswer, refusal
 from caretbench.inspect.providers.streams import Splitter, check_size
 from caretbench.local.gguf import read_gguf
-from caretbench.local.server import LlamaServer, Mode, engine, setting
+from caretbench.local.server import LlamaServer, engine, setting
 from caretbench.local.weights import find_weights
-from caretbench.models import PromptKind, Sampling
+from caretbench.models import Mode, PromptKind, Sampling
 
 FIRST_S = "caretbench_first_s"
 """Key of an output's metadata: seconds to the first character of the answer."""

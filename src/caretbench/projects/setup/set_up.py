@@ -10,8 +10,7 @@ from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.leavings import (
+from caretbench.execution.workspaces.archives import (
     MOST_PARTS,
     PART_BYTES,
     PART_MB,
@@ -19,6 +18,7 @@ from caretbench.execution.workspaces.leavings import (
     packing,
     taken_over,
 )
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import Taken
 

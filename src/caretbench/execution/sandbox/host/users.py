@@ -4,17 +4,20 @@ Every program that runs has one of them for itself, so what the kernel counts fo
 through sockets, pages of pipes) is counted for one program. No program runs as the machine's root, mapped or not. In a
 user namespace that maps root alone, programs run as the caller if root there is an ordinary user outside; if it is root
 outside, nothing runs.
+
+A user is leased to a program by a lock on a file, which ends with the last process that holds its descriptor. Every
+CaretBench of root's that sees the same folder takes part: containers that share users of the host mount the host's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.sandbox.host.user_leases import lease
 from caretbench.execution.sandbox.levels import SandboxUnavailable
 
 _COUNT = 513
@@ -24,6 +27,8 @@ _NEEDED = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 """Capabilities without which root can neither start a program as another user nor end it."""
 _CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_ADMIN": 21}
 _ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
+FOLDERS = ("/run/caretbench", "/var/lib/caretbench")
+"""Where the locks of leases may lie, the first that can be made; nobody but root can make or enter them."""
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
 
@@ -101,15 +106,65 @@ def own_user() -> Iterator[tuple[int, int]]:
         os.close(held)
 
 
+def lease(users: Iterable[int]) -> tuple[int, int] | None:
+    """Return a user that nobody has leased, and the descriptor that keeps the lease; None where all are leased.
+
+    Raises:
+        OSError: there is no folder for the locks, or no descriptor left.
+    """
+    folder = _folder()
+    try:
+        for user in users:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            held = os.open(f"user-{user}", flags, 0o600, dir_fd=folder)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(held)
+            except BaseException:
+                os.close(held)
+                raise
+            else:
+                return user, held
+    finally:
+        os.close(folder)
+    return None
+
+
+def _folder() -> int:
+    """A descriptor of the first folder that is this user's alone."""
+    faults = []
+    for place in FOLDERS:
+        try:
+            return _own_folder(place)
+        except OSError as error:
+            faults.append(f"{place}: {error.strerror or error}")
+    raise PermissionError(f"no folder for the locks of programs' users ({'; '.join(faults)})")
+
+
+def _own_folder(place: str) -> int:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(place, 0o700)  # noqa: PTH102  all here goes by descriptors and plain names
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        known = os.fstat(folder)
+        if known.st_uid != os.geteuid():
+            raise PermissionError(f"it belongs to user {known.st_uid}")  # noqa: TRY301  closed below
+        if known.st_mode & 0o077:
+            os.fchmod(folder, 0o700)
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
+
+
 def _accounts() -> Iterator[tuple[int, int]]:
     for path, field in _ACCOUNTS:
         for line in _lines(path):
             words = line.split(":")
             if len(words) > field and words[field].isdigit():
                 yield int(words[field]), int(words[field]) + 1
-    with contextlib.suppress(
-        OSError
-    ):  # users that a service manager gives to services for as long as they run
+    with contextlib.suppress(OSError):  # users that a service manager gives to services while they run
         for place in Path("/run/systemd/dynamic-uid").iterdir():
             if place.name.isdigit():
                 yield int(place.name), int(place.name) + 1

@@ -59,33 +59,19 @@ def index_hosts() -> tuple[IndexHost, ...]:
 
 
 class IndexPolicy(Frozen):
-    """Hosts, bounds, and what tools inside are told beside the proxy.
-
-    Args:
-        hosts: Who may be reached.
-        settings: Environment of the tools, without keys.
-        connections: At a time.
-        most_connections: In all, for one command.
-        head_bytes: Bound of a request's head.
-        head_s: Seconds in which it must have come.
-        connect_s: Seconds to find and reach a host.
-        idle_s: Seconds of silence after which a connection ends.
-        connection_s: Seconds that one may last.
-        down_bytes: Bound of what one command receives.
-        up_bytes: Bound of what it sends.
-    """
+    """Hosts, bounds, and what tools inside are told beside the proxy. Times are in seconds."""
 
     hosts: tuple[IndexHost, ...] = Field(default_factory=index_hosts)
-    settings: Mapping[str, str] = Field(default_factory=dict)
-    connections: int = 64
-    most_connections: int = 5_000
-    head_bytes: int = 16 << 10
-    head_s: float = 15.0
-    connect_s: float = 30.0
-    idle_s: float = 60.0
-    connection_s: float = 900.0
-    down_bytes: int = 4 << 30
-    up_bytes: int = 16 << 20
+    settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
+    connections: int = 64  # at a time
+    most_connections: int = 5_000  # in all, for one command
+    head_bytes: int = 16 << 10  # of a request's head
+    head_s: float = 15.0  # in which the head must have come
+    connect_s: float = 30.0  # to find and reach a host
+    idle_s: float = 60.0  # of silence, after which a connection ends
+    connection_s: float = 900.0  # that one may last
+    down_bytes: int = 4 << 30  # that one command receives
+    up_bytes: int = 16 << 20  # that it sends
 
     def host(self, name: str) -> IndexHost | None:
         """The entry of a host, or None where it may not be reached. The user's own word goes first."""
@@ -150,13 +136,8 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
         f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https")
     )
     names = (
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "npm_config_proxy",
-        "npm_config_https_proxy",
-    )
+        "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy",
+    )  # fmt: skip
     certificates = _CERTIFICATE_SETTINGS if Path(_CERTIFICATES).exists() else ()
     return {
         **dict.fromkeys(names, proxy),

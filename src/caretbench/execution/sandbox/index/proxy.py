@@ -86,9 +86,7 @@ def _shown(text: str) -> str:
 class IndexProxy:
     """The proxy of one command; a context manager. It ends with the block, and with it every connection.
 
-    Args:
-        policy: Hosts and bounds; the public indexes by default.
-        resolve: How names are looked up; by the host's resolver by default.
+    By default the public indexes can be reached, and the host's resolver looks names up.
     """
 
     def __init__(self, policy: IndexPolicy | None = None, *, resolve: Resolve = _look_up) -> None:
@@ -297,11 +295,7 @@ class IndexProxy:
         return header + record
 
     async def _fetch(
-        self,
-        method: str,
-        address: str,
-        fields: list[bytes],
-        writer: asyncio.StreamWriter,
+        self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
     ) -> None:
         """One plain request; nothing that the client sends after its head is passed on."""
         try:

@@ -40,11 +40,7 @@ class _Bytes:
 
 
 def record_length(header: bytes) -> int:
-    """Length of the record that these five bytes announce.
-
-    Raises:
-        NoHello: they begin no handshake.
-    """
+    """Return the length of the record that these five bytes announce, or raise NoHello where they begin none."""
     length = int.from_bytes(header[3:5], "big")
     if (
         len(header) < HEADER_BYTES

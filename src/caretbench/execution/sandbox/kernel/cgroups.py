@@ -64,17 +64,11 @@ class MemoryGroup:
             self._write("memory.oom.group", "1")
 
     def _write(self, name: str, text: str) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # not every kernel has every file; the bound itself is looked at below
+        with contextlib.suppress(OSError):  # not every kernel has every file; the bound is looked at below
             (self._place / name).write_text(text)
 
     def prepare(self, memory_bytes: int) -> None:
-        """Set the bound, and forget what happened before.
-
-        Raises:
-            OSError: the bound does not hold.
-        """
+        """Set the bound and forget what happened before, or raise OSError where the bound does not hold."""
         # The two bounds of the first version must never cross, so the one above is lifted first.
         swap, most = self._files.swap
         if most is None:
@@ -118,11 +112,7 @@ class MemoryGroup:
 
 
 class MemoryGroups:
-    """The groups of one process, below a folder of its own.
-
-    Args:
-        parent: A group that this process may make groups in, with the memory controller.
-        version: Whose files these are.
+    """The groups of one process, below a folder of its own in a group that has the memory controller.
 
     Raises:
         OSError: nothing can be made there.
@@ -205,9 +195,7 @@ def _remove_leftovers(parent: Path) -> None:
 def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
     """Groups of the second version that this process may make groups in: its own and those above, the nearest first.
 
-    Args:
-        mounted: Where control groups are mounted.
-        memberships: The text of ``/proc/self/cgroup``.
+    ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
     """
     if memberships is None:
         memberships = Path("/proc/self/cgroup").read_text()

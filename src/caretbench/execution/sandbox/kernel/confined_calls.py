@@ -2,17 +2,15 @@
 
 Landlock says nothing of sockets other than TCP's (the path of a Unix socket leads to the session's bus, and out), of
 System V's shared memory, and of modes, owners and times of files. So a program gets no socket but connected pairs.
-The numbers are data, one table per machine; the rules go before those of ``seccomp``.
+The rules go before those of ``seccomp``.
 """
 
 from __future__ import annotations
 
-import platform
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
+from caretbench.execution.sandbox.kernel.seccomp import instruction, machine_of, seccomp_filter
 
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
 """Stand for the program's process number and its negative; ``landlock_keeper.py`` puts them in."""
@@ -23,30 +21,6 @@ _ERRNO = 0x00050000
 _EPERM, _ENOSYS, _EAFNOSUPPORT, _DONE = 1, 38, 97, 0
 _BEGIN_BYTES = 6 * 8
 """The instructions of the usual filter that look at the architecture; the system call's number is loaded then."""
-
-_X86_64: Mapping[str, int] = {
-    "fcntl": 72, "socket": 41, "connect": 42, "bind": 49, "listen": 50, "socketpair": 53, "shmget": 29, "shmat": 30,
-    "kill": 62, "semget": 64, "msgget": 68, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94,
-    "rt_sigqueueinfo": 129, "utime": 132, "setpriority": 141, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
-    "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "tkill": 200, "tgkill": 234, "utimes": 235,
-    "mq_open": 240, "ioprio_set": 251, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280,
-    "rt_tgsigqueueinfo": 297, "prlimit64": 302, "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463,
-    "removexattrat": 466, "file_setattr": 469, "ioctl": 16, "sched_setparam": 142, "sched_setscheduler": 144,
-    "sched_setaffinity": 203, "sched_setattr": 314, "process_madvise": 440, "process_mrelease": 448,
-}  # fmt: skip
-_AARCH64: Mapping[str, int] = {
-    "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
-    "fcntl": 25, "ioctl": 29, "ioprio_set": 30, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55,
-    "utimensat": 88, "kill": 129, "tkill": 130, "tgkill": 131, "rt_sigqueueinfo": 138, "setpriority": 140,
-    "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "shmat": 196, "socket": 198, "socketpair": 199,
-    "bind": 200, "listen": 201, "connect": 203, "rt_tgsigqueueinfo": 240, "prlimit64": 261,
-    "pidfd_send_signal": 424, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
-    "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274,
-    "process_madvise": 440, "process_mrelease": 448,
-}  # fmt: skip
-NUMBERS: Mapping[str, Mapping[str, int]] = {
-    "x86_64": _X86_64, "amd64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64,
-}  # fmt: skip
 
 
 class CallRule(NamedTuple):
@@ -90,26 +64,22 @@ _SIGNALS_TO_ITSELF = (
 )
 
 
-def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)
-
-
 def _compiled(rule: CallRule, numbers: Mapping[str, int]) -> Iterator[bytes]:
-    refuse = _instruction(_RETURN, _ERRNO | rule.error)
+    refuse = instruction(_RETURN, _ERRNO | rule.error)
     values = rule.only or rule.never
     body = [refuse]
     if values:
-        body = [_instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument), _instruction(_AND, rule.mask)]
+        body = [instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument), instruction(_AND, rule.mask)]
         for left, value in zip(range(len(values) - 1, -1, -1), values, strict=True):
             # A value that is listed jumps over the rest of the list; what is not listed falls through it.
             skip = left + 1 if rule.only else left
             body.append(
-                _instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.never and not left else 0)
+                instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.never and not left else 0)
             )
-        body += [refuse, _instruction(_LOAD, _NUMBER_OFFSET)]
+        body += [refuse, instruction(_LOAD, _NUMBER_OFFSET)]
     for name in rule.calls.split():
         if name in numbers:
-            yield _instruction(_EQUAL, numbers[name], if_false=len(body))
+            yield instruction(_EQUAL, numbers[name], if_false=len(body))
             yield from body
 
 
@@ -122,9 +92,9 @@ def confined_filter(*, own_files: bool, scoped: bool, machine: str | None = None
         machine: The processor architecture, this one's by default.
     """
     usual = seccomp_filter(machine)
-    numbers = NUMBERS.get((machine or platform.machine()).lower())
-    if usual is None or numbers is None:
+    table = machine_of(machine)
+    if usual is None or table is None:
         return None
     rules = (*_ALWAYS, *(_OF_THE_CALLERS_FILES if own_files else ()), *(() if scoped else _SIGNALS_TO_ITSELF))
-    added = b"".join(part for rule in rules for part in _compiled(rule, numbers))
+    added = b"".join(part for rule in rules for part in _compiled(rule, table.calls))
     return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import marshal
 import os
 import socket
 import subprocess
@@ -23,16 +22,16 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import MachineError
-from caretbench.execution.sandbox.bounds import MOST_FILES, memory_options
 from caretbench.execution.sandbox.bubblewrap import (
+    FACTS,
+    SETTINGS,
     launcher_interpreter,
     public_settings,
     reachable_by_others,
     system_folders,
 )
-from caretbench.execution.sandbox.host.kernel_facts import FACTS, SETTINGS
 from caretbench.execution.sandbox.host.users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import Resolved
+from caretbench.execution.sandbox.invocation import MOST_FILES, Resolved, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
 from caretbench.execution.sandbox.kernel.places import Places
@@ -141,13 +140,9 @@ class LandlockWalls:
         group: MemoryGroup | None = None,
         memory: str = "watchdog",
     ) -> SandboxResult:
-        """Run one program and wait for its end.
+        """Run one program and wait for its end; ``interrupted`` ends it when it is set.
 
-        Args:
-            resolved: The program.
-            interrupted: Ends it when it is set.
-            group: The control group that bounds its memory.
-            memory: What bounds the memory, for the result.
+        ``group`` is the control group that bounds its memory; ``memory`` says what does, for the result.
         """
         invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
         with ExitStack() as stack:
@@ -179,8 +174,7 @@ class LandlockWalls:
                 process, ours, invocation, interrupted, group=group,
                 look=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
-            data = marshal.dumps(told, 2)
-            supervisor.supervise(len(data).to_bytes(8, "big") + data)
+            supervisor.supervise(told)
             for folder in given:
                 _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
@@ -188,13 +182,9 @@ class LandlockWalls:
     def _isolation(self, reads_all: bool, memory: str) -> Isolation:
         user = "unprivileged-reader" if reads_all else "unprivileged"
         return Isolation(
-            backend="landlock",
-            level="landlock",
-            memory=memory,
-            network="none, no loopback",
-            seccomp=True,
+            backend="landlock", level="landlock", memory=memory, network="none, no loopback", seccomp=True,
             user=user if self._root else "caller",
-        )
+        )  # fmt: skip
 
     def _walls(
         self,
@@ -220,21 +210,13 @@ class LandlockWalls:
         # The caller's own files need more care, but a compiler must set the mode of what it makes.
         own_files = user is None and not writable
         return {
-            "root": places.root,
-            "folders": places.folders,
-            "links": places.links,
-            "user": user,
-            "reads_all": reads_all,
-            "mount": user is not None,
-            "memory": memory_options(limits.tmp_mb),
+            "root": places.root, "folders": places.folders, "links": places.links,
+            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory_options(limits.tmp_mb),
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
             "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
-            "reading": reading,
-            "writing": writing,
-            "rules": rules,
+            "reading": reading, "writing": writing, "rules": rules, "held": held,
             "filter": confined_filter(own_files=own_files, scoped=scoped or user is not None),
-            "held": held,
-        }
+        }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
         """The number of processes counts per user: what else the caller runs is added, and room for other programs."""
@@ -299,12 +281,10 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
     told["directory"] = places.path(str(job["directory"]))
     if tree is not None:
         assert isinstance(tree, dict)  # noqa: S101
+        lists = ("deleted", "folders", "executable")
         told["tree"] = {
             **tree,
-            **{
-                name: [places.path(path) for path in tree[name]]
-                for name in ("deleted", "folders", "executable")
-            },
+            **{name: [places.path(path) for path in tree[name]] for name in lists},
             "links": [(places.path(path), target) for path, target in tree["links"]],
             "root": places.path(tree["root"]),
             "reader": tree["reader"] + _END_THE_REST if tree["reader"] else "",

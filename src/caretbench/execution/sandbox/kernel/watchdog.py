@@ -69,10 +69,6 @@ def _page_tables_kb(pid: int) -> float:
         return 0.0
 
 
-def _memory_kb(pid: int) -> float:
-    return _pages_kb(pid) + _page_tables_kb(pid)
-
-
 def _pages_kb(pid: int) -> float:
     try:
         with Path(f"/proc/{pid}/smaps_rollup").open("rb") as stream:
@@ -100,5 +96,6 @@ def tree_usage(pid: int, most_processes: int) -> TreeUsage:
     tree = descendants(pid)
     if len(tree) > most_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
-    memory_mb = sum(map(_memory_kb, tree)) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)
+    pages_kb, tables_kb = sum(map(_pages_kb, tree)), sum(map(_page_tables_kb, tree))
+    memory_mb = (pages_kb + tables_kb) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)
     return TreeUsage(len(tree), memory_mb, sum(map(_cpu_s, tree)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.host.overlay_causes import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
+from caretbench.execution.sandbox.host.obstacles import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
 from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import Workspaces
