@@ -9,6 +9,7 @@ import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
+from caretbench.languages import node_kinds
 from caretbench.syntax.docs.doctags import Tags, read_tags
 from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.parser import encode, parse
@@ -83,7 +84,10 @@ def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
     node = declaration
     while node.parent is not None and node.parent.type in _WRAPPERS:
         node = node.parent
-    while (before := node.prev_named_sibling) is not None and before.type in _BEFORE_DECLARATIONS:
+    attributes = node_kinds("attributes")
+    while (before := node.prev_named_sibling) is not None and (
+        before.type in _BEFORE_DECLARATIONS or before.type in attributes
+    ):
         node = before
     return node
 
