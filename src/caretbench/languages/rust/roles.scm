@@ -16,7 +16,11 @@
 (union_item body: (_) @as.body)
 (trait_item name: (_) @as.declare.interface body: (_) @as.body)
 (impl_item type: (_) @as.value body: (_) @as.body)
+; what is implemented, and for what: members of either are the block's own
 (impl_item trait: (type_identifier) @mark.base)
+(impl_item trait: (generic_type type: (type_identifier) @mark.base))
+(impl_item type: (type_identifier) @mark.base)
+(impl_item type: (generic_type type: (type_identifier) @mark.base))
 (type_item name: (_) @as.declare.class)
 (function_item) @is.scope.function
 (impl_item body: (declaration_list (function_item) @is.scope.method))
