@@ -14,14 +14,7 @@ from caretbench.metrics.intervals import (
     plus_minus,
     wilson,
 )
-from caretbench.metrics.paired import (
-    Comparison,
-    compare,
-    holm,
-    mcnemar_exact,
-    sign_flip_p_value,
-    with_holm,
-)
+from caretbench.metrics.paired import Comparison, compare, holm, mcnemar_exact, sign_flip_p_value, with_holm
 from caretbench.metrics.passk import pass_at_k
 from caretbench.metrics.similarity import (
     PaperSimilarity,

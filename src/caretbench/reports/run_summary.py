@@ -51,11 +51,7 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     name = str(run.manifest.get("suite"))
     house = suite(name) if name in suite_names() else None
-    return summarise(
-        run,
-        stratification=_extended(of_suite(name), by),
-        suite=house,
-    )
+    return summarise(run, stratification=_extended(of_suite(name), by), suite=house)
 
 
 def _extended(stratification: Stratification, by: Sequence[tuple[str, ...]]) -> Stratification:

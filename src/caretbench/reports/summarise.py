@@ -12,12 +12,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.values import ORDINARY, Stratification
 
 
-def summarise(
-    run: Run,
-    *,
-    stratification: Stratification = ORDINARY,
-    suite: Suite | None = None,
-) -> Summary:
+def summarise(run: Run, *, stratification: Stratification = ORDINARY, suite: Suite | None = None) -> Summary:
     """Return the numbers of a run.
 
     Args:

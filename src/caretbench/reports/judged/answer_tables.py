@@ -108,9 +108,7 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
         for column in judged.columns
     )
     return numbers_table(
-        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"),
-        ("Model", "All", *labels),
-        rows,
+        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"), ("Model", "All", *labels), rows
     )
 
 

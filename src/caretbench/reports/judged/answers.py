@@ -51,10 +51,7 @@ def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
 
 
 def answers_judged(
-    answers: JudgedAnswers,
-    *,
-    missing: Missing | None = None,
-    people: Sequence[HumanRating] = (),
+    answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
 ) -> tuple[AnswersJudged, ...]:
     """The same from what was read already.
 
@@ -67,10 +64,7 @@ def answers_judged(
 
 
 def _judged(
-    answers: JudgedAnswers,
-    judged: JudgedTexts,
-    missing: Missing,
-    people: Sequence[HumanRating],
+    answers: JudgedAnswers, judged: JudgedTexts, missing: Missing, people: Sequence[HumanRating]
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
     verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
@@ -166,11 +160,7 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
 
 
 def _trust(
-    answers: JudgedAnswers,
-    judged: JudgedTexts,
-    key: GraderKey,
-    missing: Missing,
-    verdict: Acceptance,
+    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Missing, verdict: Acceptance
 ) -> GraderTrust:
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]

@@ -80,10 +80,7 @@ def _by_stratum(
         )
     heads = ("Model", "All", *(shown_label(stratum, value) for value in values), "Judged")
     return numbers_table(
-        _title(judged, title),
-        heads,
-        tuple(rows),
-        _RELEASED_RULE if judged.released else _RULE,
+        _title(judged, title), heads, tuple(rows), _RELEASED_RULE if judged.released else _RULE
     )
 
 
@@ -112,11 +109,7 @@ def _parts_table(judged: CaretsJudged) -> ReportTable:
     )
     parts = (f"{name.replace('_', ' ').capitalize()}, 0 to {top:g}" for name, top in judged.scores.items())
     heads = ("Model", *parts, "Sum", "Instances", "Completions")
-    return numbers_table(
-        _title(judged, "Judge scores by part"),
-        heads,
-        rows,
-    )
+    return numbers_table(_title(judged, "Judge scores by part"), heads, rows)
 
 
 def _graders_table(judged: CaretsJudged) -> ReportTable:

@@ -34,10 +34,7 @@ class Policies(Section):
 
     places = SectionPlaces(text=10, page=20)
     part = PagePart(
-        "policies",
-        "Policies",
-        "With and without post-processing",
-        "the same answers under several policies",
+        "policies", "Policies", "With and without post-processing", "the same answers under several policies"
     )
 
     def compute(self, source: Source) -> Mapping[str, Any]:
