@@ -60,7 +60,7 @@ def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consi
         same=sum(distance == 0 for distance in distances) / len(distances),
         difference=math.fsum(distances) / len(distances),
         deviation=math.sqrt(squares / sum(len(values) - 1 for values in several)),
-        alpha=krippendorff_alpha(ratings, "ordinal"),
+        alpha=krippendorff_alpha(ratings),
         both_orders=len(gains),
         order_effect=math.fsum(gains) / len(gains) if gains else None,
     )
