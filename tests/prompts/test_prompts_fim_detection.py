@@ -14,9 +14,9 @@ from caretbench.prompts.fim.detection import (
     families_without,
     for_model,
     formats,
+    read_special_tokens,
     split_sentinels,
 )
-from caretbench.prompts.fim.special_tokens import read_special_tokens
 
 STARCODER = frozenset(
     {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<filename>", "<gh_stars>"}

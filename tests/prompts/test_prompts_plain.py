@@ -7,8 +7,7 @@ from prompt_samples import EVERYTHING
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.fim.fill import Fill
-from caretbench.prompts.left_to_right import LeftToRight
+from caretbench.prompts.plain import Fill, LeftToRight
 from caretbench.prompts.strategy import Budget, UnpromptableError
 
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from report_fakes import LANGUAGES, make_run
+from report_fakes import LANGUAGES, make_run, to_svg
 
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import answer_key, inserted
 from caretbench.judging.controls import controls
 from caretbench.problem import Judgement
-from caretbench.reports.charts import PAPER, to_svg
 from caretbench.reports.frame import Run
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import judged_tables
@@ -245,7 +244,7 @@ def test_table_7_in_form(summary: Summary) -> None:
 
 def test_the_charts_can_be_drawn(run: Run, summary: Summary) -> None:
     [judged] = summary.judged
-    for chart in (overall_scores(judged, PAPER), score_map(judged, PAPER)):
+    for chart in (overall_scores(judged), score_map(judged)):
         assert chart is not None
         svg = to_svg(chart)
         assert "gpt-4o" in svg

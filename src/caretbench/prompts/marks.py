@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from caretbench.languages import Language
 from caretbench.languages import language as language_named
-from caretbench.problem import Caret
+from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.strategy import UnpromptableError
 
 Place = Literal["line start", "indentation", "inside"]
@@ -99,6 +99,11 @@ def fence_word(path: str) -> str:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
     except KeyError:
         return ""
+
+
+def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
+    """Return files as templates show them: path, text, and the word behind the fence."""
+    return [{"path": file.path, "text": file.text, "tag": fence_word(file.path)} for file in files]
 
 
 def commented(text: str, language: Language) -> str:
