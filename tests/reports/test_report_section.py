@@ -8,14 +8,14 @@ from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_p
 from caretbench.reports.source import Source
 from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, number_field, numbers_table
+from caretbench.reports.tables import ReportTable, table_of
 
 
 class Problems(Section):
     part = PagePart("count", "Count", "Number of problems")
 
     def tables(self, summary: Summary) -> list[ReportTable]:
-        return [numbers_table("Problems", ("Problems",), [(number_field(summary.problems),)], words=0)]
+        return [table_of("Problems", ("Problems",), [(summary.problems,)])]
 
 
 def test_a_sections_tables_are_its_part_of_the_page() -> None:

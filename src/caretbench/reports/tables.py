@@ -31,12 +31,25 @@ class ReportTable(Reported):
     caption: str = ""
 
 
-def numbers_table(
-    title: str, heads: Sequence[str], rows: Iterable[tuple[Field, ...]], caption: str = "", *, words: int = 1
+Cell = Field | str | float | None
+"""A field, or what makes a plain one: words, or a number that may be missing."""
+
+
+def table_of(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = ""
 ) -> ReportTable:
-    """Return a table whose first ``words`` columns are texts and whose others are numbers."""
-    numeric = (*[False] * words, *[True] * (len(heads) - words))
-    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=tuple(rows), caption=caption)
+    """Return a table; a column is numeric where all its fields are sorted by numbers."""
+    fields = tuple(tuple(map(_field, row)) for row in rows)
+    numeric = tuple(
+        not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads))
+    )
+    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
+
+
+def _field(cell: Cell) -> Field:
+    if isinstance(cell, Field):
+        return cell
+    return text_field(cell) if isinstance(cell, str) else number_field(cell)
 
 
 def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:

@@ -12,16 +12,7 @@ from caretbench.reports.results.errors import ErrorColumn, classes_present, erro
 from caretbench.reports.section import Chart, Group, Section
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import (
-    Field,
-    ReportTable,
-    number_field,
-    numbers_table,
-    present,
-    share_field,
-    shown_labels,
-    text_field,
-)
+from caretbench.reports.tables import Field, ReportTable, present, share_field, shown_labels, table_of
 
 MOST_TYPES = 8
 """So many types of exceptions have a column of their own; the rest are others."""
@@ -72,19 +63,19 @@ def error_tables(
     if not classes:
         return ()
     heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
-    rows = tuple(
+    rows = [
         (
-            text_field(titles[column.key]),
-            text_field(shown_labels(part.labels)),
-            number_field(part.total),
+            titles[column.key],
+            shown_labels(part.labels),
+            part.total,
             *(_share(part.by_class().get(name, 0), part.total) for name in classes),
-            number_field(part.ours),
+            part.ours,
         )
         for column in shown
         for part in column.parts
-    )
+    ]
     caption = "Shares of the answers with a verdict; what the infrastructure failed at is no part of them."
-    ended = numbers_table("How answers ended", heads, rows, caption, words=2)
+    ended = table_of("How answers ended", heads, rows, caption)
     return tuple(present([ended, _exceptions(shown, titles)]))
 
 
@@ -96,22 +87,20 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
                 kind, _, detail = name.partition(":")
                 if kind == EXCEPTION:
                     by_model[titles[column.key]][detail] += count
-    total: Counter[str] = Counter()
-    for counter in by_model.values():
-        total.update(counter)
+    total = sum(by_model.values(), Counter[str]())
     if not total:
         return None
     types = sorted(total, key=lambda name: (-total[name], name))[:MOST_TYPES]
-    rows = tuple(
+    rows = [
         (
-            text_field(title),
-            *(number_field(counter[name]) for name in types),
-            number_field(sum(count for name, count in counter.items() if name not in types)),
+            title,
+            *(counter[name] for name in types),
+            sum(n for name, n in counter.items() if name not in types),
         )
         for title, counter in by_model.items()
-    )
+    ]
     heads = ("Model", *(name.replace("_", " ") for name in types), "Others")
-    return numbers_table("Run-time exceptions by type", heads, rows)
+    return table_of("Run-time exceptions by type", heads, rows)
 
 
 def _share(count: int, total: int) -> Field:

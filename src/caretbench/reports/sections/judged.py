@@ -55,10 +55,10 @@ class JudgeScores(Section):
     def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return a block for each criterion."""
         blocks = [
-            _block(entry, _charts(number, entry), judged_tables(entry))
+            _block(entry, _charts(number, entry), list(judged_tables(entry)))
             for number, entry in enumerate(shown.summary.judged)
         ]
-        return blocks + [_block(entry, (), answers_tables(entry)) for entry in shown.summary.answers]
+        return blocks + [_block(entry, (), list(answers_tables(entry))) for entry in shown.summary.answers]
 
 
 def _block(
