@@ -33,11 +33,10 @@ class ReportTable(Reported):
 
 Cell = Field | str | float | None
 """A field, or what makes a plain one: words, or a number that may be missing."""
+Cells = Sequence[Cell]
 
 
-def table_of(
-    title: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str = ""
-) -> ReportTable:
+def table_of(title: str, heads: Sequence[str], rows: Iterable[Cells], caption: str = "") -> ReportTable:
     """Return a table; a column is numeric where all its fields are sorted by numbers."""
     fields = tuple(tuple(map(_field, row)) for row in rows)
     numeric = tuple(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
 from caretbench.reports.judged.answers import STRATA
 from caretbench.reports.judged.caret_tables import people_table
 from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.reports.tables import (
-    Cell,
+    Cells,
     Field,
     ReportTable,
     digits_field,
@@ -50,7 +50,7 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
     counted = any(column.claim_rate is not None or column.says_nothing for column in columns)
-    rows = [
+    rows: list[Cells] = [
         (
             column.model,
             column.grader,
@@ -94,7 +94,7 @@ def _coverage(column: AnswersColumn) -> Field:
 
 def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
-    rows = [
+    rows: list[Cells] = [
         (
             column.model,
             _marked(score_field(column.value), column),
@@ -108,7 +108,7 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
 
 
 def _graders_table(judged: AnswersJudged) -> ReportTable:
-    rows = [
+    rows: list[Cells] = [
         (
             grader.title,
             grader.texts,
@@ -130,7 +130,7 @@ def _graders_table(judged: AnswersJudged) -> ReportTable:
 
 
 def _consistency_table(judged: AnswersJudged) -> ReportTable:
-    rows = [
+    rows: list[Cells] = [
         (
             grader.title,
             grader.consistency["texts"],
@@ -159,7 +159,7 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
 
 
 def _controls_table(judged: AnswersJudged) -> ReportTable:
-    rows: list[Sequence[Cell]] = []
+    rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):
             order = "" if place or grader.in_order is None else "right" if grader.in_order else "wrong"

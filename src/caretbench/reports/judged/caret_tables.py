@@ -9,7 +9,7 @@ from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretsJudged, HumanNumbers, JudgedColumn
 from caretbench.reports.tables import (
     NONE,
-    Cell,
+    Cells,
     Field,
     ReportTable,
     digits_field,
@@ -65,7 +65,7 @@ def _by_stratum(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: shown_label(stratum, value).lower(),
     )
-    rows: list[Sequence[Cell]] = []
+    rows: list[Cells] = []
     for column in columns:
         cells = {cell.labels[stratum]: cell.scores[TOTAL] for cell in column.strata.get(stratum, ())}
         rows.append(
@@ -82,7 +82,7 @@ def _by_stratum(
 
 
 def _parts_table(judged: CaretsJudged) -> ReportTable:
-    rows = [
+    rows: list[Cells] = [
         (
             title_field(column.title, baseline=column.baseline),
             *(score_field(column.overall.scores.get(name)) for name in (*judged.scores, TOTAL)),
@@ -97,7 +97,7 @@ def _parts_table(judged: CaretsJudged) -> ReportTable:
 
 
 def _graders_table(judged: CaretsJudged) -> ReportTable:
-    rows = [
+    rows: list[Cells] = [
         (
             grader.title,
             grader.texts,
@@ -129,7 +129,7 @@ def _share(count: int, whole: int) -> Field:
 
 
 def _controls_table(judged: CaretsJudged) -> ReportTable:
-    rows: list[Sequence[Cell]] = []
+    rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
             order = "" if place else "right" if grader.in_order else "wrong"
@@ -156,7 +156,7 @@ def _controls_table(judged: CaretsJudged) -> ReportTable:
 
 
 def _pairs_table(judged: CaretsJudged) -> ReportTable:
-    rows: list[Sequence[Cell]] = [
+    rows: list[Cells] = [
         (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
     ]
@@ -168,7 +168,7 @@ def _pairs_table(judged: CaretsJudged) -> ReportTable:
 
 def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
     """How far graders agree with people."""
-    rows = [
+    rows: list[Cells] = [
         (
             entry.grader,
             digits_field(entry.spearman),

@@ -12,7 +12,7 @@ from caretbench.reports.results.errors import ErrorColumn, classes_present, erro
 from caretbench.reports.section import Chart, Group, Section
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import Field, ReportTable, present, share_field, shown_labels, table_of
+from caretbench.reports.tables import Cells, Field, ReportTable, present, share_field, shown_labels, table_of
 
 MOST_TYPES = 8
 """So many types of exceptions have a column of their own; the rest are others."""
@@ -63,7 +63,7 @@ def error_tables(
     if not classes:
         return ()
     heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
-    rows = [
+    rows: list[Cells] = [
         (
             titles[column.key],
             shown_labels(part.labels),
@@ -91,7 +91,7 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
     if not total:
         return None
     types = sorted(total, key=lambda name: (-total[name], name))[:MOST_TYPES]
-    rows = [
+    rows: list[Cells] = [
         (
             title,
             *(counter[name] for name in types),

@@ -10,7 +10,7 @@ from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, Pa
 from caretbench.reports.section import Group, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
-    Cell,
+    Cells,
     Field,
     ReportTable,
     models_in,
@@ -52,7 +52,7 @@ class Forms(Section):
 
 def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
-    rows = [
+    rows: list[Cells] = [
         (
             column.title,
             shown_name(cell),
@@ -108,7 +108,7 @@ def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | N
             by_row.setdefault(below, {}).setdefault(column.title, {})[across] = cell
     heads = sorted(places, key=lambda name: (places[name], name))
     labels = by_row != {"": by_row.get("", {})}
-    rows = [
+    rows: list[Cells] = [
         (
             *((below,) if labels else ()),
             column.title,
@@ -127,9 +127,7 @@ def _divided(cell: RateCell) -> tuple[str, str]:
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
-def _table(
-    form: PaperForm, heads: Sequence[str], rows: Sequence[Sequence[Cell]], note: str
-) -> ReportTable | None:
+def _table(form: PaperForm, heads: Sequence[str], rows: Sequence[Cells], note: str) -> ReportTable | None:
     table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
     return table if any(field.estimate for row in table.rows for field in row) else None
 

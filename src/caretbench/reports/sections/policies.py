@@ -14,6 +14,7 @@ from caretbench.reports.sections.rates import headline
 from caretbench.reports.source import Source
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
+    Cells,
     ReportTable,
     models_in,
     pass_columns,
@@ -83,7 +84,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
             cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
-    rows = [
+    rows: list[Cells] = [
         (
             title,
             part,
@@ -104,7 +105,7 @@ def best_of_table(summary: Summary) -> ReportTable | None:
     """The paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None
-    rows = [
+    rows: list[Cells] = [
         (
             title_field(entry.model, baseline=entry.model in BASELINES),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),

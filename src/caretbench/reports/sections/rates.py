@@ -16,6 +16,7 @@ from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
     Cell,
+    Cells,
     Field,
     ReportTable,
     models_in,
@@ -169,7 +170,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     if not names:
         return None
     by_name = [{shown_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
-    rows = [
+    rows: list[Cells] = [
         (
             name,
             max(cells[name].problems if name in cells else 0 for cells in by_name),
@@ -189,7 +190,7 @@ def status_table(columns: Sequence[Column]) -> ReportTable | None:
     statuses = sorted({status for column in judged for status in column.statuses})
     if not statuses:
         return None
-    rows = [
+    rows: list[Cells] = [
         (
             title_field(column.title, baseline=column.baseline),
             *(column.statuses.get(status, 0) for status in statuses),

@@ -9,7 +9,7 @@ from caretbench.reports.results.usage import TOKENS, ModelUsage, Spread, model_u
 from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Field, ReportTable, number_field, present, share_field, table_of
+from caretbench.reports.tables import Cells, Field, ReportTable, number_field, present, share_field, table_of
 
 
 class UsageOfModels(Section):
@@ -38,7 +38,7 @@ def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     if not usage:
         return None
     kinds = sorted({kind for entry in usage for kind in entry.missing})
-    rows = [
+    rows: list[Cells] = [
         (
             entry.title,
             entry.requests,
@@ -59,7 +59,7 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
     if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
         return None
-    rows = [
+    rows: list[Cells] = [
         (
             entry.title,
             *(_count_field(getattr(entry, name)) for name in told),
