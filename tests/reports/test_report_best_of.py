@@ -5,7 +5,7 @@ from report_fakes import make_problem
 from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_markdown
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 
 PROBLEMS = [make_problem("java", "c", number) for number in range(4)]
 PASSES = {"simcopilot/clean@1": "ynnn", "simcopilot/trim@1": "nynn", "simcopilot/repair@1": "yynn"}

@@ -15,8 +15,8 @@ from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import Run
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
 from caretbench.reports.output.samples import pack_samples, to_island
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections import answer_charts, rate_charts
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -21,7 +21,7 @@ from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
 from caretbench.reports.published import judged_beside_published
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
 

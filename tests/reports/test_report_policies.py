@@ -12,9 +12,9 @@ from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.results.asked import context_titles
+from caretbench.reports.results.identity import context_titles
+from caretbench.reports.results.post_processing import step_examples
 from caretbench.reports.results.printed import forms_of, printed_estimates
-from caretbench.reports.results.step_examples import step_examples
 from caretbench.reports.run_summary import labels_by, summarised
 from caretbench.reports.sections.forms import form_tables, printed_table
 from caretbench.reports.sections.policies import policies_table

@@ -6,8 +6,8 @@ import pytest
 from report_fakes import make_run
 
 from caretbench.reports.published import beside_published, names, printed_cells
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import published_table
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 from caretbench.suites import suite
 

@@ -3,10 +3,10 @@
 from report_fakes import make_run
 
 from caretbench.reports.frame import Run
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import PagePart, Section, Shown, groups
 from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_page
 from caretbench.reports.source import Source
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, table_of
 

@@ -19,9 +19,9 @@ from caretbench.reports.estimates import (
     similarity_estimates,
 )
 from caretbench.reports.frame import BASELINES, GROUP, metric_columns
-from caretbench.reports.results.asked import context_titles
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.results.identity import context_titles
 from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
+from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites.values import Stratification
@@ -131,9 +131,7 @@ class _Maker:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if decided(problem)]
-        excluded = {
-            problem for entry in self.left_out if entry.profile == profile for problem in entry.problems
-        }
+        excluded = left_out_of(self.left_out, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]

@@ -226,14 +226,7 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
     checks = [score for score in scores if "passed" in score.values or not score.counted]
     ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
     if not checks or (executed and not ended):
-        return {
-            "status": None,
-            "counted": None,
-            "passed": None,
-            "stage": None,
-            "message": None,
-            "flags": None,
-        }
+        return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
     decision = decide(
         [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
 
 COVERAGE_WANTED = 0.98

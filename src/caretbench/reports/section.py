@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from caretbench.reports.frame import Run
-from caretbench.reports.results.left_out import LeftOut
-from caretbench.reports.results.step_examples import ShownStep
+from caretbench.reports.results.post_processing import ShownStep
+from caretbench.reports.results.problem_lists import LeftOut
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column, Summary
 from caretbench.reports.tables import ReportTable

@@ -67,15 +67,6 @@ def detect(special_tokens: frozenset[str]) -> FimFormat | None:
     return max(found, key=lambda entry: len(entry.identified_by), default=None)
 
 
-def by_model_name(name: str) -> FimFormat | None:
-    """The format of the family that a model's name tells, or None (also for a family that cannot fill in).
-
-    What counts is the end of the name after the last slash, whatever its case, with ``-`` for ``_``.
-    """
-    entry = _named(name)
-    return entry if isinstance(entry, FimFormat) else None
-
-
 def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
     """The format of a model, by its tokenizer first and its name second.
 
@@ -121,6 +112,7 @@ def known_sentinels() -> frozenset[str]:
 
 
 def _named(name: str) -> FimFormat | NoFim | None:
+    """Return the family that a model's name tells: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
     fitting = [

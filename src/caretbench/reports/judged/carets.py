@@ -29,8 +29,7 @@ from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import BASELINES, Run, missing_counts
-from caretbench.reports.judged.caret_graders import grader_numbers
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_numbers, grader_titles
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretsJudged,

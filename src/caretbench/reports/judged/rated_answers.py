@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.answers import TextOf, answered, plain_answer
-from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.judging.choosing import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.reports.judged.rated import JudgedTexts, TextValue, judged_texts
 from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.suites.baselines import NAMES
 
 ALL_GRADERS: Final = "all graders"
@@ -40,27 +38,6 @@ class RatedAnswer(NamedTuple):
     repeats: tuple[float, ...]
     says_nothing: bool
     claim_rate: float | None
-
-
-class Coverage(NamedTuple):
-    """Of a model's answers under one criterion, how many there are and how many have a value."""
-
-    model: str
-    parameters: str
-    criterion: str
-    grader: str
-    answers: int
-    rated: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1."""
-        return self.rated / self.answers
-
-    @property
-    def failed(self) -> bool:
-        """Whether too few have a value for their mean to be believed."""
-        return self.share < COVERAGE_WANTED
 
 
 @dataclass(frozen=True)
@@ -165,17 +142,3 @@ def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextVa
         says_nothing=value is not None and value.says_nothing,
         claim_rate=None if value is None else value.claim_rate,
     )
-
-
-def hallucinations(answers: JudgedAnswers, *, by_grader: bool = False) -> list[RatedAnswer]:
-    """The rows under criteria about hallucinations: ``value`` is 1 for an answer that holds one, 0 for one without."""
-    about = {judged.criterion for judged in answers.texts() if judged.form in HALLUCINATIONS}
-    return [row for row in answers.rows(by_grader=by_grader) if row.criterion in about]
-
-
-def coverage(rows: Iterable[RatedAnswer]) -> list[Coverage]:
-    """How many of the answers have a value, by model, criterion and grader."""
-    counts: dict[tuple[str, str, str, str], list[bool]] = defaultdict(list)
-    for row in rows:
-        counts[row.model, row.parameters, row.criterion, row.grader].append(row.value is not None)
-    return [Coverage(*key, len(there), sum(there)) for key, there in sorted(counts.items())]

@@ -14,7 +14,7 @@ import polars as pl
 
 from caretbench.reports.estimates import Reported, ReportedNumber, fold_problems, pass_estimates
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 
 
 class FlagCount(Reported):
@@ -61,13 +61,8 @@ def flagged_passes(
         named = dict(zip(GROUP, group, strict=True))
         if (named["policy"], named["profile"]) in scanned:
             rows = frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in named.items()))
-            excluded = [
-                problem
-                for entry in left_out
-                if entry.profile == named["profile"]
-                for problem in entry.problems
-            ]
-            judged = rows.filter(~pl.col("problem_id").is_in(excluded) & pl.col("passed").is_not_null())
+            excluded = left_out_of(left_out, named["profile"])
+            judged = rows.filter(~pl.col("problem_id").is_in(list(excluded)) & pl.col("passed").is_not_null())
             if not judged.is_empty():
                 yield _flagged(judged, named, title, seed)
 

@@ -14,20 +14,9 @@ from caretbench.reports.summary import Column
 from caretbench.reports.tables import shown_labels
 
 STATUS_ORDER = (
-    "passed",
-    "failed",
-    "runtime_error",
-    "compile_error",
-    "type_error",
-    "unresolved_import",
-    "timeout",
-    "oom",
-    "output_limit",
-    "incomplete",
-    "missing_dependency",
-    "skipped",
-    "sandbox_error",
-)
+    "passed", "failed", "runtime_error", "compile_error", "type_error", "unresolved_import", "timeout", "oom",
+    "output_limit", "incomplete", "missing_dependency", "skipped", "sandbox_error",
+)  # fmt: skip
 """Passes first, failures of the model next, what is ours last."""
 
 _OF_OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})

@@ -91,7 +91,7 @@ def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[
 def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
-    rows = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
+    rows: list[Cells] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
     return _table(form, (head, *(column.title for column in columns)), rows, note)

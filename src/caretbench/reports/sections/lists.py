@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.reports.frame import BASELINES
-from caretbench.reports.results.discordant import KIND_TITLES, discordant_cases
+from caretbench.reports.results.problem_lists import KIND_TITLES, discordant_cases
 from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary

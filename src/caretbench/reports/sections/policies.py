@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from caretbench.reports.frame import BASELINES
-from caretbench.reports.results.best_of import STEPS, TITLE, best_of_steps
-from caretbench.reports.results.step_examples import step_examples
+from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_steps, step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import headline

@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from caretbench.reports.columns import forms_in
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.frame import GROUP, LABELS
 from caretbench.reports.notes import asked_twice, coverage_warnings, interval_notes
 from caretbench.reports.section import Chart, Group, Line, Section, SectionPlaces
-from caretbench.reports.sections.rate_lines import rate_lines
 from caretbench.reports.source import Source
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
@@ -69,7 +70,7 @@ class PassRates(Section):
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return one line per column, scope and metric."""
-        return (line for column in summary.columns for line in rate_lines(column))
+        return (line for column in summary.columns for line in _rate_lines(column))
 
 
 class Strata(Section):
@@ -199,3 +200,40 @@ def status_table(columns: Sequence[Column]) -> ReportTable | None:
     ]
     heads = ("Model", *(status.replace("_", " ") for status in statuses))
     return table_of("Completions by status", heads, rows)
+
+
+def _rate_lines(column: Column) -> Iterator[Line]:
+    """Yield one line per scope and metric, and the coverage."""
+    common = {name: getattr(column, name) for name in GROUP}
+    for scope, cell in _scopes(column):
+        for metric, estimate in _estimates(cell):
+            yield {"scope": scope, "metric": metric} | common | _labels(cell) | estimate.numbers()
+    if column.coverage is not None:
+        row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
+        yield {"scope": "all"} | common | row
+
+
+def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
+    yield "all", column.overall
+    if column.valid is not None:
+        yield "valid", column.valid
+    if column.net_of_empty is not None:
+        yield "net_of_empty", column.net_of_empty
+    for stratum, cells in column.strata.items():
+        for cell in cells:
+            yield stratum, cell
+
+
+def _labels(cell: RateCell) -> dict[str, str]:
+    """The labels that have columns of their own, and the others as ``name=value; name=value``."""
+    own = {name: value for name, value in cell.labels.items() if name in LABELS}
+    further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
+    return own | ({"labels": "; ".join(further)} if further else {})
+
+
+def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
+    for k, estimate in cell.pass_at.items():
+        yield f"pass@{k}", estimate
+    for method, estimate in cell.printed.items():
+        yield f"pass@1 ({method})", estimate
+    yield from cell.similarity.items()
