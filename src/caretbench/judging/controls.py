@@ -60,12 +60,7 @@ def control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
 def completely_judged(
     texts: Mapping[str, Mapping[str, str]], totals: Mapping[tuple[str, str], float]
 ) -> dict[str, list[float]]:
-    """The totals of every control over the problems of which all controls are judged, in one order of problems.
-
-    Args:
-        texts: The answer (hash of the text) by problem and control.
-        totals: A grader's totals by problem and answer.
-    """
+    """Return a grader's totals of every control over the problems of which it judged all, in one order of problems."""
     whole = [
         problem
         for problem, named in sorted(texts.items())

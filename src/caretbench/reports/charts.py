@@ -67,15 +67,7 @@ def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Colo
 
 
 def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
-    """Return fields coloured by a share from 0 to 1, each with its number on it.
-
-    Args:
-        base: The rows, with their places.
-        share: The field of the share.
-        number: The number that is written.
-        size: Font size of the number.
-        corner: Radius of the corners; as wide are the gaps.
-    """
+    """Return fields coloured by the field ``share``, from 0 to 1, each with its number; gaps are as wide as corners."""
     scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab")
     fields = base.mark_rect(cornerRadius=corner, stroke="transparent", strokeWidth=corner).encode(
         color=alt.Color(f"{share}:Q", scale=scale, legend=None)

@@ -168,11 +168,7 @@ def _entries(
 
 
 def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None) -> list[_Entry]:
-    """The models to compare.
-
-    Raises:
-        DataError: there are fewer than two.
-    """
+    """Return the models to compare."""
     entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
     if len(entries) > 1:
         return entries

@@ -198,6 +198,13 @@ def build_frame(
     return pl.DataFrame(rows, schema=schema).sort(KEY)
 
 
+def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the names of models, with a few letters of the parameter hash where one was asked in several ways."""
+    keys = sorted(set(asked))
+    names = Counter(name for name, _ in keys)
+    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in keys}
+
+
 def metric_columns(frame: pl.DataFrame) -> list[str]:
     """The similarity metrics that the table holds."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]

@@ -10,22 +10,18 @@ from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.reports.frame import Run, load_run
 from caretbench.reports.judged.answers import control_failures, coverage_warnings
-from caretbench.reports.notes import COVERAGE_WANTED
 from caretbench.reports.sections.registry import SECTIONS, in_text
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import RunFolder
+from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.suites import suite, suite_names
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ORDINARY, Stratification
 
 
 def load(folder: Path) -> Run:
-    """The rows of a run with its problems.
-
-    Raises:
-        DataError: a file is missing or malformed.
-    """
+    """Return the rows of a run with its problems."""
     files = RunFolder(folder)
     files.manifest()
     return load_run(folder, files.problems())
@@ -58,14 +54,7 @@ def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
 
 
 def summarise(run: Run, *, stratification: Stratification = ORDINARY, suite: Suite | None = None) -> Summary:
-    """Return the numbers of a run.
-
-    Args:
-        run: The run. Problems without any row lower the coverage; the manifest's ``seed`` seeds the bootstrap, its
-            ``left_out`` names problems by cause.
-        stratification: By which labels, and by which of them at once.
-        suite: The run's suite, for its own tables and the text that judges saw; None where it is not here.
-    """
+    """Return the numbers of a run; without its suite there are no tables of the suite's own."""
     source = Source(run, stratification, suite)
     fields: dict[str, Any] = {}
     for section in SECTIONS:

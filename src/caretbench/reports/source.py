@@ -19,13 +19,7 @@ from caretbench.suites.values import ORDINARY, Stratification
 
 @dataclass(frozen=True)
 class Source:
-    """A run, and how it is broken down. What several sections need is computed once.
-
-    Args:
-        run: The run.
-        stratification: By which labels, and by which of them at once.
-        suite: The run's suite, for its own tables and the text that judges saw; None where it is not here.
-    """
+    """A run, how it is broken down, and its suite where it is here. What several sections need is computed once."""
 
     run: Run
     stratification: Stratification = ORDINARY

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,7 @@ Missing = Mapping[tuple[str, str, str], int]
 class Instances:
     """The problems of a run, over which scores are averaged.
 
-    Args:
-        problems: The problems.
-        seed: Random seed of the bootstrap.
-        released: All instances are independent, as in DevBench's released code; else they are resampled by cluster.
+    ``released``: all are independent, as in DevBench's released code; else they are resampled by cluster.
     """
 
     problems: Mapping[str, Problem]
@@ -67,13 +64,6 @@ class Instances:
         """Return the mean over the instances with each value of a label."""
         parts = self.parts(scores, (name,))
         return {label: self.estimate(part, maximum) for (label,), part in parts}
-
-
-def grader_titles(keys: Iterable[GraderKey]) -> dict[GraderKey, str]:
-    """Return the graders' names, with the beginning of the parameters where one was asked in several ways."""
-    found = sorted(keys)
-    names = Counter(name for name, _ in found)
-    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in found}
 
 
 def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:

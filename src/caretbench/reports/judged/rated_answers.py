@@ -11,6 +11,7 @@ from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.answers import TextOf, answered, plain_answer
 from caretbench.judging.choosing import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
+from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.rated import JudgedTexts, TextValue, judged_texts
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.suites.baselines import NAMES
@@ -44,14 +45,7 @@ class RatedAnswer(NamedTuple):
 class JudgedAnswers:
     """The answers of a run to questions that judges were asked about, read once.
 
-    Args:
-        problems: The run's.
-        completions: The run's.
-        judgements: The run's, with the graders' words.
-        graders: The manifest's.
-        profile: The run's.
-        seed: The run's, of intervals that are drawn.
-        text_of: From raw answer to what the judges saw, as it was when they were asked.
+    ``text_of`` leads from a raw answer to what the judges saw, as it was when they were asked.
     """
 
     problems: Mapping[str, Problem]
@@ -64,11 +58,7 @@ class JudgedAnswers:
 
     @classmethod
     def of(cls, folder: RunFolder, text_of: TextOf = plain_answer) -> JudgedAnswers:
-        """The answers of a run's folder, scored or not.
-
-        Raises:
-            DataError: this is no run's folder, or a file is damaged.
-        """
+        """Return the answers of a run's folder, scored or not."""
         problems = {problem.id: problem for problem in folder.problems()}
         manifest = folder.manifest()
         return cls(
@@ -123,8 +113,7 @@ class JudgedAnswers:
 
 def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
     """A grader's name, with the beginning of its parameters where it was asked in several ways."""
-    several = sum(name == grader[0] for name, _ in judged.graders) > 1
-    return f"{grader[0]} ({grader[1][:8]})" if several else grader[0]
+    return model_titles(judged.graders)[grader]
 
 
 def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:

@@ -47,14 +47,7 @@ class Flagged(Reported):
 def flagged_passes(
     frame: pl.DataFrame, left_out: Sequence[LeftOut], titles: Mapping[tuple[str, ...], str], seed: int
 ) -> Iterator[Flagged]:
-    """The flags of every column that stands beside a flagged one; nothing where a run has no flags.
-
-    Args:
-        frame: The table of :func:`caretbench.reports.frame.build_frame`.
-        left_out: The problems that count in no rate.
-        titles: The models to tell of, by their ``GROUP``, in the order in which they are shown.
-        seed: Of the bootstrap.
-    """
+    """Yield the flags of every column with a title next to a flagged one; nothing where a run has no flags."""
     marked = frame.filter(pl.col("flags").list.len() > 0)
     scanned = set(marked.select("policy", "profile").unique().iter_rows())
     for group, title in titles.items():

@@ -37,11 +37,7 @@ def identity_of(run: Run) -> dict[str, str]:
 
 
 def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
-    """Return the differences that ``align`` allows.
-
-    Raises:
-        IncomparableError: the runs differ in something else.
-    """
+    """Return the differences that ``align`` allows; refuse all others."""
     first = identity_of(runs[0])
     refused: list[str] = []
     aligned: list[str] = []
@@ -72,12 +68,7 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
 def context_titles(
     manifest: Mapping[str, Any], asked: Iterable[tuple[str, str]]
 ) -> Mapping[tuple[str, str], str]:
-    """Titles of models that were asked several times, each time in another context: ``m (retrieval@2)``.
-
-    Args:
-        manifest: The run's.
-        asked: Names of models with the hashes of their parameters.
-    """
+    """Return titles of models that were asked several times, each time in another context: ``m (retrieval@2)``."""
     by_model: dict[str, dict[str, str]] = {}
     for model, parameters in asked:
         settings = settings_of(manifest, model, parameters)

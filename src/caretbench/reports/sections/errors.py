@@ -52,12 +52,7 @@ def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
 def error_tables(
     columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
 ) -> tuple[ReportTable, ...]:
-    """Shares of the classes by model, language and mode; then the types of exceptions.
-
-    Args:
-        columns: Those of one profile and policy.
-        titles: The models' titles, by what makes a column; others are not shown.
-    """
+    """Return shares of the classes by model, language and mode, then types of exceptions, of columns with a title."""
     shown = [column for column in columns if column.key in titles]
     classes = classes_present(shown)
     if not classes:
