@@ -34,28 +34,15 @@ KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
 """What makes one column of a report: policies and profiles are never mixed."""
 
-FIXED_COLUMNS: Mapping[str, Any] = {
-    "problem_id": pl.String,
-    "model": pl.String,
-    "parameters": pl.String,
-    "sample": pl.Int64,
-    "policy": pl.String,
-    "profile": pl.String,
-    "language": pl.String,
-    "category": pl.String,
-    "mode": pl.String,
-    "cluster": pl.String,
-    "overlap_group": pl.String,
-    "verdict": pl.String,
-    "valid": pl.Boolean,
-    "status": pl.String,
-    "counted": pl.Boolean,
-    "passed": pl.Boolean,
-    "stage": pl.String,
-    "message": pl.String,
-    "flags": pl.List(pl.String),
-    "fault": pl.String,
-}
+FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
+    (
+        *KEY, *LABELS, "cluster", "overlap_group", "verdict", "valid", "status",
+        "counted", "passed", "stage", "message", "flags", "fault",
+    ),
+    pl.String,
+) | {
+    "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
+}  # fmt: skip
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
 
 EXECUTION_SCORER = "execution@"

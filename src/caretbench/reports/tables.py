@@ -82,18 +82,11 @@ def rate_field(estimate: ReportedNumber | None) -> Field:
     )
 
 
-def similarity_field(estimate: ReportedNumber | None) -> Field:
-    """A mean similarity, from 0 to 1, with its interval."""
+def score_field(estimate: ReportedNumber | None, digits: int = 2) -> Field:
+    """A judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
-    return Field(text=f"{estimate.value:.3f}", sort=estimate.value, note=_range(estimate, 2))
-
-
-def score_field(estimate: ReportedNumber | None) -> Field:
-    """A judge's score with its interval, in points."""
-    if estimate is None:
-        return number_field(None)
-    return Field(text=f"{estimate.value:.2f}", sort=estimate.value, note=_range(estimate, 2))
+    return number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
 
 
 def title_field(title: str, *, baseline: bool) -> Field:

@@ -47,9 +47,8 @@ class _Rules(_Entry):
 class AnswerEvidence(NamedTuple):
     """An answer that was run, and what is known of it; ``text`` and ``parses`` are None where nobody looked.
 
-    ``outcome`` is a status of execution, or why there is no verdict; ``diagnostics`` is the text of the compiler or type
-    checker, ``output`` standard error or the messages of failed tests; ``fault`` is the class of what the parser found
-    wrong.
+    ``outcome`` is a status of execution, or why there is no verdict; ``diagnostics`` is the text of the compiler or
+    type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the parser's error.
     """
 
     language: str

@@ -10,7 +10,7 @@ from caretbench.reports.tables import (
     ReportTable,
     number_field,
     present,
-    similarity_field,
+    score_field,
     table_of,
     title_field,
 )
@@ -49,7 +49,7 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
     rows = [
         (
             title_field(column.title, baseline=column.baseline),
-            *(similarity_field(column.overall.similarity.get(name)) for name in titles),
+            *(score_field(column.overall.similarity.get(name), 3) for name in titles),
             number_field(
                 column.correlation.pearson if column.correlation else None,
                 f"{column.correlation.pearson:.2f}" if column.correlation else None,
