@@ -9,7 +9,7 @@ from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary, summary_tables
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem, make_run
 

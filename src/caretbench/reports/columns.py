@@ -18,10 +18,10 @@ from caretbench.reports.estimates import (
     similarity_columns,
     similarity_estimates,
 )
-from caretbench.reports.frame import BASELINES, GROUP, metric_columns
-from caretbench.reports.results.asked import context_titles
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.frame import BASELINES, GROUP, metric_columns, model_titles
+from caretbench.reports.results.identity import context_titles
 from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
+from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites.values import Stratification
@@ -55,7 +55,8 @@ def columns_of(
         profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
     }
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
-    maker = _Maker(frame, problems, left_out, int(manifest.get("seed") or 0), rates_only)
+    names = model_titles(frame.select("model", "parameters").unique().iter_rows())
+    maker = _Maker(frame, problems, left_out, names, int(manifest.get("seed") or 0), rates_only)
     columns = [
         maker.column(group, _wanted(group, strata, policies, stratification))
         for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
@@ -124,6 +125,7 @@ class _Maker:
     frame: pl.DataFrame
     problems: Sequence[Problem]
     left_out: Sequence[LeftOut]
+    titles: Mapping[tuple[str, str], str]
     seed: int
     rates_only: bool
 
@@ -131,9 +133,7 @@ class _Maker:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if decided(problem)]
-        excluded = {
-            problem for entry in self.left_out if entry.profile == profile for problem in entry.problems
-        }
+        excluded = left_out_of(self.left_out, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ class _Maker:
             parameters=parameters,
             policy=policy,
             profile=profile,
-            title=self._title(model, parameters),
+            title=self.titles[model, parameters],
             baseline=model in BASELINES,
             samples=samples,
             completions=group.height,
@@ -174,11 +174,6 @@ class _Maker:
             there = [problem.id for problem in self.problems if decided(problem)]
             table = table.filter(pl.col("problem_id").is_in(there))
         return _Cells(table, known, profile, self.seed)
-
-    def _title(self, model: str, parameters: str) -> str:
-        """The model's name; with a few letters of the parameter hash where the run holds it more than once."""
-        several = self.frame.filter(pl.col("model") == model)["parameters"].n_unique() > 1
-        return f"{model} ({parameters[:8]})" if several else model
 
 
 @dataclass(frozen=True)

@@ -34,28 +34,15 @@ KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
 """What makes one column of a report: policies and profiles are never mixed."""
 
-FIXED_COLUMNS: Mapping[str, Any] = {
-    "problem_id": pl.String,
-    "model": pl.String,
-    "parameters": pl.String,
-    "sample": pl.Int64,
-    "policy": pl.String,
-    "profile": pl.String,
-    "language": pl.String,
-    "category": pl.String,
-    "mode": pl.String,
-    "cluster": pl.String,
-    "overlap_group": pl.String,
-    "verdict": pl.String,
-    "valid": pl.Boolean,
-    "status": pl.String,
-    "counted": pl.Boolean,
-    "passed": pl.Boolean,
-    "stage": pl.String,
-    "message": pl.String,
-    "flags": pl.List(pl.String),
-    "fault": pl.String,
-}
+FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
+    (
+        *KEY, *LABELS, "cluster", "overlap_group", "verdict", "valid", "status",
+        "counted", "passed", "stage", "message", "flags", "fault",
+    ),
+    pl.String,
+) | {
+    "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
+}  # fmt: skip
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
 
 EXECUTION_SCORER = "execution@"
@@ -198,6 +185,13 @@ def build_frame(
     return pl.DataFrame(rows, schema=schema).sort(KEY)
 
 
+def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the names of models, with a few letters of the parameter hash where one was asked in several ways."""
+    keys = sorted(set(asked))
+    names = Counter(name for name, _ in keys)
+    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in keys}
+
+
 def metric_columns(frame: pl.DataFrame) -> list[str]:
     """The similarity metrics that the table holds."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
@@ -226,14 +220,7 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
     checks = [score for score in scores if "passed" in score.values or not score.counted]
     ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
     if not checks or (executed and not ended):
-        return {
-            "status": None,
-            "counted": None,
-            "passed": None,
-            "stage": None,
-            "message": None,
-            "flags": None,
-        }
+        return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
     decision = decide(
         [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
     )

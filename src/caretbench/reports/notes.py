@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
-
-COVERAGE_WANTED = 0.98
-"""Below this share of verdicts a run has failed (docs/verbs.md)."""
+from caretbench.runs.judging.result import COVERAGE_WANTED
 
 
 def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:

@@ -11,22 +11,15 @@ from caretbench.reports.frame import Run
 from caretbench.reports.judged.answers import run_answers
 from caretbench.reports.judged.rated_answers import JudgedAnswers
 from caretbench.reports.judged.values import KEY, judged_values
-from caretbench.reports.own_tables import OwnTable, own_tables
-from caretbench.reports.results.left_out import LeftOut, find_left_out
-from caretbench.reports.summary import Column
+from caretbench.reports.results.problem_lists import LeftOut, find_left_out
+from caretbench.reports.summary import Column, OwnTable
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ORDINARY, Stratification
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run, and how it is broken down. What several sections need is computed once.
-
-    Args:
-        run: The run.
-        stratification: By which labels, and by which of them at once.
-        suite: The run's suite, for its own tables and the text that judges saw; None where it is not here.
-    """
+    """A run, how it is broken down, and its suite where it is here. What several sections need is computed once."""
 
     run: Run
     stratification: Stratification = ORDINARY
@@ -49,7 +42,9 @@ class Source:
             return ()
         values = judged_values(self.answers)
         results = self.run.frame.join(values, on=list(KEY), how="left")
-        return own_tables(self.suite, results, self.run.problems, self.seed)
+        problems = {problem.id: problem for problem in self.run.problems}
+        found = self.suite.result_tables(results, problems, self.seed)
+        return tuple(OwnTable(**table._asdict()) for table in found)
 
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:

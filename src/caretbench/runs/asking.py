@@ -18,7 +18,6 @@ from caretbench.prompts.question import question_texts
 from caretbench.prompts.strategy import (
     AsksQuestions,
     Budget,
-    ReadsFirstToken,
     Strategy,
     UnpromptableError,
     unreadable,
@@ -137,7 +136,7 @@ class Asking:
     @cached_property
     def budget(self) -> Budget:
         """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
-        return self._room(1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens)
+        return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
 
     def _room(self, answer_tokens: int) -> Budget:
         limits = [] if self.prompt_tokens is None else [self.prompt_tokens]

@@ -9,7 +9,7 @@ its files (one for each language and category), with the percentile bootstrap ov
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,9 +28,8 @@ from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import BASELINES, Run, missing_counts
-from caretbench.reports.judged.caret_graders import grader_numbers
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
+from caretbench.reports.frame import BASELINES, Run, missing_counts, model_titles
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_numbers
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretsJudged,
@@ -57,15 +56,9 @@ def judged_sections(
     missing: Missing | None = None,
     ratings: Sequence[HumanRating] = (),
 ) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion that a run was judged by.
+    """Return the numbers of every criterion that a run was judged by.
 
-    Args:
-        problems: The run's problems.
-        completions: Its completions; the manifest's policy says what they insert.
-        judgements: Its judgements.
-        manifest: Its manifest; the entries under ``graders`` hold each criterion's scales.
-        missing: How many judgements did not come, by grader, parameters and criterion.
-        ratings: What people said.
+    Its manifest holds the policy that says what completions insert, and each criterion's scales (``graders``).
 
     Raises:
         KeyError: the run's policy is not known here.
@@ -134,7 +127,7 @@ class _Section:
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
-        self.titles = grader_titles(self._keys())
+        self.titles = model_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
     def _keys(self) -> list[GraderKey]:
@@ -185,7 +178,7 @@ class _Section:
     # --- models -------------------------------------------------------------------------------------------------
 
     def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[JudgedColumn]:
-        names = Counter(model for model, _ in self.samples)
+        titles = model_titles(self.samples)
         order = sorted(self.samples, key=lambda key: (*_rank(key[0]), key[0].lower(), key[1]))
         for model, parameters in order:
             answers = self.samples[model, parameters]
@@ -197,7 +190,7 @@ class _Section:
             yield JudgedColumn(
                 model=model,
                 parameters=parameters,
-                title=f"{model} ({parameters[:8]})" if names[model] > 1 else model,
+                title=titles[model, parameters],
                 baseline=baseline,
                 grader=grader,
                 samples=len(answers),

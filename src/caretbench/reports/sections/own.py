@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caretbench.reports.frame import BASELINES
-from caretbench.reports.own_tables import OwnTable
 from caretbench.reports.section import PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
-from caretbench.reports.summary import Summary
+from caretbench.reports.summary import OwnTable, Summary
 from caretbench.reports.tables import NONE, Field, ReportTable, number_field
 
 
