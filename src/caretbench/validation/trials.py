@@ -119,10 +119,5 @@ def _row(trial: Trial, verdict: str, *reasons: str, **details: str) -> Validity:
     if trial.project.held_up:
         found["passed_alone_only"] = ", ".join(trial.project.held_up)
     return Validity.model_validate(
-        {
-            "problem_id": trial.problem.id,
-            "verdict": verdict,
-            "reasons": reasons,
-            "details": found | details,
-        }
+        {"problem_id": trial.problem.id, "verdict": verdict, "reasons": reasons, "details": found | details}
     )

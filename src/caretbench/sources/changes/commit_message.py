@@ -55,9 +55,7 @@ STYLES: Sequence[Style] = (
         "body",
     ),
     Style(
-        "bitbucket-cloud",
-        re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"),
-        "body",
+        "bitbucket-cloud", re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"), "body"
     ),
     Style("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
     Style(

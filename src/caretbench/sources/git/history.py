@@ -16,13 +16,7 @@ from caretbench.sources.changes.bots import is_bot
 from caretbench.sources.changes.commit_message import read_message
 from caretbench.sources.changes.people import Authors
 from caretbench.sources.git.access import GitError, GitRepository
-from caretbench.sources.git.diffs import (
-    SETTINGS,
-    SkippedCommit,
-    SkipReason,
-    read_diffs,
-    split_lines,
-)
+from caretbench.sources.git.diffs import SETTINGS, SkippedCommit, SkipReason, read_diffs, split_lines
 from caretbench.sources.git.file_diff import file_change, with_changed_types
 from caretbench.sources.git.merged_branches import Branch, author_names, merged_branches
 from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits

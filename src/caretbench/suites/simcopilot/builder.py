@@ -23,14 +23,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.base_runs import BaseRuns, base_runs
-from caretbench.projects.project import (
-    Readable,
-    Taken,
-    chosen_languages,
-    lay_down,
-    read,
-    take,
-)
+from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach import Reach, reached
 from caretbench.projects.runners import is_selected

@@ -33,10 +33,7 @@ class CommentMarks(NamedTuple):
 
 
 # Of the languages that have no line in the table.
-_PARSED_ONLY_MARKS = {
-    "ruby": CommentMarks("#", ("=begin", "=end")),
-    "rust": CommentMarks("//", ("/*", "*/")),
-}
+_PARSED_ONLY_MARKS = {"ruby": CommentMarks("#", ("=begin", "=end")), "rust": CommentMarks("//", ("/*", "*/"))}
 
 
 def comment_marks(language: str) -> CommentMarks:

@@ -23,16 +23,7 @@ import tree_sitter
 from caretbench.syntax.queries import matches
 from caretbench.syntax.uses.value_kinds import inferred_kind, is_function, kind_of_value, plain_type
 
-_ROLES: Final = (
-    "parameter",
-    "local",
-    "comprehended",
-    "field",
-    "constant",
-    "function",
-    "typename",
-    "import",
-)
+_ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
 _MARKS: Final = {"pointer_declarator": "*", "optional_parameter": "?"}
 _LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "left_assignment_list"})
