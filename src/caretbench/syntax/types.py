@@ -5,61 +5,24 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 BlockKind = Literal[
-    "function_body",
-    "function_tail",
-    "if_condition",
-    "elif_condition",
-    "if_body",
-    "elif_body",
-    "else_body",
-    "switch_case",
-    "loop_header",
-    "loop_body",
-    "try_body",
-    "handler",
-    "finally_body",
-    "with_body",
-    "comprehension",
-    "lambda",
-    "class_body",
-    "statement",
-    "statement_run",
-    "return",
-    "call_expression",
-    "stream_pipeline",
-]
+    "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
+    "switch_case", "loop_header", "loop_body", "try_body", "handler", "finally_body", "with_body", "comprehension",
+    "lambda", "class_body", "statement", "statement_run", "return", "call_expression", "stream_pipeline",
+]  # fmt: skip
 
 ScopeKind = Literal[
     "file", "namespace", "class", "interface", "function", "method", "lambda", "comprehension", "block"
 ]
 
 Binding = Literal[
-    "local",
-    "parameter",
-    "loop_variable",
-    "comprehension",
-    "field",
-    "global",
-    "function",
-    "method",
-    "class",
-    "interface",
-    "module",
-    "builtin",
-    "unresolved",
-]
+    "local", "parameter", "loop_variable", "comprehension", "field", "global", "function", "method", "class",
+    "interface", "module", "builtin", "unresolved",
+]  # fmt: skip
 
 Origin = Literal[
-    "same_block",
-    "same_function",
-    "same_class",
-    "same_file",
-    "same_project",
-    "stdlib",
-    "third_party",
-    "builtin",
+    "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
     "unknown",
-]
+]  # fmt: skip
 
 
 class Span(NamedTuple):

@@ -23,16 +23,9 @@ from caretbench.validation.mutation_throws import (
     throws,
 )
 
-_IMPORTS = frozenset(
-    {
-        "import_statement",
-        "import_from_statement",
-        "preproc_include",
-        "export_statement",
-        "literal_type",
-        "import_spec",
-    }
-)
+_IMPORTS = frozenset({
+    "import_statement", "import_from_statement", "preproc_include", "export_statement", "literal_type", "import_spec",
+})  # fmt: skip
 _MESSAGES = (
     "throw", "raise", "panic", "console", "print", "Console", "System.out", "std::cout", "fmt.Print", "log.", "assert",
 )  # fmt: skip

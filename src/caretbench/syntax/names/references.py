@@ -11,12 +11,10 @@ from caretbench.syntax.names.walker import Walk
 from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.types import Binding, Block, Definition, Origin, Reference, Span
 
-_BODIES: Final = frozenset(
-    {
-        "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",
-        "finally_body", "with_body",
-    }
-)  # fmt: skip
+_BODIES: Final = frozenset({
+    "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",
+    "finally_body", "with_body",
+})  # fmt: skip
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _CLASSES: Final = frozenset({"class", "interface"})
 

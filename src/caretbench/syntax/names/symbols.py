@@ -39,18 +39,8 @@ class Use:
     """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
 
     __slots__ = (
-        "end",
-        "flow",
-        "is_call",
-        "key",
-        "name",
-        "path",
-        "reaching",
-        "row",
-        "scope",
-        "start",
-        "variable",
-    )
+        "end", "flow", "is_call", "key", "name", "path", "reaching", "row", "scope", "start", "variable",
+    )  # fmt: skip
 
     def __init__(
         self, name: str, start: int, end: int, row: int, scope: Names, flow: Flow, path: tuple[Use | str, ...]

@@ -22,16 +22,8 @@ MEMBERS: Final = {
 }  # fmt: skip
 """The nodes that join a receiver and a name, and the field of the name."""
 OBJECTS: Final = (
-    "object",
-    "operand",
-    "expression",
-    "argument",
-    "value",
-    "receiver",
-    "path",
-    "scope",
-    "condition",
-)
+    "object", "operand", "expression", "argument", "value", "receiver", "path", "scope", "condition",
+)  # fmt: skip
 CALLS: Final = frozenset({
     "call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
     "new_expression",

@@ -30,16 +30,9 @@ _CALLS: Final = frozenset(
 _NEW: Final = frozenset(
     {"object_creation_expression", "new_expression", "composite_literal", "struct_expression"}
 )
-_FUNCTIONS: Final = frozenset(
-    {
-        "arrow_function",
-        "function_expression",
-        "lambda",
-        "lambda_expression",
-        "func_literal",
-        "closure_expression",
-    }
-)
+_FUNCTIONS: Final = frozenset({
+    "arrow_function", "function_expression", "lambda", "lambda_expression", "func_literal", "closure_expression",
+})  # fmt: skip
 _COMPARISONS: Final = frozenset(
     {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
 )

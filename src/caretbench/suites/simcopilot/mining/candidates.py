@@ -21,12 +21,10 @@ from caretbench.syntax.nesting import Nesting
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})
-_ACTS: Final = frozenset(
-    {
-        "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
-        "loop_body", "switch_case", "try_body", "handler", "lambda",
-    }
-)  # fmt: skip
+_ACTS: Final = frozenset({
+    "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
+    "loop_body", "switch_case", "try_body", "handler", "lambda",
+})  # fmt: skip
 _RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
 """What is no code by itself, left over beside a comment."""
