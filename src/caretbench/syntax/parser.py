@@ -23,6 +23,11 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def text_of(node: tree_sitter.Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
 # Grammars of dialects, by the name of the dialect: module's function. Their queries are the language's own.
 DIALECTS = {"tsx": "language_tsx"}
 # Grammars of languages that are read and never run: no line in the table of languages, which promises prompts,
@@ -103,7 +108,7 @@ def error_count(tree: tree_sitter.Tree) -> int:
 
 
 class Offsets:
-    """Turns positions of a text in bytes into positions in characters and back."""
+    """Turns positions of a text in bytes into positions in characters."""
 
     def __init__(self, text: str) -> None:
         self._ascii = text.isascii()
@@ -118,7 +123,3 @@ class Offsets:
     def characters(self, position: int) -> int:
         """The character that holds byte ``position``."""
         return position if self._ascii else bisect.bisect_right(self._starts, position) - 1
-
-    def bytes(self, position: int) -> int:
-        """The first byte of character ``position``."""
-        return position if self._ascii else self._starts[position]

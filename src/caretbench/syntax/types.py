@@ -35,10 +35,6 @@ class Span(NamedTuple):
         """Whether the other span lies inside this one, or is the same."""
         return self.start <= other[0] and other[1] <= self.end
 
-    def touches(self, other: tuple[int, int]) -> bool:
-        """Whether the two spans share a byte."""
-        return self.start < other[1] and other[0] < self.end
-
 
 class Scope(NamedTuple):
     """A part of a file in which names live, with its whole declaration; ``name`` is empty where it has none."""
@@ -63,7 +59,6 @@ class Block(NamedTuple):
     content: Span
     closing: str
     closed: int
-    node_type: str
     lines: tuple[int, int]
     aligned: bool
     statements: int

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from caretbench.languages import language as language_named
 from caretbench.syntax.docs.doctags import Tags, read_tags
 from caretbench.syntax.docs.places import Comment, comments_in
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
 # Nodes that only wrap a declaration: the comment stands before the outermost of them.
@@ -60,12 +60,8 @@ class Documentation(BaseModel):
         return len(_WORD.findall(self.text))
 
 
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
-
-
 def _own_name(node: tree_sitter.Node) -> str:
-    return _text(node).replace("::", ".").strip("\"'`")
+    return text_of(node).replace("::", ".").strip("\"'`")
 
 
 def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:

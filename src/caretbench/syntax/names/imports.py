@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.syntax.names.symbols import ImportTarget
+from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 from caretbench.syntax.source import SourceFile
 
@@ -19,12 +20,8 @@ class Imports(NamedTuple):
     package: str
 
 
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
-
-
 def _module(node: tree_sitter.Node) -> str:
-    return _text(node).strip("\"'`<>").replace("\\", "/")
+    return text_of(node).strip("\"'`<>").replace("\\", "/")
 
 
 def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
@@ -39,13 +36,13 @@ def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
     package = ""
     for match in matches(root, source.grammar, "imports"):
         if "package" in match:
-            package = _text(match["package"][0])
+            package = text_of(match["package"][0])
             continue
         module = _module(match["module"][0])
         if "name" not in match:
             wildcards.append(module)
             continue
-        symbol = _text(match["symbol"][0]) if "symbol" in match else None
+        symbol = text_of(match["symbol"][0]) if "symbol" in match else None
         if "dotted" in match:
             module = module.partition(".")[0]
         bound[match["name"][-1].id] = ImportTarget(module, symbol)

@@ -86,7 +86,7 @@ class Names:
     """
 
     __slots__ = (
-        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols",
+        "bases", "end", "globals", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols",
         "wildcards",
     )  # fmt: skip
 
@@ -96,20 +96,12 @@ class Names:
         self.start = start
         self.end = end
         self.parent = parent
-        self.index = -1
         self.symbols: dict[str, Variable] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.owner: str | None = None
         self.bases: list[str] = []
         self.wildcards: list[str] = []
-
-    def outermost(self) -> Names:
-        """The file's own scope."""
-        scope = self
-        while scope.parent is not None:
-            scope = scope.parent
-        return scope
 
     def hoisted(self, *, through: frozenset[str]) -> Names:
         """The nearest scope outwards, this one included, whose kind is not in ``through``."""

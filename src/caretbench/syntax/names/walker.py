@@ -348,7 +348,6 @@ class Walk(ControlFlow):
         inner = Names(kind, "", node.start_byte, node.end_byte, self.scope)
         names = self._header(node, inner) if kind not in {"block", "comprehension"} else []
         outer, flow, types = self.scope, self.flow, self._types
-        inner.index = len(self.scopes)
         self.scopes.append(inner)
         self._types = ()
         if kind in _FUNCTIONS:
@@ -369,7 +368,6 @@ class Walk(ControlFlow):
         """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
         outer = self.scope
         self.scope = Names("block", "", node.start_byte, node.end_byte, outer)
-        self.scope.index = len(self.scopes)
         self.scopes.append(self.scope)
         handler(node)
         self.scope = outer

@@ -46,7 +46,7 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
     for name, counting in (("comment_distance", "full_line"), ("comment_distance_any", "any")):
         found = analysis.comment_distance(span.start, counting="any" if counting == "any" else "full_line")
         if found is not None:
-            labels[name] = float(found.lines)
+            labels[name] = float(found)
     return labels
 
 
