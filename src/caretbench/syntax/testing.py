@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
-
+from caretbench.files import packaged_table
 from caretbench.languages import language as language_named
+from caretbench.problem import Row
 from caretbench.syntax.names.symbols import Names
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Block, Span
 
 
-class TestConventions(BaseModel):
+class TestConventions(Row):
     """The patterns of one language."""
 
     __test__ = False  # pytest takes every class called Test… for one of its own
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     paths: tuple[re.Pattern[str], ...]
     functions: tuple[re.Pattern[str], ...]
     classes: tuple[re.Pattern[str], ...]
@@ -31,10 +27,8 @@ class TestConventions(BaseModel):
 
 @cache
 def _table() -> dict[str, TestConventions]:
-    file = resources.files("caretbench.syntax").joinpath("queries", "test_code.toml")
-    return {
-        name: TestConventions.model_validate(entry) for name, entry in tomllib.loads(file.read_text()).items()
-    }
+    table = packaged_table("caretbench.syntax", "queries/test_code.toml")
+    return {name: TestConventions.model_validate(entry) for name, entry in table.items()}
 
 
 def test_conventions(language: str) -> TestConventions:
@@ -90,11 +84,8 @@ def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
     found = []
     for block in blocks:
         if block.kind == "call_expression":
-            name = (
-                source.data[block.span.start : block.span.start + 80]
-                .partition(b"(")[0]
-                .decode("utf-8", "replace")
-            )
+            head = source.data[block.span.start : block.span.start + 80]
+            name = head.partition(b"(")[0].decode("utf-8", "replace")
             if _whole(patterns, name.strip()):
                 found.append(block.span)
     return found

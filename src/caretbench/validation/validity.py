@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from caretbench.files import cache_folder
+from caretbench.problem import Row
 
 
-class Validity(BaseModel):
+class Validity(Row):
     """The gate's verdict on one problem, with its reasons."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     problem_id: str
     verdict: Literal["valid", "unverified", "invalid"]

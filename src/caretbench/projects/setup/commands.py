@@ -6,19 +6,16 @@ import fnmatch
 import re
 import shlex
 import shutil
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
-
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.workspaces.snapshots import Snapshot
-from caretbench.problem import ExpectedOutput, TestsCheck
+from caretbench.files import packaged_table
+from caretbench.problem import ExpectedOutput, Row, TestsCheck
 from caretbench.projects.setup.package_scripts import lacking_programs, test_script
 from caretbench.projects.setup.python_needs import is_here, pytest_options, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
@@ -36,10 +33,8 @@ _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}!\n]|^\s*\w+=")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
 
-class Command(BaseModel):
+class Command(Row):
     """One row of ``commands.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     languages: tuple[str, ...]
@@ -66,8 +61,7 @@ class Command(BaseModel):
 
 @cache
 def _table() -> Mapping[str, Any]:
-    text = resources.files("caretbench.projects.setup").joinpath("commands.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return packaged_table("caretbench.projects.setup", "commands.toml")
 
 
 @cache

@@ -11,15 +11,13 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 MANIFEST: Final = "package.json"
 _SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
@@ -31,10 +29,8 @@ _FIELDS: Final = ("dependencies", "devDependencies")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
-class ScriptRunner(BaseModel):
+class ScriptRunner(Row):
     """What is added to a runner's words: to stop at the first failure, to leave what is no test, to write reports."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     options: str = ""
     older: Mapping[int, str] = {}
@@ -42,10 +38,8 @@ class ScriptRunner(BaseModel):
     junit: str | None = None
 
 
-class ScriptRules(BaseModel):
+class ScriptRules(Row):
     """The table."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     checks: tuple[str, ...]
     wrappers: frozenset[str]
@@ -58,8 +52,7 @@ class ScriptRules(BaseModel):
 @cache
 def script_rules() -> ScriptRules:
     """The table of words in scripts."""
-    text = resources.files("caretbench.projects.setup").joinpath("package_scripts.toml").read_text("utf-8")
-    return ScriptRules.model_validate(tomllib.loads(text))
+    return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class Script(NamedTuple):

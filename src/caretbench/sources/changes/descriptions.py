@@ -6,15 +6,13 @@ The data stand in ``descriptions.toml``. All of it is line by line and linear in
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache
-from importlib import resources
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 from caretbench.sources.changes.repeated_titles import Repeated
 
 VERSION: Final = "cleaning@4"
@@ -46,10 +44,8 @@ _DEEPEST = 7  # a line in bold type below the six levels of headings
 _EDGES = " \t*_-+#>:.,;()[]`"
 
 
-class DescriptionTable(BaseModel):
+class DescriptionTable(Row):
     """The table of ``descriptions.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     trailers: tuple[str, ...]
     program_lines: tuple[str, ...]
@@ -66,8 +62,7 @@ class DescriptionTable(BaseModel):
 @cache
 def table() -> DescriptionTable:
     """The table as it stands in the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("descriptions.toml").read_text("utf-8")
-    return DescriptionTable.model_validate(tomllib.loads(text))
+    return DescriptionTable.model_validate(packaged_table("caretbench.sources.changes", "descriptions.toml"))
 
 
 @cache

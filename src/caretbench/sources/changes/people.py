@@ -7,13 +7,12 @@ history. Code spans and code blocks stay as they are.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 NAME = "<name>"
 VERSION = "people@3"
@@ -48,10 +47,8 @@ _SHORTEST = 6
 _GROUPS = ("several", "person", "credited", "named", "stated")
 
 
-class PeopleTable(BaseModel):
+class PeopleTable(Row):
     """The table of ``people.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thanks: tuple[str, ...]
     deeds: tuple[str, ...]
@@ -65,8 +62,7 @@ class PeopleTable(BaseModel):
 @cache
 def table() -> PeopleTable:
     """The table as it stands in the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("people.toml").read_text("utf-8")
-    return PeopleTable.model_validate(tomllib.loads(text))
+    return PeopleTable.model_validate(packaged_table("caretbench.sources.changes", "people.toml"))
 
 
 @cache

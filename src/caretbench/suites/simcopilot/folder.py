@@ -22,17 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance
+from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
 from caretbench.validation.validity import Validity
 
 
-class BuildManifest(BaseModel):
+class BuildManifest(Row):
     """How the tasks were made."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "simcopilot"

@@ -13,11 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, read_rows
-from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
+from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.project import take
 from caretbench.projects.running import file_splice, tests_check
 from caretbench.projects.setup.commands import NamedCheck, checks_of
@@ -27,10 +25,8 @@ from caretbench.suites.simcopilot.mining.candidates import shown
 _DIGITS = 8
 
 
-class StarterTask(BaseModel):
+class StarterTask(Row):
     """One task, without its texts. ``sha256`` begins the hash of the file that it was cut out of."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     sha256: str

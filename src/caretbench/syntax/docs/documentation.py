@@ -6,9 +6,9 @@ import ast
 import re
 
 import tree_sitter
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
+from caretbench.problem import Row
 from caretbench.syntax.docs.doctags import Tags, read_tags
 from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.parser import encode, parse, text_of
@@ -38,14 +38,12 @@ _FORMAL = ("/**", "/*!", "///", "//!")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
-class Documentation(BaseModel):
+class Documentation(Row):
     """What is documented about one declaration.
 
     ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the names that have a
     description of their own, in the order of the text; ``start`` and ``end`` count bytes of the program.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str
     parameters: tuple[str, ...] = ()

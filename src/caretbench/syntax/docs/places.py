@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import tree_sitter
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
+from caretbench.problem import Row
 from caretbench.syntax.parser import parse, text_of
 from caretbench.syntax.queries import captures
 
 CommentKind = Literal["line", "block", "docstring"]
 
 
-class Comment(BaseModel):
+class Comment(Row):
     """One comment, marks included; ``start`` and ``end`` count bytes of the UTF-8 text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: CommentKind
     start: int

@@ -8,12 +8,13 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from caretbench.languages import language as language_named
+from caretbench.problem import Row
 
 
-class Traits(BaseModel):
+class Traits(Row):
     """The rules of one language.
 
     ``self_names`` are customary names of the object itself; ``class_scope_visible``: methods see members
@@ -23,8 +24,6 @@ class Traits(BaseModel):
     leads to a file; ``block_scopes``: loops and blocks have names of their own; ``separate_methods``: a
     method may have the name of a variable; ``known``: names of the standard library by their modules.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     self_names: frozenset[str] = frozenset()
     class_scope_visible: bool = True
