@@ -17,8 +17,8 @@ from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.mining import mine_github
 from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
+from caretbench.sources.mining import Period
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.sources.selecting import Period
 from tests.github_server import (
     NOW,
     Fault,

@@ -7,8 +7,13 @@ import pytest
 from caretbench.sources.git.access import opened
 from caretbench.sources.licences import identify, is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
-from caretbench.sources.repository import RepositoryFacts, repository_facts
-from caretbench.sources.repository_names import UNKNOWN, parse_remote, repository_name
+from caretbench.sources.repository import (
+    UNKNOWN,
+    RepositoryFacts,
+    parse_remote,
+    repository_facts,
+    repository_name,
+)
 from tests.git_repository import History, git, take_away
 
 MIT = (

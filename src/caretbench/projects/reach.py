@@ -22,9 +22,8 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 from caretbench.projects.marking import MARKS, MARKS_FILE, Marked, Marks, mark, marks_in
 from caretbench.projects.runners import runs_pytest, watched
 from caretbench.projects.running import original
-from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.types import Span
+from caretbench.syntax.types import Nesting, Span
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0

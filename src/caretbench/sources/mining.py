@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Callable, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines
@@ -17,7 +19,46 @@ from caretbench.sources.git.history import bounds, list_commits, read_changes, u
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
-from caretbench.sources.selecting import WHOLE_HISTORY, Period
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The changes that are wanted of each repository: merged from ``since`` to before ``until``, at most ``limit``.
+
+    Dates or moments (UTC); the limit counts the records that a file contains already.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+
+
+WHOLE_HISTORY: Final = Period()
+
+
+def newest(
+    pulls: Iterable[PullRequest], since: str | None = None, until: str | None = None, limit: int | None = None
+) -> list[PullRequest]:
+    """The changes that were merged within a time, by repository, the newest first.
+
+    Args:
+        pulls: In any order.
+        since: Only what was merged at this date or moment (UTC) or later.
+        until: Only what was merged before this date or moment.
+        limit: At most so many of each repository.
+
+    Raises:
+        DataError: a date is none.
+    """
+    first, end = bounds(since, until)
+    found: dict[str, list[PullRequest]] = defaultdict(list)
+    for pull in sorted(pulls, key=lambda pull: pull.newest_first, reverse=True):
+        merged = datetime.fromisoformat(pull.merged_at)
+        inside = (first is None or merged >= first) and (end is None or merged < end)
+        if inside and (limit is None or len(found[pull.repo]) < limit):
+            found[pull.repo].append(pull)
+    return [pull for _, members in sorted(found.items()) for pull in members]
+
 
 _AT_ONCE = 100
 _AT_ONCE_CHARACTERS = 1 << 20

@@ -12,16 +12,14 @@ import tree_sitter
 from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
 from caretbench.syntax.docs.places import Comment, comments_in
-from caretbench.syntax.masking import parse_file
 from caretbench.syntax.measures import BlockSize, FileSizes
 from caretbench.syntax.names.project import Project
 from caretbench.syntax.names.references import Definitions, references_of
 from caretbench.syntax.names.resolving import resolve
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.nesting import Nesting
-from caretbench.syntax.source import SourceFile
+from caretbench.syntax.source import SourceFile, parse_file
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
-from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span
+from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope, Span
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:

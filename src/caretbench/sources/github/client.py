@@ -5,6 +5,7 @@ What it is asked for is public or the token's owner's; the token goes to one hos
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -12,16 +13,57 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import httpx
 
 from caretbench.errors import DataError
-from caretbench.files import cache_folder
+from caretbench.files import cache_folder, sha256_text, write_atomically
 from caretbench.redaction import redact
-from caretbench.sources.github.answers import AnswerStore, Kept
 from caretbench.sources.github.waiting import Step, after_answer, waited
+
+
+class Kept(NamedTuple):
+    """A stored answer: its ETag, its body, and the address of the next page."""
+
+    etag: str
+    body: str
+    following: str | None
+
+
+class AnswerStore:
+    """Answers below one folder, one file each; what is damaged counts as absent.
+
+    Args:
+        folder: Where.
+        token: The token that is used, if one is.
+    """
+
+    def __init__(self, folder: Path, token: str | None) -> None:
+        self._folder = folder
+        self._whose = hashlib.sha256((token or "").encode()).hexdigest()
+
+    def _path(self, url: str, accept: str) -> Path:
+        return self._folder / f"{sha256_text(url, accept, self._whose)}.json"
+
+    def get(self, url: str, accept: str) -> Kept | None:
+        """The stored answer to a request, if there is one."""
+        try:
+            value = json.loads(self._path(url, accept).read_text("utf-8"))
+            kept = Kept(value["etag"], value["body"], value["following"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return kept if isinstance(kept.etag, str) and isinstance(kept.body, str) else None
+
+    def put(self, url: str, accept: str, kept: Kept) -> None:
+        """Store an answer; a full disk only costs the next request."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path(url, accept), json.dumps(kept._asdict()))
+        except OSError:
+            pass
+
 
 API: Final = "https://api.github.com"
 JSON: Final = "application/vnd.github+json"

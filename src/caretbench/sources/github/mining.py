@@ -18,9 +18,9 @@ from caretbench.sources.git.history import bounds, moment
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
+from caretbench.sources.mining import WHOLE_HISTORY, Period
 from caretbench.sources.pull_request import FileChange, in_utc
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.sources.selecting import WHOLE_HISTORY, Period
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 MOST_FILES: Final = 3000

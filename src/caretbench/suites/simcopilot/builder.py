@@ -22,21 +22,19 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.base_runs import BaseRuns, base_runs
+from caretbench.projects.base_runs import BaseRuns, base_runs, select_tests
 from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach import Reach, reached
 from caretbench.projects.runners import is_selected
 from caretbench.projects.running import check_request
-from caretbench.projects.selecting import select_tests
 from caretbench.projects.setup.commands import NamedCheck, checks_of
-from caretbench.projects.setup.needs import advised, reaches_nothing, wanted_setup
-from caretbench.projects.setup.set_up import set_up
+from caretbench.projects.setup.needs import advised, reaches_nothing, set_up, wanted_setup
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
-from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
+from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
@@ -244,7 +242,7 @@ class Builder:
     # --- verdicts --------------------------------------------------------------------------------------------
 
     def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
-        gate = workspace_gate(
+        gate = WorkspaceGate(
             self.engine,
             policy(_POLICY),
             store=self.store,

@@ -8,8 +8,7 @@ from typing import Final
 from caretbench.syntax.names.project import Place, Project
 from caretbench.syntax.names.symbols import Names, Site, Use, Variable
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.nesting import Nesting
-from caretbench.syntax.types import Binding, Block, Definition, Origin, Reference, Span
+from caretbench.syntax.types import Binding, Block, Definition, Nesting, Origin, Reference, Span
 
 _BODIES: Final = frozenset({
     "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from caretbench.syntax.types import Binding, ScopeKind
 
 
@@ -197,3 +200,18 @@ class Flow:
             self.link(self.current, self._catchers[-1])
             self.current = self.block(self.current)
         self.blocks[self.current].append(event)
+
+
+_TYPE_NAME: Final = re.compile(
+    r"^[\s:\"']*(?:(?:const|static|final)\s+)*(?:[\w$.]+(?:\.|::))?([\w$]+)(?:<.*>)?[\s&*?!\"']*$", re.DOTALL
+)
+_OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s*(?:None|null|undefined)$")
+
+
+def type_name(text: str) -> str | None:
+    """The simple name of a type (``a.b.Shape<T>`` is ``Shape``); None where it is more than one name."""
+    text = text.strip().lstrip(":").strip()
+    if (optional := _OPTIONAL.match(text)) is not None:
+        text = optional[1] or optional[2]
+    found = _TYPE_NAME.match(text)
+    return found[1] if found else None

@@ -17,7 +17,7 @@ from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
-from caretbench.syntax.nesting import Nesting
+from caretbench.syntax.types import Nesting
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})
