@@ -8,7 +8,8 @@ from typing import get_args
 import pytest
 
 from caretbench.syntax import BlockKind
-from caretbench.syntax.names.roles import AS, IS, MARKS, traits_of
+from caretbench.syntax.names.roles import AS, IS, MARKS
+from caretbench.syntax.names.traits import traits_of
 from caretbench.syntax.queries import query_text
 from caretbench.syntax.testing import test_conventions as conventions_of
 

@@ -59,12 +59,8 @@ class Policy:
     def apply(self, text: str, caret: Caret, after: str | None = None) -> Extracted:
         """The text to insert at ``caret``.
 
-        Args:
-            text: The model's text, as it came.
-            caret: What the model was shown.
-            after: The text that follows the caret, where it is known better than the shown suffix tells (a
-            prompt
-                that was shortened to its budget). Hidden assertions do not belong into it.
+        ``after`` is the text that follows the caret, where it is known better than the shown suffix tells (a prompt
+        that was shortened to its budget). Hidden assertions do not belong into it.
         """
         return _apply(self, text, Surroundings.of(caret, after))
 

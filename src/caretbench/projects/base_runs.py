@@ -109,12 +109,6 @@ def select_tests(
     A choice of tests runs once in the project as it is, by itself. Where it does not pass so, as many tests as were
     chosen, all tests decide.
 
-    Args:
-        engine: Runs them.
-        problems: Problems of one check.
-        check: That check.
-        reach: What its tests reach.
-
     Raises:
         DataError: the snapshot is not here, or damaged.
     """

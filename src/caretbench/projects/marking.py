@@ -122,10 +122,6 @@ class Marked(NamedTuple):
 def mark(source: SourceFile, number: int) -> Marked:
     """Put a mark before every statement of a file.
 
-    Args:
-        source: A file in a language of :data:`MARKS`.
-        number: The file's number in the marks.
-
     Raises:
         DataError: the file does not parse.
     """

@@ -136,11 +136,7 @@ def read(
 ) -> Readable:
     """Read and analyse the files of these languages; test files too, for what they tell about names.
 
-    Args:
-        taken: The project.
-        languages: Names of languages that can be mined.
-        exclude: Patterns of paths that are not mined.
-        most_lines: Files of more lines are not mined; the bound of ``mining.toml`` by default.
+    Files that match ``exclude`` or have more than ``most_lines`` are not mined.
 
     Raises:
         DataError: there is no file of these languages.

@@ -76,11 +76,6 @@ class ProjectCheck(NamedTuple):
 def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS) -> ProjectCheck:
     """Run a project's tests as they are.
 
-    Args:
-        engine: Runs them.
-        request: The command in the project, without a patch.
-        runs: So many times.
-
     Raises:
         DataError: the snapshot is not here, or damaged.
     """

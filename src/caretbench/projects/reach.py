@@ -119,13 +119,7 @@ def reached(
     *,
     store: SnapshotStore | None = None,
 ) -> Reach:
-    """Find out what the tests of a project reach in these files.
-
-    Args:
-        engine: Runs them.
-        request: The command in the project as it is, which passes.
-        paths: Files to look at; test code had better not be among them.
-        store: Where the project lies; the user's cache by default.
+    """Find out what the tests of a project reach in these files; test code had better not be among ``paths``.
 
     Raises:
         DataError: the project is not here, or has no such file.

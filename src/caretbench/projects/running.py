@@ -101,9 +101,7 @@ def _read(folder: Path, snapshot: str, path: str) -> bytes:
 def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
     """Make sure that projects are in the store: those that are not yet are taken in.
 
-    Args:
-        places: Names of snapshots, and the folders that hold them as plain files.
-        store: The user's cache by default.
+    ``places`` are names of snapshots, and the folders that hold them as plain files.
 
     Raises:
         DataError: a folder is not there, or does not hold what the name says.

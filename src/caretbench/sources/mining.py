@@ -16,7 +16,6 @@ from caretbench.problem import Row
 from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.history import bounds, list_commits, read_changes, utc_moment, within
-from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
 
@@ -41,11 +40,7 @@ def newest(
 ) -> list[PullRequest]:
     """The changes that were merged within a time, by repository, the newest first.
 
-    Args:
-        pulls: In any order.
-        since: Only what was merged at this date or moment (UTC) or later.
-        until: Only what was merged before this date or moment.
-        limit: At most so many of each repository.
+    At most ``limit`` of each repository.
 
     Raises:
         DataError: a date is none.
@@ -133,22 +128,13 @@ def mine_git(
     period: Period = WHOLE_HISTORY,
     *,
     name: str | None = None,
-    revision: str = "HEAD",
-    limits: PatchLimits | None = None,
     progress: Callable[[MiningProgress], None] | None = None,
 ) -> MiningYield:
     """Append the merged changes of a clone to a file, newest first; no network is used, and the clone stays untouched.
 
     Changes that stand in the file are not written again, so that a run that was stopped goes on.
 
-    Args:
-        path: A clone: with files, bare, shallow, partial.
-        out_file: The records, as JSON lines.
-        period: The changes that are wanted; its limit counts the records in the file that lie within it.
-        name: ``owner/name``, where the remote does not say it.
-        revision: The commit or branch whose first-parent history is read.
-        limits: How much of a patch is kept.
-        progress: Is told after every step.
+    ``name`` is ``owner/name``, where the remote does not say it.
 
     Raises:
         DataError: no clone, an empty one, a date that is none, a file that another process writes.
@@ -157,7 +143,7 @@ def mine_git(
     if period.limit is not None and period.limit < 0:
         raise DataError(f"a limit of {period.limit} records is none")
     with contextlib.ExitStack() as stack:
-        repository = stack.enter_context(opened(path, revision))
+        repository = stack.enter_context(opened(path))
         appender = stack.enter_context(Appender(out_file))
         history = list_commits(repository)
         wanted = within(history, period.since, period.until)
@@ -167,7 +153,7 @@ def mine_git(
         known = len(wanted) - len(pending)
         room = len(pending) if period.limit is None else max(0, period.limit - known)
         changes = stack.enter_context(
-            contextlib.closing(read_changes(repository, facts, pending if room else [], limits, history))
+            contextlib.closing(read_changes(repository, facts, pending if room else [], history=history))
         )
         batches = _Batches(appender, room)
         for done, change in enumerate(changes, start=1):

@@ -1,4 +1,9 @@
-"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats."""
+"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats.
+
+Its name is told by the remote, or by a folder in a form that mirrors use (``owner+name``, ``owner__name``,
+``owner%2Fname``) or below one that is called like the host (``github.com/owner/name``). No other folder above a
+clone is taken for an owner: ``~/code/project`` is not a project of ``code``.
+"""
 
 from __future__ import annotations
 
@@ -40,26 +45,18 @@ class RepositoryName(NamedTuple):
     host: str | None = None
 
 
-def parse_remote(url: str) -> tuple[str | None, str] | None:
-    """Return host and ``owner/name`` of a remote, without user and password; None for a folder's path."""
+def parse_remote(url: str) -> RepositoryName | None:
+    """Return the name of a remote, without user and password; None for a folder's path."""
     found = _REMOTE.fullmatch(url.strip())
-    if found is None:
-        return None
-    path = found["path"].strip("/")
-    return (found["host"] or found["short"] or "").lower() or None, path
+    return found and RepositoryName(found["path"].strip("/"), (found["host"] or found["short"]).lower())
 
 
 def repository_name(folder: Path, remote: str | None) -> RepositoryName:
-    """Return the name of a clone.
-
-    Args:
-        folder: The clone's folder, resolved.
-        remote: The address of its remote, where it has one. A remote that is a folder names a clone as its own does.
-    """
+    """Return the name of a clone; a ``remote`` that is a folder names a clone as its own folder does."""
     if remote:
         found = parse_remote(remote)
         if found is not None:
-            return RepositoryName(found[1], found[0])
+            return found
         named = _of_folder(Path(remote.strip().removeprefix("file://")))
         if "/" in named.repo:
             return named
@@ -91,12 +88,8 @@ _PAGES = {
     "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),
     "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
     "codeberg.org": ("https://codeberg.org/{repo}", "{base}/pulls/{number}", "{base}/commit/{sha}"),
-    "bitbucket.org": (
-        "https://bitbucket.org/{repo}",
-        "{base}/pull-requests/{number}",
-        "{base}/commits/{sha}",
-    ),
-}
+    "bitbucket.org": ("https://bitbucket.org/{repo}", "{base}/pull-requests/{number}", "{base}/commits/{sha}"),
+}  # fmt: skip
 
 
 class RepositoryFacts(Row):
@@ -140,9 +133,8 @@ class RepositoryFacts(Row):
         if self.host not in _PAGES:
             return None
         base, request, commit = _PAGES[self.host]
-        return (request if number else commit).format(
-            base=base.format(repo=self.repo), number=number, sha=sha
-        )
+        page = request if number else commit
+        return page.format(base=base.format(repo=self.repo), number=number, sha=sha)
 
     def table_row(self, questions: int | tuple[int, int] | None = None) -> dict[str, str]:
         """The columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
@@ -158,19 +150,16 @@ class RepositoryFacts(Row):
         }
 
 
-def repository_facts(
-    repository: GitRepository, name: str | None = None, *, type_: str | None = None
-) -> RepositoryFacts:
+def repository_facts(repository: GitRepository, name: str | None = None) -> RepositoryFacts:
     """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong.
 
-    A clone without a remote is named by its folder (:mod:`caretbench.sources.repository`).
+    A clone without a remote is named by its folder.
     """
     named = repository_name(repository.path.resolve(), repository.remote)
     stats, licence = _contents(repository)
     return RepositoryFacts(
         repo=name or named.repo,
         host=named.host,
-        type=type_,
         primary_language=max(stats, key=lambda language: (stats[language], language), default=None),
         language_stats=stats,
         license=licence,

@@ -12,12 +12,13 @@ import tree_sitter
 from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
 from caretbench.syntax.docs.places import Comment, comments_in
+from caretbench.syntax.masking import parse_file
 from caretbench.syntax.measures import BlockSize, FileSizes
 from caretbench.syntax.names.project import Project
 from caretbench.syntax.names.references import Definitions, references_of
 from caretbench.syntax.names.resolving import resolve
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.source import SourceFile, parse_file
+from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
 from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope, Span
 
@@ -97,9 +98,7 @@ class FileAnalysis:
     def blocks_around(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
         """The blocks that hold a span, outermost first.
 
-        Args:
-            span: Bytes of the file.
-            kinds: Only blocks of these kinds. All of them are many: one for every statement before the span in a list.
+        All ``kinds`` are many: one block for every statement before the span in a list.
         """
         numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
         return tuple(self.blocks[numbers[index]] for index in sorted(nesting.around(*span)))

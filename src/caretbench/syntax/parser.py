@@ -76,10 +76,7 @@ def _parser(language: str) -> tree_sitter.Parser:
 def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
     """The syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
 
-    Args:
-        text: The program.
-        language: Its language, by name or alias.
-        old: An edited tree of an earlier version of the text, to parse incrementally.
+    ``old`` is the edited tree of an earlier version of the text, to parse incrementally.
 
     Raises:
         KeyError: the table has no such language.

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
+from importlib import resources
 
-from caretbench.files import packaged_table
+from pydantic import BaseModel, ConfigDict
+
 from caretbench.languages import language as language_named
-from caretbench.problem import Row
 from caretbench.syntax.names.symbols import Names
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Block, Span
 
 
-class TestConventions(Row):
+class TestConventions(BaseModel):
     """The patterns of one language."""
 
     __test__ = False  # pytest takes every class called Test… for one of its own
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     paths: tuple[re.Pattern[str], ...]
     functions: tuple[re.Pattern[str], ...]
     classes: tuple[re.Pattern[str], ...]
@@ -27,8 +31,10 @@ class TestConventions(Row):
 
 @cache
 def _table() -> dict[str, TestConventions]:
-    table = packaged_table("caretbench.syntax", "queries/test_code.toml")
-    return {name: TestConventions.model_validate(entry) for name, entry in table.items()}
+    file = resources.files("caretbench.syntax").joinpath("queries", "test_code.toml")
+    return {
+        name: TestConventions.model_validate(entry) for name, entry in tomllib.loads(file.read_text()).items()
+    }
 
 
 def test_conventions(language: str) -> TestConventions:
@@ -84,8 +90,11 @@ def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
     found = []
     for block in blocks:
         if block.kind == "call_expression":
-            head = source.data[block.span.start : block.span.start + 80]
-            name = head.partition(b"(")[0].decode("utf-8", "replace")
+            name = (
+                source.data[block.span.start : block.span.start + 80]
+                .partition(b"(")[0]
+                .decode("utf-8", "replace")
+            )
             if _whole(patterns, name.strip()):
                 found.append(block.span)
     return found

@@ -72,12 +72,8 @@ _Tried = dict[str, dict[GateAnswer, GateOutcome]]
 class Gate(GateLoop):
     """The gate for problems whose answers are run as programs.
 
-    Args:
-        executor: Runs the programs.
-        policy: The extraction that must leave golden answers unchanged.
-        request: The program of an answer; None where it fails without a run.
-        faults: The predicates that do not hold for an answer.
-        progress: Called with the number of problems decided.
+    ``request`` is the program of an answer (None where it fails without a run), ``faults`` are the predicates that do
+    not hold for it; ``policy`` must leave golden answers unchanged.
     """
 
     executor: Executor

@@ -44,9 +44,7 @@ class GateLoop(ABC):
     def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield a verdict on each problem as soon as it is there, in any order.
 
-        Args:
-            problems: The problems to decide.
-            beside: All problems of the set, of which one may repeat another; by default ``problems`` alone.
+        ``beside`` are all problems of the set, of which one may repeat another; by default ``problems`` alone.
         """
 
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:

@@ -29,13 +29,9 @@ from caretbench.validation.validity import GateLoop, Validity, Verdict
 class WorkspaceGate(GateLoop):
     """The gate for problems that a project's tests check.
 
-    Args:
-        engine: Runs the tests.
-        policy: The extraction that must leave golden answers unchanged.
-        store: Where the projects lie; the user's cache by default.
-        reach: What the tests reach, where that is known already; else it is found out, once for each project.
-        known: What became of a project's own tests, where they ran already; None: they run.
-        progress: Called with the number of problems decided.
+    ``policy`` must leave golden answers unchanged. ``reach`` is what the tests reach, where that is known already;
+    else it is found out, once for each project. ``known`` is what became of a project's own tests, where they ran
+    already.
     """
 
     engine: WorkspaceEngine

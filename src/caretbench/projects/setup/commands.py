@@ -109,13 +109,7 @@ def checks_of(
     given: CheckSettings | None = None,
     settings: Sequence[CheckSettings] = (),
 ) -> tuple[NamedCheck, ...]:
-    """The checks of a project.
-
-    Args:
-        snapshot: The project.
-        languages: What is mined.
-        given: The user's word, which goes before all else.
-        settings: The project's own word.
+    """The checks of a project; ``given`` is the user's word, which goes before the project's own ``settings``.
 
     Raises:
         DataError: nothing tells how the project is tested, or expected output is missing.

@@ -43,13 +43,7 @@ _RUNNER = re.compile(r"No module named '?(pytest)\b")
 def setup_command(
     snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """The command that fetches what a project's tests need, by what its files name; None where they name nothing.
-
-    Args:
-        snapshot: The project.
-        languages: What is mined.
-        checks: How it is tested, where the user or the project says so.
-    """
+    """The command that fetches what a project's tests need, by what its files name; None where they name nothing."""
     parts = []
     if "python" in languages:
         found = () if checks else (detect(snapshot, ["python"])[0],)
@@ -86,15 +80,7 @@ def advised(
     checks: Sequence[CheckSettings],
     done: str | None,
 ) -> str:
-    """Faults in one line, with what to write where packages are missing.
-
-    Args:
-        faults: Why checks do not pass, by their names.
-        snapshot: The project.
-        languages: What is mined.
-        checks: How it is tested, where the user or the project says so.
-        done: The setup that ran.
-    """
+    """Faults in one line, with what to write where packages are missing; ``done`` is the setup that ran."""
     said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
         said += (

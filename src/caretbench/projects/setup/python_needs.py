@@ -94,9 +94,7 @@ def with_python_path(
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
     """What ``pip install`` takes to make a project's tests run: packages, and files of them with ``-r``.
 
-    Args:
-        snapshot: The project.
-        runner: A package that the test command needs beside what the project names.
+    ``runner`` is a package that the test command needs.
     """
     project = _toml(snapshot, "pyproject.toml")
     config = _config(snapshot, "setup.cfg")

@@ -104,12 +104,7 @@ class CommitMessage:
 
 
 def read_message(text: str, parents: int) -> CommitMessage:
-    """Read a commit's message.
-
-    Args:
-        text: The whole message.
-        parents: How many parents the commit has; more than one make it a merge.
-    """
+    """Read a commit's message; more than one of its ``parents`` make it a merge."""
     subject, body = _parted(text.replace("\r\n", "\n").strip())
     style, number, title = _styled(subject, body)
     body, removed = without_trailers(body)

@@ -95,11 +95,8 @@ def without_people(
 ) -> str:
     """Return the text with ``<name>`` for who is called by ``@login``, thanked or quoted by name.
 
-    Args:
-        text: A title or a description.
-        in_code: Whether an ``@word`` is in the change's own code: an annotation, a decorator, a variable.
-        annotated: The change's languages have annotations or decorators: then ``@Word`` is one, unless it is spoken of
-            as of a person.
+    ``in_code`` says whether an ``@word`` is in the change's own code: an annotation, a decorator, a variable. Where
+    the languages of the change are ``annotated``, ``@Word`` is an annotation, unless it is spoken of as of a person.
     """
     if "@" in text:
         text = _MENTION.sub(lambda found: _called(found, in_code, annotated), text)

@@ -50,9 +50,7 @@ def table() -> ReleaseTable:
 def changes_versions(title: str, files: Iterable[FileChange]) -> bool:
     """Return whether a change brings out a version or brings dependencies up to date, and does nothing else.
 
-    Args:
-        title: Its title.
-        files: What it changes; generated ones (lock files) do not count.
+    Generated files (lock files) do not count.
     """
     whole = told = named = 0
     for file in files:

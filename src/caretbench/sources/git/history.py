@@ -104,12 +104,7 @@ def read_changes(
 ) -> Generator[PullRequest | SkippedCommit]:
     """A record, or the reason why there is none, for each of the commits, in their order (the first one of all last).
 
-    Args:
-        repository: The opened clone.
-        facts: What each record says about its repository.
-        commits: What to read, from :func:`list_commits`.
-        limits: How much of a patch is kept.
-        history: The whole first-parent history, where ``commits`` are a part of it.
+    ``history`` is the whole first-parent history, where ``commits`` are a part of it.
     """
     readable = [commit.sha for commit in commits if commit.parents]
     heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]

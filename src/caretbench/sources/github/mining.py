@@ -42,14 +42,7 @@ def mine_github(
 ) -> RepositoryFacts:
     """Append the merged pull requests of a repository's default branch to a file, the newest first.
 
-    Args:
-        name: ``owner/name``.
-        out_file: The records, as JSON lines.
-        period: The pull requests that are wanted.
-        max_requests: At most so many requests.
-        report: Told of progress.
-        note: Told what is passed over, and why it waits.
-        client: Who asks; one of the environment's by default.
+    ``report`` is told of progress, ``note`` what is passed over and why it waits.
 
     Raises:
         DataError: no such repository, no more requests, or GitHub cannot be asked; what was written stays.

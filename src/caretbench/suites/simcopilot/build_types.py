@@ -22,16 +22,7 @@ from caretbench.validation.validity import Validity
 
 @dataclass(frozen=True)
 class SimCopilotOptions:
-    """What the user chose.
-
-    Args:
-        languages: To be mined; all that the project has by default.
-        wanted: How many tasks, and of which mode.
-        check: The user's word on how the project is tested.
-        setup: A command that fetches what the project needs.
-        exclude: Patterns of paths that are not mined.
-        unverified: Keep tasks, too, for which no wrong answer was found that fails.
-    """
+    """What the user chose."""
 
     languages: tuple[str, ...] = ()
     wanted: WantedTasks = field(default_factory=WantedTasks)

@@ -46,10 +46,8 @@ _POLICY = "block"
 class Builder:
     """Builds one folder of tasks.
 
-    Args:
-        engine: Runs commands in projects, and keeps their snapshots.
-        decide: False: the build ends with candidates, and no task is released.
-        progress: Told of steps: name, how many more, how many in all.
+    Without ``decide`` the build ends with candidates; ``progress`` is told of steps: name, how many more, how many in
+    all.
     """
 
     engine: WorkspaceExecutor

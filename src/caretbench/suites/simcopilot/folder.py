@@ -117,11 +117,7 @@ class TaskFolder:
         return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}
 
     def finish(self, *, unverified: bool = False) -> int:
-        """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out.
-
-        Args:
-            unverified: Take those too for which no wrong answer was found that fails.
-        """
+        """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""
         wanted = {"valid", "unverified"} if unverified else {"valid"}
         verdicts = self.validity()
         return write_rows(

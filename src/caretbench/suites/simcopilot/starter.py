@@ -57,9 +57,6 @@ def tasks_path(project: str) -> Path:
 def load(store: SnapshotStore | None = None) -> list[Problem]:
     """The tasks of all sample projects that have some; the projects are taken into the store.
 
-    Args:
-        store: The user's cache by default.
-
     Raises:
         DataError: the tasks are not those of the projects.
     """
@@ -114,12 +111,7 @@ def _problem(
 
 
 def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """A mined task without its texts.
-
-    Args:
-        problem: The task.
-        content: The file that it was cut out of.
-        checks: The project's checks; the first that names the file decides.
+    """A mined task without its texts; of ``checks``, the first that names the file decides.
 
     Raises:
         DataError: the problem is no mined task, or no check names its file.

@@ -15,24 +15,22 @@ from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
 # Nodes that only wrap a declaration: the comment stands before the outermost of them.
-_WRAPPERS = frozenset(
-    {
-        "ambient_declaration",
-        "assignment_expression",
-        "decorated_definition",
-        "declaration",
-        "export_statement",
-        "expression_statement",
-        "field_declaration",
-        "function_definition",  # of C++, around its declarator; Python nests functions in blocks
-        "lexical_declaration",
-        "pointer_declarator",
-        "reference_declarator",
-        "template_declaration",
-        "type_definition",
-        "variable_declaration",
-    }
-)
+_WRAPPERS = frozenset({
+    "ambient_declaration",
+    "assignment_expression",
+    "decorated_definition",
+    "declaration",
+    "export_statement",
+    "expression_statement",
+    "field_declaration",
+    "function_definition",  # of C++, around its declarator; Python nests functions in blocks
+    "lexical_declaration",
+    "pointer_declarator",
+    "reference_declarator",
+    "template_declaration",
+    "type_definition",
+    "variable_declaration",
+})  # fmt: skip
 _BEFORE_DECLARATIONS = frozenset({"decorator", "attribute_list", "attribute_declaration"})
 _FORMAL = ("/**", "/*!", "///", "//!")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")

@@ -1,4 +1,4 @@
-"""What the nodes of a tree mean to the analysis, from the language's query file ``roles.scm``.
+"""What the nodes of a tree mean to the analysis, and what a file imports: ``roles.scm`` and ``imports.scm``.
 
 A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
 it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.
@@ -6,31 +6,22 @@ it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker kno
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from functools import cache, cached_property
-from importlib import resources
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import tree_sitter
-from pydantic import Field
 
-from caretbench.languages import language as language_named
-from caretbench.problem import Row
 from caretbench.syntax.names.symbols import ImportTarget
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
 
-IS: Final = frozenset(
-    {
-        "identifier", "self", "super", "pattern", "member", "import",
-        "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
-        "global", "nonlocal", "skip",
-        "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
-        "scope.comprehension", "scope.block",
-    }
-)  # fmt: skip
+IS: Final = frozenset({
+    "identifier", "self", "super", "pattern", "member", "import",
+    "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
+    "global", "nonlocal", "skip",
+    "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
+    "scope.comprehension", "scope.block",
+})  # fmt: skip
 
 # In the order of precedence: where two patterns name one node, the later word wins.
 AS: Final = (
@@ -42,12 +33,9 @@ AS: Final = (
     "target.object", "ignore",
 )  # fmt: skip
 
-MARKS: Final = frozenset(
-    {
-        "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner",
-        "property",
-    }
-)  # fmt: skip
+MARKS: Final = frozenset({
+    "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property",
+})  # fmt: skip
 
 
 class Roles:
@@ -84,16 +72,11 @@ class Imports(NamedTuple):
     package: str
 
 
-def _module(node: tree_sitter.Node) -> str:
-    return text_of(node).strip("\"'`<>").replace("\\", "/")
-
-
 def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
     """What the imports of a file bind.
 
     The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
-    ``@wildcard``; or the file's own ``@package``.
-    ``@dotted`` marks an import that binds the first part of the module's name.
+    ``@wildcard``; or the file's own ``@package``. ``@dotted`` is an import that binds the first part of a module
     """
     bound: dict[int, ImportTarget] = {}
     wildcards: list[str] = []
@@ -102,7 +85,7 @@ def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
         if "package" in match:
             package = text_of(match["package"][0])
             continue
-        module = _module(match["module"][0])
+        module = text_of(match["module"][0]).strip("\"'`<>").replace("\\", "/")
         if "name" not in match:
             wildcards.append(module)
             continue
@@ -111,48 +94,3 @@ def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
             module = module.partition(".")[0]
         bound[match["name"][-1].id] = ImportTarget(module, symbol)
     return Imports(bound, wildcards, package)
-
-
-class Traits(Row):
-    """The rules of one language.
-
-    ``self_names`` are customary names of the object itself; ``class_scope_visible``: methods see members
-    without a dot; ``writing_declares``: where writing to an unknown name creates it; ``through_*``: scopes
-    that a written name (``write``), a plain declaration (``local``) or a hoisted one passes outwards;
-    ``stdlib`` are the first parts of the standard library's module names; ``modules``: how a module's name
-    leads to a file; ``block_scopes``: loops and blocks have names of their own; ``separate_methods``: a
-    method may have the name of a variable; ``known``: names of the standard library by their modules.
-    """
-
-    self_names: frozenset[str] = frozenset()
-    class_scope_visible: bool = True
-    writing_declares: Literal["function", "file", "nowhere"] = "nowhere"
-    through_on_write: frozenset[str] = frozenset()
-    through_on_local: frozenset[str] = frozenset()
-    through_on_hoist: frozenset[str] = frozenset()
-    builtins: frozenset[str] = frozenset()
-    stdlib: frozenset[str] = frozenset()
-    modules: Literal["dotted", "relative", "include", "namespace", "package"] = "dotted"
-    block_scopes: bool = True
-    separate_methods: bool = False
-    known: dict[str, frozenset[str]] = Field(default_factory=dict)
-
-    @cached_property
-    def known_names(self) -> Mapping[str, str]:
-        """The module of every name that is known without an import."""
-        return {name: module for module, names in self.known.items() for name in names}
-
-
-@cache
-def _read(name: str) -> Traits:
-    file = resources.files("caretbench.syntax").joinpath("queries", name, "traits.toml")
-    return Traits.model_validate(tomllib.loads(file.read_text("utf-8")) if file.is_file() else {})
-
-
-def traits_of(language: str) -> Traits:
-    """The rules of a language, by name or alias.
-
-    Raises:
-        KeyError: the table has no such language.
-    """
-    return _read(language_named(language).name)

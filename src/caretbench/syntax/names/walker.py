@@ -12,8 +12,9 @@ from typing import Final, get_args
 import tree_sitter
 
 from caretbench.syntax.names.control_flow import ControlFlow
-from caretbench.syntax.names.roles import Roles, Traits, bound_names, traits_of
+from caretbench.syntax.names.roles import Roles, bound_names
 from caretbench.syntax.names.symbols import Flow, ImportTarget, Kill, Names, Site, Use, type_name
+from caretbench.syntax.names.traits import Traits, traits_of
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Binding, ScopeKind
 

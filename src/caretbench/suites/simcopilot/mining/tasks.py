@@ -23,12 +23,8 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 class WantedTasks:
     """How many tasks are wanted, and which.
 
-    Args:
-        modes: One or both.
-        limit: At most so many tasks of each check; None: all.
-        per_file: At most so many of one file.
-        seed: Of the choice.
-        per_1000: Of each check more than ``limit``, where its tests reach so many lines: this many for each 1,000.
+    At most ``limit`` of each check (None: all) and ``per_file`` of one file; more than ``limit`` where the check's
+    tests reach so many lines: ``per_1000`` of each 1,000.
     """
 
     modes: tuple[Mode, ...] = MODES
@@ -85,10 +81,7 @@ class Miner:
     ) -> FoundTasks:
         """Without the candidates in some files that the tests do not reach.
 
-        Args:
-            found: What was found.
-            paths: The files to look at.
-            covers: Whether the tests run something of the bytes from here to there of a file.
+        ``covers`` says whether the tests run something of the bytes from here to there of a file.
         """
         rejected = Counter(found.rejected)
         kept = dict(found.candidates)
