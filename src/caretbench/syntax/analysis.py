@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -35,28 +36,21 @@ def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault
     return tuple(sorted(found))
 
 
+@dataclass(eq=False)
 class FileAnalysis:
     """What one file holds. All sequences are in the order of the text."""
 
-    def __init__(
-        self,
-        source: SourceFile,
-        scopes: tuple[Scope, ...],
-        blocks: tuple[Block, ...],
-        comments: tuple[Comment, ...],
-        references: tuple[Reference, ...],
-        faults: tuple[ParseFault, ...],
-        tests: tuple[Span, ...],
-        tree: tree_sitter.Tree,
-    ) -> None:
-        self.source = source
-        self.scopes = scopes
-        self.blocks = blocks
-        self.comments = comments
-        self.references = references
-        self.faults = faults
-        self.tests = tests
-        self._sizes = FileSizes(source, tree)
+    source: SourceFile
+    scopes: tuple[Scope, ...]
+    blocks: tuple[Block, ...]
+    comments: tuple[Comment, ...]
+    references: tuple[Reference, ...]
+    faults: tuple[ParseFault, ...]
+    tests: tuple[Span, ...]
+    tree: InitVar[tree_sitter.Tree]
+
+    def __post_init__(self, tree: tree_sitter.Tree) -> None:
+        self._sizes = FileSizes(self.source, tree)
         self._nestings: dict[frozenset[str] | None, tuple[list[int], Nesting]] = {}
 
     @cached_property
@@ -141,11 +135,11 @@ class FileAnalysis:
         return self._sizes.cyclomatic(span)
 
 
+@dataclass(frozen=True, eq=False)
 class Analysis:
     """What the files of a project hold, by path."""
 
-    def __init__(self, files: Mapping[str, FileAnalysis]) -> None:
-        self.files = files
+    files: Mapping[str, FileAnalysis]
 
     def __getitem__(self, path: str) -> FileAnalysis:
         return self.files[path]

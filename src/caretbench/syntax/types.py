@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 BlockKind = Literal[
     "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
@@ -25,6 +25,11 @@ Origin = Literal[
     "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
     "unknown",
 ]  # fmt: skip
+
+
+FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
+CLASSES: Final = frozenset({"class", "interface"})
+"""Kinds of scopes."""
 
 
 class Span(NamedTuple):
