@@ -1,4 +1,4 @@
-"""The project's own tests, three times, before anything is cut out: they must pass, and tell how long they take."""
+"""The project's own tests, three times, before anything is cut out; and those among them that decide a task."""
 
 from __future__ import annotations
 
@@ -120,8 +120,11 @@ def select_tests(
             chosen[problem.id] = tests
     snapshots = {file_splice(problem).snapshot for problem in problems}
     distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
+    fewest = min(1, check.minimum_tests)
+    named = [check.model_copy(update={"tests": tests, "minimum_tests": fewest}) for _, tests in distinct]
     requests = [
-        _request(check, tests, snapshot, f"tests {n}") for n, (snapshot, tests) in enumerate(distinct)
+        check_request(one, snapshot, identity=f"tests {n}")
+        for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
     ]
     results = {result.id: result for result in engine.submit(requests)}
     checks: dict[tuple[str, ...], TestsCheck] = {}
@@ -139,11 +142,6 @@ def select_tests(
         for problem in problems
     ]
     return Selected(tuple(found), projects)
-
-
-def _request(check: TestsCheck, tests: tuple[str, ...], snapshot: str, identity: str) -> WorkspaceRequest:
-    named = check.model_copy(update={"tests": tests, "minimum_tests": min(1, check.minimum_tests)})
-    return check_request(named, snapshot, identity=identity)
 
 
 def rounded(cpu_s: float) -> float:

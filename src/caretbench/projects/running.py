@@ -6,6 +6,7 @@ first; there every file is kept by its content, and from there projects are laid
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -108,7 +109,8 @@ def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | Non
     """
     store = store or SnapshotStore()
     for identity, place in places:
-        if _is_there(store, identity):
+        with contextlib.suppress(DataError):
+            store.get(identity)
             continue
         found = store.add(place, ignore=()).id
         if found != identity:
@@ -116,11 +118,3 @@ def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | Non
                 f"{place}: not the project that the tasks were made of: it is {found[:12]} now; copy the folder again "
                 "as it was made, with empty folders and executable bits"
             )
-
-
-def _is_there(store: SnapshotStore, identity: str) -> bool:
-    try:
-        store.get(identity)
-    except DataError:
-        return False
-    return True

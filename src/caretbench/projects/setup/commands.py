@@ -82,24 +82,25 @@ class NamedCheck(NamedTuple):
 
     def decides(self, path: str) -> bool:
         """Whether it names this file."""
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.files)
+        return _is_named(path, self.files)
 
     def check_for(self, *paths: str) -> TestsCheck:
         """The check where these files change: what is prepared holds for some files only."""
-        holds = all(
-            any(fnmatch.fnmatchcase(path, pattern) for pattern in self.prepare_files) for path in paths
-        )
+        holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
 
     def advised(self, fault: str) -> str:
         """Why its tests do not pass (``kind: words``), and what to do about it, where the table knows."""
         kind = fault.partition(":")[0]
-        rows = (
-            row.hints for row in commands() if (row.name, "the project's files") == (self.name, self.said_by)
-        )
+        named = (self.name, self.said_by)
+        rows = (row.hints for row in commands() if (row.name, "the project's files") == named)
         found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
         hint = next((one for one in found if one), "")
         return f"{fault} ({hint})" if hint else fault
+
+
+def _is_named(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def checks_of(
@@ -232,12 +233,7 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
             raise DataError(
                 f"{entry.output.file}: expected output must be a text file of the project"
             ) from None
-        output = ExpectedOutput(
-            text=text,
-            comparison=entry.output.comparison,
-            relative=entry.output.relative,
-            absolute=entry.output.absolute,
-        )
+        output = ExpectedOutput(text=text, **entry.output.model_dump(exclude={"file"}))
     bundle = entry.bundle or _runners_bundle(snapshot, entry.command)
     check = TestsCheck(
         command=_words(entry.command),

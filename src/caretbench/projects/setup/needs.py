@@ -1,4 +1,9 @@
-"""What is said, and what ``--setup auto`` runs, where a project's tests lack packages."""
+"""Packages that a project's tests lack: what is said, what ``--setup auto`` runs, and the setup itself.
+
+It runs once, before anything is measured, in a sandbox that reaches package indexes and nothing else. What it leaves in
+the project (installed packages, compiled libraries) becomes a part of the snapshot that the tests run in; it is never
+mined.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +107,8 @@ def advised(
 
 def reaches_nothing(entry: NamedCheck) -> str:
     """Why a check whose tests run no line to mine is left out."""
-    counted = (
-        f"{entry.check.minimum_tests} tests pass" if entry.check.minimum_tests else "the command ends well"
-    )
+    tests = entry.check.minimum_tests
+    counted = f"{tests} tests pass" if tests else "the command ends well"
     return (
         f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
         "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
@@ -148,9 +152,7 @@ def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
         said = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
         refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
-        refused = (
-            f"; refused: {refused} (a mirror or an index of yours is named with --index)" if refused else ""
-        )
+        refused = refused and f"; refused: {refused} (a mirror or an index of yours is named with --index)"
         why = result.reason or " | ".join(said[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")

@@ -76,12 +76,7 @@ def manifest(snapshot: Snapshot) -> Mapping[str, object]:
 
 def test_script(snapshot: Snapshot) -> Script | None:
     """The test script of a project, and the one before it; None where there is none."""
-    scripts = manifest(snapshot).get("scripts")
-    known = (
-        {name: text for name, text in scripts.items() if isinstance(text, str)}
-        if isinstance(scripts, dict)
-        else {}
-    )
+    known = dict(_listed(manifest(snapshot), "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
     before = _parts("pretest", known, ()) if "pretest" in known else []
@@ -128,9 +123,7 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
                 found.append(_unwrapped(part))
         elif re.search(script_rules().other_purposes, inner) and not _calls(inner, scripts):
             continue
-        elif (
-            len(_AND.split(scripts[inner].strip())) > 1 or _checks(scripts[inner]) or _runner(scripts[inner])
-        ):
+        elif _AND.search(scripts[inner].strip()) or _checks(scripts[inner]) or _runner(scripts[inner]):
             found += _parts(inner, scripts, {*above, name})
         else:
             found.append(f"npm run --silent {inner}")
@@ -219,13 +212,9 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
             yield from _programs(one, scripts, (*above, inner))
         return
     words = _words(part)
-    if (
-        words
-        and words[0] not in script_rules().builtin
-        and "/" not in words[0]
-        and not words[0].startswith("$")
-    ):
-        yield words[0]
+    first = words[0] if words else ""
+    if first and first not in script_rules().builtin and "/" not in first and not first.startswith("$"):
+        yield first
 
 
 # --- what it needs ----------------------------------------------------------------------------------------------
