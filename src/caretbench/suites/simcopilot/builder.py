@@ -7,7 +7,7 @@ goes on where it ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -96,11 +96,8 @@ class Builder:
         manifest = folder.manifest()
         wanted = _stored(options, settings, taken.snapshot.id)
         if dict(manifest.options) != wanted or manifest.seed != options.wanted.seed:
-            changed = sorted(
-                name
-                for name in {*wanted, *manifest.options}
-                if manifest.options.get(name) != wanted.get(name)
-            ) or ["seed"]
+            names = {*wanted, *manifest.options}
+            changed = sorted(n for n in names if manifest.options.get(n) != wanted.get(n)) or ["seed"]
             raise DataError(
                 f"{folder.path}: holds tasks of another build ({', '.join(changed)} differ); give another folder with "
                 "-o, or remove this one"
@@ -143,7 +140,7 @@ class Builder:
         mined = self._candidates(name, taken, settings, readable, base, options)
         dropped = {**base.dropped, **mined.dropped}
         if len(mined.dropped) == len(base.checks):
-            raise DataError(f"{root}: {_listed(dropped)}")
+            raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
         lay_down(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
@@ -266,10 +263,6 @@ class Builder:
 def _first(readable: Readable) -> str:
     """Return the first file that was passed over, with the reason, as the end of a message."""
     return next((f": {path}: {why}" for path, why in readable.passed_over.items()), "")
-
-
-def _listed(dropped: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
 
 
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:

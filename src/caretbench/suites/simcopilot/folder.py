@@ -119,15 +119,8 @@ class TaskFolder:
     def finish(self, *, unverified: bool = False) -> int:
         """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""
         wanted = {"valid", "unverified"} if unverified else {"valid"}
-        verdicts = self.validity()
-        return write_rows(
-            self.problems_path,
-            (
-                problem
-                for problem in self._mined()
-                if problem.id in verdicts and verdicts[problem.id].verdict in wanted
-            ),
-        )
+        fit = {name for name, row in self.validity().items() if row.verdict in wanted}
+        return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in fit))
 
     def problems(self) -> list[Problem]:
         """The tasks to run.

@@ -78,9 +78,8 @@ def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
         data = texts.setdefault(task.path, snapshot.read(task.path))
         if _digest(data) != task.sha256 or task.check not in checks:
             raise DataError(f"{tasks_path(name)}: not made of the {name} that lies beside it; mine it again")
-        check = checks[task.check].model_copy(
-            update={"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
-        )
+        measured = {"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
+        check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))
     return problems
 

@@ -71,9 +71,8 @@ class Miner:
         rejected: Counter[str] = Counter()
         candidates = {}
         for path in sorted(paths):
-            mined = FileMiner(self.analysis[path]).mine()
-            candidates[path] = mined.candidates
-            rejected += mined.rejected
+            candidates[path], refused = FileMiner(self.analysis[path]).mine()
+            rejected += refused
         return FoundTasks(candidates, rejected)
 
     def reached(
@@ -98,10 +97,7 @@ class Miner:
             for candidate in found.candidates.get(path, ())
             if candidate.mode in wanted.modes
         }
-        drawable = [
-            Drawable(name, candidate.path, tuple(self._cells(candidate)))
-            for name, candidate in by_name.items()
-        ]
+        drawable = [Drawable(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
         names = balanced(drawable, limit=wanted.limit, per_file=wanted.per_file, seed=wanted.seed)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
@@ -115,10 +111,8 @@ class Miner:
         return f"{candidate.path}#{digest}:{start}-{end}:{candidate.mode}"
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
-        held = [
-            name for name in constructs(self.analysis[candidate.path], candidate.span) if name in _REFERENCES
-        ]
-        for name in held or ["none"]:
+        held = constructs(self.analysis[candidate.path], candidate.span)
+        for name in [name for name in held if name in _REFERENCES] or ["none"]:
             yield candidate.mode, candidate.kind, name
 
     def problems(self, candidates: Sequence[Candidate], origin: Origin) -> list[Problem]:

@@ -25,11 +25,8 @@ def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     references = list(references_in(program, span))
     reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
     scopes = {reference.scope for reference in references}
-    held = [
-        name
-        for name, construct in paper().constructs.items()
-        if scopes & set(construct.scopes) or reasons & set(construct.reasons)
-    ]
+    known = paper().constructs.items()
+    held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
     labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
     distance = furthest(references, paper().languages[program.language].ranged)
     if distance is not None:
@@ -122,12 +119,8 @@ def _constructs(sets: Sequence[Set]) -> Table:
         counts = [sum(isinstance(one, list) and construct in one for one in held) for construct in constructs]
         rows.append((_title(name, mode), *(str(count) if count else _NONE for count in counts)))
     heads = ("", *(construct.title for construct in constructs.values()))
-    return Table(
-        "constructs",
-        "Tasks by construct (the paper's Table 1; a task may count several times)",
-        heads,
-        tuple(rows),
-    )
+    title = "Tasks by construct (the paper's Table 1; a task may count several times)"
+    return Table("constructs", title, heads, tuple(rows))
 
 
 def _binned(
@@ -147,9 +140,8 @@ def _binned(
 def _ranges(sets: Sequence[Set]) -> Table:
     rows = _binned(sets, "reference_distance", lambda name: paper().languages[name].range_bounds)
     heads = ("", "Short", "Medium", "Long", "Without", "Lines")
-    return Table(
-        "ranges", "Tasks by distance to the furthest reference (the paper's bounds)", heads, tuple(rows)
-    )
+    title = "Tasks by distance to the furthest reference (the paper's bounds)"
+    return Table("ranges", title, heads, tuple(rows))
 
 
 def _comments(sets: Sequence[Set]) -> Table:
@@ -160,6 +152,5 @@ def _comments(sets: Sequence[Set]) -> Table:
     ]
     rows = _binned(counted, "comment_distance", lambda _: (paper().comments.bound,))
     heads = ("", "Short", "Long", "Without", "Lines")
-    return Table(
-        "comments", "Tasks by distance to the comment before (the paper's bound)", heads, tuple(rows)
-    )
+    title = "Tasks by distance to the comment before (the paper's bound)"
+    return Table("comments", title, heads, tuple(rows))
