@@ -20,7 +20,7 @@ from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
 from caretbench.sources.mining import Period
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from tests.github_server import (
+from tests.support.github_server import (
     NOW,
     Fault,
     GithubServer,

@@ -14,7 +14,7 @@ from caretbench.sources.repository import (
     repository_facts,
     repository_name,
 )
-from tests.git_repository import History, git, take_away
+from tests.support.git_repository import History, git, take_away
 
 MIT = (
     "MIT License\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this ...\n"

@@ -10,7 +10,7 @@ import pytest
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.validation.validity import GateLoop, Validity
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 
 class Backwards(GateLoop):

@@ -21,13 +21,11 @@ class FileRules(Row):
     patterns: tuple[str, ...]
     most_lines: int
     longest_line: int
-    tolerant: frozenset[str]
 
 
 class ProjectRules(Row):
-    """All rules. ``languages`` are those whose files are read."""
+    """All rules."""
 
-    languages: tuple[str, ...]
     snapshot: SnapshotRules
     files: FileRules
 

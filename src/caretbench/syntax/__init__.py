@@ -1,4 +1,4 @@
-"""Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in ``queries/``."""
+"""Programs as trees: parsing, faults, comments, blocks, references. Queries are in the languages' folders."""
 
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
 from caretbench.syntax.docs.documentation import Documentation, documentation_of
