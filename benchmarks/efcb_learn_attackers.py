@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from caretbench.files import read_rows, write_atomically
-from caretbench.sources.mining import mine_git
+from caretbench.sources.mining import Period, mine_git
 from caretbench.sources.pull_request import PullRequest
-from caretbench.sources.selecting import Period
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.attacks.attackers import AttackersFile, Sample, learned
 from caretbench.suites.efcb.attacks.line_features import FEATURES

@@ -15,8 +15,10 @@ import os
 import re
 import stat
 import tempfile
+import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
+from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -44,6 +46,11 @@ def cache_folder() -> Path:
     if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
         return Path("/var/cache/caretbench")
     return home / ".cache" / "caretbench"
+
+
+def packaged_table(package: str, name: str) -> dict[str, Any]:
+    """A TOML file that lies in a package."""
+    return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def sha256_text(*parts: str) -> str:

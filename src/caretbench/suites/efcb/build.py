@@ -19,11 +19,9 @@ from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.sources.git.history import bounds
 from caretbench.sources.github import mine_github
-from caretbench.sources.mining import MiningProgress, mine_git
+from caretbench.sources.mining import MiningProgress, Period, mine_git, newest
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.sources.repository import RepositoryFacts
-from caretbench.sources.repository_names import UNKNOWN
-from caretbench.sources.selecting import Period, newest
+from caretbench.sources.repository import UNKNOWN, RepositoryFacts
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS

@@ -12,6 +12,7 @@ from caretbench.suites.efcb.edits.edit import Edit, Replacement
 from caretbench.suites.efcb.edits.guards import ancestors, is_compile_time, is_text_only
 from caretbench.suites.efcb.edits.name_rules import counterparts, is_symmetric
 from caretbench.suites.efcb.edits.units import Unit
+from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.usage import (
     ARGUMENTS,
     CALLS,
@@ -19,7 +20,6 @@ from caretbench.syntax.uses.usage import (
     arguments_of,
     callee_of,
     operator_of,
-    text,
 )
 from caretbench.syntax.uses.value_kinds import inferred_kind, kind_of_value
 

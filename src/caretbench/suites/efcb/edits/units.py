@@ -15,6 +15,7 @@ import tree_sitter
 from caretbench.suites.efcb.edits.fragments import Occurrence
 from caretbench.suites.efcb.edits.parts import OUTSIDE, PatchPart
 from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.types import Span
 from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
 from caretbench.syntax.uses.scopes import Declaration, Scopes
@@ -27,7 +28,6 @@ from caretbench.syntax.uses.usage import (
     ExpressionUse,
     arguments_of,
     callee_of,
-    text,
     use_of,
 )
 from caretbench.syntax.uses.value_kinds import kind_of_value

@@ -9,8 +9,7 @@ import pytest
 
 from caretbench.files import read_rows
 from caretbench.problem import Problem
-from caretbench.validation.gate_loop import GateLoop
-from caretbench.validation.validity import Validity
+from caretbench.validation.validity import GateLoop, Validity
 from tests.support.make_problem import MakeProblem
 
 
