@@ -21,7 +21,7 @@ from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, S
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, ratings
-from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
+from caretbench.runs.verdict import decided, deciding, needs_execution
 from caretbench.suites.baselines import NAMES
 
 BASELINES = NAMES
@@ -57,9 +57,6 @@ FIXED_COLUMNS: Mapping[str, Any] = {
     "fault": pl.String,
 }
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
-
-EXECUTION_SCORER = "execution@"
-"""How the names of scorers that ran the program begin."""
 
 PARSED = "parses"
 """The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
@@ -160,7 +157,7 @@ def build_frame(
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
-        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decide`).
+        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided`).
 
     Raises:
         DataError: a score names an unknown problem.
@@ -218,14 +215,9 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
 
 
 def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
-    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure.
-
-    Where the problem has a program to run and no row says how it ended (a run without execution, or one that was
-    stopped), the other checks alone are no verdict.
-    """
-    checks = [score for score in scores if "passed" in score.values or not score.counted]
-    ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
-    if not checks or (executed and not ended):
+    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure."""
+    checks = deciding(scores, executed=executed)
+    if not checks:
         return {
             "status": None,
             "counted": None,
@@ -234,9 +226,7 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
             "message": None,
             "flags": None,
         }
-    decision = decide(
-        [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
-    )
+    decision = decided(checks)
     decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
     stage = decisive.details.get("stage")

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatch import Dispatcher, open_executor
+from caretbench.judging.choosing import Part
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import Asking
@@ -70,11 +71,7 @@ def run(
         budget = budget_of(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
         answered = [session for session in sessions if _answered(session, plan.models)]
-        if plan.judges and answered:
-            result.complaints += _judge(plan, clients, answered, budget, progress)
-        for session in answered if config.score else ():
-            session.add_baselines(plan.baselines)
-            session.score()
+        result.complaints += _judge_and_score(plan, clients, answered, budget, progress)
         result.folders = [session.folder for session in answered]
     return result
 
@@ -172,23 +169,46 @@ def one_line(text: str, most: int = 300) -> str:
 # --- judging ----------------------------------------------------------------------------------------------------
 
 
-def _judge(
+def _judge_and_score(
     plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+) -> list[str]:
+    """Judge all answers, score, then judge by criteria that ask only about what passed; gives the complaints."""
+    parts = [
+        (session, part)
+        for session in sessions
+        if plan.judges
+        for part in plan.judged_parts(session.benchmark)
+    ]
+    before = [entry for entry in parts if entry[1].criterion.only is None]
+    after = [entry for entry in parts if entry[1].criterion.only is not None]
+    complaints = _judge(plan, clients, before, budget, progress)
+    for session in sessions if plan.config.score else ():
+        session.add_baselines(plan.baselines)
+        session.score()
+    return complaints + _judge(plan, clients, after, budget, progress)
+
+
+def _judge(
+    plan: Plan,
+    clients: Clients,
+    parts: Sequence[tuple[Session, Part]],
+    budget: CostBudget,
+    progress: Progress,
 ) -> list[str]:
     """Ask each judge in turn; gives what is to be complained of."""
     complaints = []
-    for judge in plan.judges:
+    sessions = dict.fromkeys(session for session, _ in parts)
+    for judge in plan.judges if parts else ():
         with clients.opened(judge) as client:
             for session in sessions:
                 benchmark = session.benchmark
+                ours = [part for whose, part in parts if whose is session]
                 try:
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
                     )  # fmt: skip
-                    results = grade_parts(
-                        session.folder, plan.judged_parts(benchmark), [(judge.name, client)], settings
-                    )
+                    results = grade_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
                     progress.note(f"{judge.name}: {error}")
                     continue

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
+
+import polars as pl
 
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.judging.aggregation import (
@@ -26,7 +28,7 @@ from caretbench.judging.aggregation import (
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
-from caretbench.problem import Caret, Completion, Judgement, Problem
+from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import BASELINES, Run, missing_counts
 from caretbench.reports.judged.caret_graders import grader_numbers
@@ -42,6 +44,7 @@ from caretbench.reports.judged.scores import (
 )
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.ratings import HumanRating, ratings
+from caretbench.runs.verdict import passed_of
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language", "category"))
 
@@ -56,6 +59,7 @@ def judged_sections(
     *,
     missing: Missing | None = None,
     ratings: Sequence[HumanRating] = (),
+    passed: Callable[[], Set[CompletionKey]] = frozenset,
 ) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion that a run was judged by.
 
@@ -66,6 +70,7 @@ def judged_sections(
         manifest: Its manifest; the entries under ``graders`` hold each criterion's scales.
         missing: How many judgements did not come, by grader, parameters and criterion.
         ratings: What people said.
+        passed: The keys of completions that passed, for criteria that ask only about those.
 
     Raises:
         KeyError: the run's policy is not known here.
@@ -77,11 +82,10 @@ def judged_sections(
     if not named:
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
-    samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
-    for completion, _, answer in inserted(completions, known, find_policy(str(manifest["policy"])), profile):
-        samples[completion.model, completion.parameters].append((completion.problem_id, answer))
+    policy = find_policy(str(manifest["policy"]))
+    answers = {entry.completion.key: entry.answer for entry in inserted(completions, known, policy, profile)}
     return tuple(
-        _Section(name, known, samples, judgements, manifest, missing or {}, ratings).judged()
+        _Section(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in named
     )
 
@@ -95,18 +99,36 @@ def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
         run.manifest,
         missing=run.judgements_missing,
         ratings=run.ratings,
+        passed=lambda: _passed(run),
     )
+
+
+def _passed(run: Run) -> Set[CompletionKey]:
+    rows = run.frame.filter(
+        pl.col("passed")
+        & (pl.col("policy") == run.manifest["policy"])
+        & (pl.col("profile") == run.manifest["profile"])
+    )
+    return set(rows.select("problem_id", "model", "parameters", "sample").iter_rows())
 
 
 def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion of a run's folder, which need not be scored."""
+    problems, manifest = folder.problems(), folder.manifest()
+
+    def passed() -> Set[CompletionKey]:
+        known = {problem.id: problem for problem in problems}
+        found = passed_of(folder.scores(), known, manifest.policy, manifest.profile)
+        return {key for key, value in found.items() if value}
+
     return judged_sections(
-        folder.problems(),
+        problems,
         list(folder.completions()),
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
-        folder.manifest().model_dump(mode="json"),
+        manifest.model_dump(mode="json"),
         missing=missing_counts(folder),
         ratings=ratings(folder),
+        passed=passed,
     )
 
 
@@ -117,7 +139,8 @@ class _Section:
         self,
         criterion: str,
         problems: Mapping[str, Problem],
-        samples: Mapping[tuple[str, str], Sequence[TextKey]],
+        answers: Mapping[CompletionKey, str],
+        passed: Callable[[], Set[CompletionKey]],
         judgements: Sequence[Judgement],
         manifest: Mapping[str, Any],
         missing: Missing,
@@ -125,7 +148,6 @@ class _Section:
     ) -> None:
         self.criterion = criterion
         self.problems = problems
-        self.samples = samples
         self.rows = [row for row in judgements if row.criterion == criterion]
         self.graders = by_grader(self.rows, criterion)
         self.manifest = manifest
@@ -134,6 +156,12 @@ class _Section:
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
+        self.only = str(settings.get("only") or "")
+        asked = passed() if self.only else answers.keys()
+        self.samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
+        for key, answer in answers.items():
+            if key in asked:
+                self.samples[key[1], key[2]].append((key[0], answer))
         self.titles = grader_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
@@ -160,6 +188,7 @@ class _Section:
             criterion=self.criterion,
             scores=self.scales,
             released=self.released,
+            only=self.only,
             policy=str(self.manifest["policy"]),
             profile=str(self.manifest.get("profile") or "default"),
             columns=tuple(self._columns(whose, shared)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
@@ -10,7 +10,7 @@ from caretbench.judging.answers import TextOf, answer_key, answered, inserted, p
 from caretbench.judging.asked_controls import asked_controls, asked_sample
 from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
-from caretbench.problem import Problem, Profile
+from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.folder import RunFolder
 from caretbench.suites.baselines import NAMES
 
@@ -31,6 +31,7 @@ def subjects(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
+    asked: Callable[[Completion], bool] = lambda _completion: True,
 ) -> tuple[list[Subject], int]:
     """The distinct texts to judge, and how many completions inserted them.
 
@@ -41,12 +42,13 @@ def subjects(
         profile: The run's.
         control_problems: Of so many problems of the run the controls are judged too; 0 for none.
         baselines: Judge the completions of the baselines too.
+        asked: Chooses completions, where a criterion asks only about some.
     """
     chosen = {problem.id: problem for problem in problems}
     found: dict[tuple[str, str], Subject] = {}
     count = 0
     for completion, text, answer in inserted(folder.completions(), chosen, policy, profile):
-        if baselines or completion.model not in NAMES:
+        if (baselines or completion.model not in NAMES) and asked(completion):
             count += 1
             found.setdefault(
                 (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)

@@ -100,8 +100,12 @@ class Plan:
         for model in self.models:
             showing([benchmark.suite for benchmark in self.benchmarks], model.context)
         if self.judges:
-            for benchmark in self.benchmarks:
-                self.judged_parts(benchmark)
+            judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
+            only = next((part.criterion.key for part in judged if part.criterion.only), None)
+            if only and not self.config.score:
+                raise ValueError(
+                    f"--no-score: {only} judges only answers that passed; score, or name no grader"
+                )
         folders = [benchmark.folder.path for benchmark in self.benchmarks]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
