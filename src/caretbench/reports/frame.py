@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,8 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
-from caretbench.suites.baselines import NAMES
-
-BASELINES = NAMES
-"""Names of the answers that no model gave, in the order in which they are shown."""
+from caretbench.suites import baselines_of
+from caretbench.validation.validity import GATE
 
 LABELS = ("language", "category", "mode")
 """Labels by which every suite's numbers are broken down, where its problems carry them."""
@@ -86,6 +85,19 @@ class Run:
     """How many judgements did not come, by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
     """What people said of the same texts."""
+    older_verdicts: int = 0
+    """Number of verdicts of the gate that an older gate gave."""
+
+    @cached_property
+    def baselines(self) -> tuple[str, ...]:
+        """Names of the answers that no model gave, in the order in which they are shown."""
+        return baselines_in(self.manifest)
+
+
+def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the baselines of a run's manifest, in the order in which they are shown."""
+    stated = (info["model"] for info in manifest.get("models") or () if info.get("source") == "baseline")
+    return baselines_of(manifest.get("suite"), stated)
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
@@ -108,7 +120,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"
-    verdicts = read_verdicts(verdicts_path) if verdicts_path.exists() else {}
+    verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
@@ -122,6 +134,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
         ],
         judgements_missing=missing_counts(files),
         ratings=ratings(files),
+        older_verdicts=older,
     )
 
 
@@ -130,19 +143,20 @@ def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
     return Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
 
 
-def read_verdicts(path: Path) -> dict[str, str]:
-    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem.
+def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
+    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
 
     Raises:
         DataError: a row has no problem or no verdict.
     """
-    verdicts = {}
+    verdicts, gates = {}, {}
     for number, row in read_lines(path, torn_tail=True):
         try:
             verdicts[str(row["problem_id"])] = str(row["verdict"])
         except KeyError as error:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
-    return verdicts
+        gates[row["problem_id"]] = row.get("gate", 1)
+    return verdicts, sum(gate != GATE for gate in gates.values())
 
 
 def build_frame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -26,15 +26,14 @@ class OwnTable(Reported):
 
 
 def own_tables(
-    suite: Suite, results: pl.DataFrame, problems: Sequence[Problem], seed: int
+    suite: Suite, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
 ) -> tuple[OwnTable, ...]:
     """Return the tables of a suite; none of one that has none.
 
     Args:
         suite: The suite.
         results: The table of a run, with what graders said in columns of their own.
-        problems: The run's problems.
+        problems: The run's problems by id.
         seed: Of intervals that are drawn.
     """
-    found = suite.result_tables(results, {problem.id: problem for problem in problems}, seed)
-    return tuple(OwnTable(**table._asdict()) for table in found)
+    return tuple(OwnTable(**table._asdict()) for table in suite.result_tables(results, problems, seed))

@@ -13,7 +13,7 @@ from caretbench.reports.notes import COVERAGE_WANTED
 from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import RunFolder
-from caretbench.suites import suite, suite_names
+from caretbench.suites import suite_of_run
 from caretbench.suites.values import ORDINARY, Stratification
 
 
@@ -30,7 +30,8 @@ def load(folder: Path) -> Run:
 
 def of_suite(name: str) -> Stratification:
     """The stratification of the suite of this name; the ordinary one where it is not here."""
-    return suite(name).stratification if name in suite_names() else ORDINARY
+    found = suite_of_run(name)
+    return found.stratification if found else ORDINARY
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -49,13 +50,8 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
-    name = str(run.manifest.get("suite"))
-    house = suite(name) if name in suite_names() else None
-    return summarise(
-        run,
-        stratification=_extended(of_suite(name), by),
-        suite=house,
-    )
+    house = suite_of_run(run.manifest.get("suite"))
+    return summarise(run, _extended(house.stratification if house else ORDINARY, by), house)
 
 
 def _extended(stratification: Stratification, by: Sequence[tuple[str, ...]]) -> Stratification:

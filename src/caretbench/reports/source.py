@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import polars as pl
+
 from caretbench.judging.answers import plain_answer
+from caretbench.problem import Problem
 from caretbench.reports.columns import columns_of
 from caretbench.reports.frame import Run
 from caretbench.reports.judged.answers import run_answers
@@ -15,7 +18,7 @@ from caretbench.reports.own_tables import OwnTable, own_tables
 from caretbench.reports.results.left_out import LeftOut, find_left_out
 from caretbench.reports.summary import Column
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import ORDINARY, OwnChart, Stratification
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,22 @@ class Source:
         """The suite's own tables."""
         if self.suite is None:
             return ()
-        values = judged_values(self.answers)
-        results = self.run.frame.join(values, on=list(KEY), how="left")
-        return own_tables(self.suite, results, self.run.problems, self.seed)
+        return own_tables(self.suite, self._results, self._problems, self.seed)
+
+    @property
+    def own_charts(self) -> tuple[OwnChart, ...]:
+        """The suite's own charts."""
+        if self.suite is None:
+            return ()
+        return self.suite.result_charts(self._results, self._problems, self.seed)
+
+    @cached_property
+    def _results(self) -> pl.DataFrame:
+        return self.run.frame.join(judged_values(self.answers), on=list(KEY), how="left")
+
+    @property
+    def _problems(self) -> dict[str, Problem]:
+        return {problem.id: problem for problem in self.run.problems}
 
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:

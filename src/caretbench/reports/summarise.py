@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from caretbench.reports.frame import Run
+from caretbench.reports.notes import older_gate
 from caretbench.reports.sections.registry import SECTIONS, in_text
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
@@ -14,7 +15,6 @@ from caretbench.suites.values import ORDINARY, Stratification
 
 def summarise(
     run: Run,
-    *,
     stratification: Stratification = ORDINARY,
     suite: Suite | None = None,
 ) -> Summary:
@@ -43,6 +43,6 @@ def summarise(
     return summary.model_copy(
         update={
             "warnings": tuple(text for section in sections for text in section.warnings(summary)),
-            "notes": tuple(text for section in sections for text in section.notes(summary)),
+            "notes": (*older_gate(run), *(text for section in sections for text in section.notes(summary))),
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -64,6 +64,13 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+
+
+class OwnChart(NamedTuple):
+    """A suite's own chart: a Vega-Lite specification with its data in it."""
+
+    title: str
+    spec: Mapping[str, Any]
 
 
 class PaperTable(NamedTuple):

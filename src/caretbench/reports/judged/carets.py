@@ -30,7 +30,7 @@ from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import BASELINES, Run, missing_counts
+from caretbench.reports.frame import Run, baselines_in, missing_counts
 from caretbench.reports.judged.caret_graders import grader_numbers
 from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
@@ -215,11 +215,13 @@ class _Section:
 
     def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[JudgedColumn]:
         names = Counter(model for model, _ in self.samples)
-        order = sorted(self.samples, key=lambda key: (*_rank(key[0]), key[0].lower(), key[1]))
+        baselines = baselines_in(self.manifest)
+        ranks = {name: place for place, name in enumerate(baselines, 1)}
+        order = sorted(self.samples, key=lambda key: (ranks.get(key[0], 0), key[0].lower(), key[1]))
         for model, parameters in order:
             answers = self.samples[model, parameters]
             judged = sum(key in texts for key in answers)
-            baseline = model in BASELINES
+            baseline = model in baselines
             if not judged or (baseline and judged < len(answers)):
                 continue  # some of a baseline's texts are those of models: no sample of it
             scores = instance_scores(answers, texts)
@@ -278,8 +280,3 @@ class _Section:
             for key, texts in self.graders.items()
         }
         return beside_people(ratings, totals)
-
-
-def _rank(model: str) -> tuple[int]:
-    """Models first, then the baselines in their order."""
-    return (BASELINES.index(model) + 1 if model in BASELINES else 0,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from caretbench.files import DataError
@@ -30,6 +30,19 @@ def identity_of(run: Run) -> dict[str, str]:
         "variants": ", ".join(f"{name}={build}" for name, build in sorted(variants.items())) or "none",
         "isolation": str(isolation.get("level") if isinstance(isolation, Mapping) else isolation),
     }
+
+
+def selection_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield how the problems of the runs were chosen, where that differs and is known."""
+    known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
+    if any(chosen != known[0][1] for _, chosen in known):
+        said = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
+        yield f"The runs chose their problems differently. {'; '.join(said)}. Only common problems are compared."
+
+
+def _options(chosen: Mapping[str, Any]) -> str:
+    given = (f"--{name.replace('_', '-')} {value}" for name, value in chosen.items() if value is not None)
+    return " ".join(given) or "all"
 
 
 def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, Problem
-from caretbench.reports.frame import BASELINES, Run
+from caretbench.reports.frame import Run
 from caretbench.reports.results.best_of import STEPS
 
 _TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or brackets")
@@ -44,7 +44,7 @@ def step_examples(run: Run) -> tuple[StepExample, ...]:
     problems = {problem.id: problem for problem in run.problems}
     answers = {completion.key: completion for completion in run.completions}
     scored = (
-        run.frame.filter(~pl.col("model").is_in(BASELINES) & pl.col("passed").is_not_null())
+        run.frame.filter(~pl.col("model").is_in(run.baselines) & pl.col("passed").is_not_null())
         .with_columns(step=pl.col("policy").str.split("@").list.first())
         .filter(pl.col("step").is_in(list(STEPS)))
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.frame import BASELINES
 from caretbench.reports.results.best_of import STEPS, TITLE, best_of_steps
 from caretbench.reports.results.step_examples import step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
@@ -115,12 +114,12 @@ def best_of_table(summary: Summary) -> ReportTable | None:
         return None
     rows = tuple(
         (
-            title_field(entry.model, baseline=entry.model in BASELINES),
+            title_field(entry.model, baseline=entry.model in summary.baselines),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),
             rate_field(entry.best),
             number_field(entry.best.problems),
         )
-        for entry in sorted(summary.best_of, key=lambda entry: entry.model in BASELINES)
+        for entry in sorted(summary.best_of, key=lambda entry: entry.model in summary.baselines)
     )
     heads = ("Model", *STEPS, "Best of three", "Problems")
     return numbers_table(TITLE, heads, rows)

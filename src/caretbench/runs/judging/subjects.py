@@ -12,7 +12,7 @@ from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.folder import RunFolder
-from caretbench.suites.baselines import NAMES
+from caretbench.suites import baselines_of
 
 
 class Subject(NamedTuple):
@@ -45,10 +45,11 @@ def subjects(
         asked: Chooses completions, where a criterion asks only about some.
     """
     chosen = {problem.id: problem for problem in problems}
+    left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
     for completion, text, answer in inserted(folder.completions(), chosen, policy, profile):
-        if (baselines or completion.model not in NAMES) and asked(completion):
+        if completion.model not in left_out and asked(completion):
             count += 1
             found.setdefault(
                 (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
@@ -83,7 +84,7 @@ def answer_subjects(
         text_of: From raw answer to what the judge sees, where the suite says so.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = frozenset() if baselines else _baselines(folder)
+    left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
     for completion, text, answer in answered(folder.completions(), chosen, profile, text_of):
@@ -110,7 +111,9 @@ def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> l
     return list(known.get(part.criterion.key, part.problems))
 
 
-def _baselines(folder: RunFolder) -> frozenset[str]:
+def _baselines(folder: RunFolder) -> tuple[str, ...]:
     """The names of the models whose answers nobody gave."""
-    known = folder.manifest().models if folder.manifest_path.exists() else ()
-    return frozenset(NAMES) | {info.model for info in known if info.source == "baseline"}
+    if not folder.manifest_path.exists():
+        return baselines_of(None)
+    manifest = folder.manifest()
+    return baselines_of(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))
