@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from caretbench.api import compare, generate, judge, load_suite, report, run, score
+    from caretbench.api import build, compare, generate, judge, load_suite, report, run, score, validate
     from caretbench.problem import Completion, Problem, Score
+    from caretbench.runs.building.config import BuildAsking
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.plans.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
     from caretbench.suites.base import Suite
 
 __all__ = [
+    "BuildAsking",
     "Completion",
     "JudgeConfig",
     "JudgingConfig",
@@ -25,6 +27,7 @@ __all__ = [
     "Score",
     "Suite",
     "SuiteConfig",
+    "build",
     "compare",
     "generate",
     "judge",
@@ -32,12 +35,14 @@ __all__ = [
     "report",
     "run",
     "score",
+    "validate",
 ]
 
 _MODULES = {
-    "api": ("compare", "generate", "judge", "load_suite", "report", "run", "score"),
+    "api": ("build", "compare", "generate", "judge", "load_suite", "report", "run", "score", "validate"),
     "problem": ("Completion", "Problem", "Score"),
     "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
+    "runs.building.config": ("BuildAsking",),
     "runs.judging.plan": ("JudgingConfig",),
     "suites.base": ("Suite",),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,31 @@ from caretbench.runs.building.asker import BuildAsker
 from caretbench.runs.building.config import BuildAsking
 from caretbench.suites.base import Suite
 from caretbench.suites.values import BuildResult
+
+
+def own_options(
+    suite: Suite, sources: Sequence[str], given: Mapping[str, Any], note: Callable[[str], None]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the sources and the values of a suite's options; replaced ones go where they belong, with a note.
+
+    Raises:
+        ValueError: the suite has no such option.
+    """
+    known = {option.name: option for option in suite.build_options}
+    if unknown := sorted(given.keys() - known.keys()):
+        raise ValueError(
+            f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}"
+        )
+    stated = {name: given.get(name, option.default) for name, option in known.items()}
+    values = {name: stated[name] for name, option in known.items() if not option.instead}
+    values["sources"] = list(sources)
+    for option in known.values():
+        if option.instead and (value := stated[option.name]) not in (None, []):
+            old = f"--{option.name.replace('_', '-')}"
+            note(f"{old} is replaced by {option.instead}; it works for one release more")
+            before = values[option.field]
+            values[option.field] = [*before, *value] if isinstance(before, list) else value
+    return values.pop("sources"), values
 
 
 def build(
