@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from caretbench.files import Appender, read_rows
+from caretbench.files import Appender, read_rows, write_rows
 from caretbench.problem import Problem
-from caretbench.validation.validity import Validity
+from caretbench.validation.validity import GATE, Validity
 
 
 class GateLoop(ABC):
@@ -29,15 +29,21 @@ class GateLoop(ABC):
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
         """Return the verdicts on all problems, in order; the missing ones are decided and appended to ``path``.
 
+        Those of an older gate are missing too; the new row takes the old one's place.
+
         Raises:
             DataError: the file is damaged, or a project is not here.
         """
         with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            stored = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            known = {name: row for name, row in stored.items() if row.gate == GATE}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))
-            for verdict in self.decide(waiting, problems):
+            for decided in self.decide(waiting, problems):
+                verdict = decided.model_copy(update={"gate": GATE})
                 appender.append(verdict)
                 known[verdict.problem_id] = verdict
                 self.progress(1)
+        if stored.keys() & {problem.id for problem in waiting}:
+            write_rows(path, (stored | known).values())
         return [known[problem.id] for problem in problems]

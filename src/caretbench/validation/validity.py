@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from caretbench.files import cache_folder
+
+GATE: Final = 2
+"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
 
 
 class Validity(BaseModel):
@@ -19,6 +22,8 @@ class Validity(BaseModel):
     verdict: Literal["valid", "unverified", "invalid"]
     reasons: tuple[str, ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
+    gate: int = 1
+    """Version of the gate; 1 for rows of before there were versions."""
 
     @property
     def key(self) -> tuple[str]:

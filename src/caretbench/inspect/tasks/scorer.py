@@ -114,4 +114,5 @@ def _unanswered(
 
 
 def _common(house: Bench) -> dict[str, Any]:
-    return {"profile": house.profile, "policy": house.policy.key}
+    first_lines = house.suite.rules(house.profile).first_lines
+    return {"profile": house.profile, "policy": house.policy.key, "first_lines": first_lines}
