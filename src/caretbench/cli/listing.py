@@ -49,7 +49,7 @@ def listing(
     **options: Any,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
-    from caretbench.suites import suite, usable_suites
+    from caretbench.suites import load_problems, suite, usable_suites
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
@@ -62,7 +62,7 @@ def listing(
     if profiles or tables:
         _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
         return
-    loaded = house.load(data)
+    loaded = load_problems(house, data)
     problems = selection(options).of(house, loaded.problems)
     if sizes:
         _statistics(house, problems, profile, as_json=as_json)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Score
+from caretbench.suites.selection import Selection
 
 
 class DataInfo(BaseModel):
@@ -24,6 +25,23 @@ class DataInfo(BaseModel):
     hash: str
     problems: int
     selected: int
+
+
+class SelectionInfo(BaseModel):
+    """The options that chose the problems of a run; ``sample_seed`` stands next to a limit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    select: str | None = None
+    limit: int | None = None
+    per_cell: int | None = None
+    sample_seed: int | None = None
+
+    @classmethod
+    def of(cls, chosen: Selection) -> SelectionInfo:
+        """Return the options of a selection."""
+        seed = None if chosen.limit is None else chosen.seed
+        return cls(select=chosen.select, limit=chosen.limit, per_cell=chosen.per_cell, sample_seed=seed)
 
 
 class ModelInfo(BaseModel):
@@ -63,6 +81,8 @@ class Manifest(BaseModel):
     profile: Profile
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)
+    selections: list[SelectionInfo] = Field(default_factory=list)
+    """The choice of problems of each command that added some; empty in runs of before this was kept."""
     seed: int = 0
     versions: dict[str, str] = Field(default_factory=dict)
     toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)

@@ -75,6 +75,9 @@ class Session:
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
+        limit, count = self.benchmark.selection.limit, len(self.benchmark.problems)
+        if limit is not None and count < limit:
+            self._progress.note(f"--limit {limit}: there are {count} problems that do not overlap")
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
             manifest.left_out = self._earlier.left_out
@@ -152,5 +155,9 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
             "models": stored.models + added,
             "graders": [*stored.graders, *manifest.graders],
             "further_policies": [*policies],
+            "selections": [
+                *stored.selections,
+                *(entry for entry in manifest.selections if entry not in stored.selections),
+            ],
         }
     )
