@@ -96,13 +96,7 @@ def score(
     from caretbench.inspect.tasks.logs import read_log
     from caretbench.runs.recorded import score as score_recorded
 
-    return score_recorded(
-        Plan.of(config),
-        paths,
-        models,
-        progress,
-        read_log,
-    )
+    return score_recorded(Plan.of(config), paths, models, progress, read_log)
 
 
 def judge(

@@ -43,10 +43,8 @@ def profiles_page(suites: Iterable[Suite]) -> str:
 
 
 def _lines(rules: dict[str, Rule[object]]) -> Iterator[tuple[str, ...]]:
-    common = ProfileRules.rules()
-    for name, rule in rules.items():
-        if rule.said[0] != rule.said[1] or common.get(name) is not rule:
-            yield (rule.about, *rule.said)
+    for rule in rules.values():
+        yield (rule.about, *rule.said)
 
 
 def _markdown(rules: dict[str, Rule[object]]) -> list[str]:

@@ -233,10 +233,5 @@ def cached_bench(
     execute = execute and any(map(needs_execution, loaded.problems))
     gatherer = Gatherer(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
-        house,
-        loaded,
-        find_policy(policy or house.rules(named).policy),
-        named,
-        dict(variants),
-        gatherer,
+        house, loaded, find_policy(policy or house.rules(named).policy), named, dict(variants), gatherer
     )

@@ -79,10 +79,7 @@ def judging_forecast(
 
 
 def _parameters(
-    criterion: Criterion,
-    client: ModelClient,
-    sampling: Sampling,
-    more: Mapping[str, JsonValue] | None = None,
+    criterion: Criterion, client: ModelClient, sampling: Sampling, more: Mapping[str, JsonValue] | None = None
 ) -> str:
     return sha256_json(settings_of(criterion, client, sampling) | dict(more or {}))[:16]
 
