@@ -75,9 +75,8 @@ class Session:
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
-        limit, count = self.benchmark.selection.limit, len(self.benchmark.problems)
-        if limit is not None and count < limit:
-            self._progress.note(f"--limit {limit}: there are {count} problems that do not overlap")
+        for line in self.benchmark.selection.shortfall(len(self.benchmark.problems)):
+            self._progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
             manifest.left_out = self._earlier.left_out

@@ -55,6 +55,8 @@ def validate(
     house = suite(config.name)
     loaded = load_problems(house, config.data)
     problems = config.selection.of(house, loaded.problems)
+    for line in config.selection.shortfall(len(problems)):
+        progress.note(line)
     path = verdicts_path(house.name, loaded.hash)
     if again and path.exists():
         dropped = {problem.id for problem in problems}
