@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from caretbench.progress import Progress
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.plans.config import RunConfig, SuiteConfig
+from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import Plan
 from caretbench.runs.runner import RunResult
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from caretbench.runs.building.config import BuildAsking
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.judging.result import GradingResult
-    from caretbench.runs.validating import Validation
     from caretbench.suites.base import Suite
     from caretbench.suites.values import BuildResult
 
@@ -157,34 +156,6 @@ def build(
     stated, values = own_options(house, sources, options, progress.note)
     asked = replace(asking or BuildAsking(), models=named)
     return carry_out(house, stated, Path(output), values, asked, opener or _opener(), progress)
-
-
-def validate(
-    config: SuiteConfig | str,
-    *,
-    again: bool = False,
-    workers: int | None = None,
-    engine: str = "local",
-    progress: Progress | None = None,
-) -> Validation:
-    """Put problems through the gate; gives ``problems``, ``verdicts`` in their order, and ``share``.
-
-    Args:
-        config: A suite's problems; a name alone: its starter set.
-        again: Forget stored verdicts on these problems first.
-        workers: Number of programs in flight; None: by the number of processors.
-        engine: Where programs run.
-        progress: Told of steps and notes.
-
-    Raises:
-        ValueError: an option is wrong.
-        DataError: the data are wrong.
-        MachineError: no sandbox can be built.
-    """
-    from caretbench.runs.validating import validate as carry_out
-
-    chosen = SuiteConfig(name=config) if isinstance(config, str) else config
-    return carry_out(chosen, again=again, workers=workers, engine=engine, progress=progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:

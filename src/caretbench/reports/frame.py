@@ -20,7 +20,6 @@ from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
 from caretbench.suites import baselines_of
@@ -140,7 +139,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
 
 def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
     """Return how many judgements did not come, by grader, parameters and criterion."""
-    return Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
+    return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, str], int]:

@@ -26,7 +26,6 @@ from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.grader import Grader, Wanted
-from caretbench.runs.judging.missing import errors_path as errors_path
 from caretbench.runs.judging.result import COVERAGE_WANTED, Report
 from caretbench.runs.judging.result import GradingResult as GradingResult
 from caretbench.runs.judging.steps import AFTER, second_step, wanted_of

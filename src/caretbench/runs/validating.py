@@ -29,7 +29,7 @@ class Validation(NamedTuple):
 
 
 def validate(
-    config: SuiteConfig,
+    config: SuiteConfig | str,
     *,
     again: bool = False,
     workers: int | None = None,
@@ -39,7 +39,7 @@ def validate(
     """Put problems through the gate of their suite; the same call goes on after a stop.
 
     Args:
-        config: The problems; policy, profile and variants play no part.
+        config: The problems, or the name of a suite: its starter set. Policy, profile and variants play no part.
         again: Forget stored verdicts on these problems first.
         workers: Number of programs in flight; None: by the number of processors.
         engine: Where programs run.
@@ -51,6 +51,7 @@ def validate(
         DataError: the data are wrong.
         MachineError: no sandbox can be built.
     """
+    config = SuiteConfig(name=config) if isinstance(config, str) else config
     progress = progress or Progress()
     house = suite(config.name)
     loaded = load_problems(house, config.data)

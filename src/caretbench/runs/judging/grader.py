@@ -12,8 +12,7 @@ from caretbench.judging.prompting import render
 from caretbench.models import ChatPrompt, FailureKind, ModelAnswer, ModelClient, Sampling
 from caretbench.problem import Judgement
 from caretbench.runs.asking import worst_cost
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import JudgementKey, MissingJudgement, errors_path
+from caretbench.runs.folder import JudgementKey, MissingJudgement, RunFolder
 from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work, storable
@@ -39,7 +38,7 @@ class Grader(Work[Subject]):
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             Appender(self.folder.judgements_path) as rows,
-            ErrorRows(errors_path(self.folder), MissingJudgement) as errors,
+            ErrorRows(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(wanted, done, paid))

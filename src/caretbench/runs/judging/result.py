@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import errors_path
 from caretbench.runs.stage import Tally
 
 COVERAGE_WANTED: Final = 0.98
@@ -105,7 +104,7 @@ class GradingResult:
                 "first (run and score go on with it)"
             )
             said = "; ".join(filter(None, (unscored, said)))
-        where = f"; see {errors_path(folder)}" if self.failed or self.not_asked else ""
+        where = f"; see {folder.judge_errors_path}" if self.failed or self.not_asked else ""
         share = "" if self.coverage_wanted == 1 else f"coverage {self.coverage:.1%}"
         if share and self.coverage < self.coverage_wanted:
             share += f", below the {self.coverage_wanted:.0%} that are wanted"
