@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -110,11 +111,7 @@ class BuildQuestions(Work[BuildQuestion]):
         """Return a line of ``asked.jsonl``."""
         question = pending.about
         row = BuildAnswer(
-            role=self.role,
-            request=question.request.key,
-            prompt=question.prompt_hash,
-            model=self.model,
-            parameters=question.key[-1],
+            **_identity(question),
             settings=question.settings,
             text=storable(answer.text),
             finish_reason=storable(answer.finish_reason),
@@ -131,13 +128,8 @@ class BuildQuestions(Work[BuildQuestion]):
         """Return a line of ``errors.jsonl``."""
         del sample  # there is one
         question = pending.about
-        return MissingBuildAnswer(
-            role=self.role,
-            request=question.request.key,
-            prompt=question.prompt_hash,
-            model=self.model,
-            parameters=question.key[-1],
-            kind=kind,
-            message=message,
-            attempts=attempts,
-        )
+        return MissingBuildAnswer(**_identity(question), kind=kind, message=message, attempts=attempts)
+
+
+def _identity(question: BuildQuestion) -> dict[str, Any]:
+    return dict(zip(("role", "request", "prompt", "model", "parameters"), question.key, strict=True))

@@ -13,7 +13,7 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import render, settings_of
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Judgement
-from caretbench.runs.asking import BYTES_PER_TOKEN, prompt_text
+from caretbench.runs.asking import prompt_text, tokens_of
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.grader import Wanted
 from caretbench.runs.judging.steps import AFTER, second_step
@@ -111,10 +111,7 @@ def _asked(
         missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
         if missing:
             text = prompt_text(render(criterion, subject.problem, subject.text))
-            counted = client.count_tokens(text)
-            tokens += missing * (
-                -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
-            )
+            tokens += missing * tokens_of(client, text)
             to_ask += missing
     worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
     return JudgingForecast(

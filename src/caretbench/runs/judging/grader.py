@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from caretbench.files import Appender, write_rows
 from caretbench.judging.criteria import Criterion
@@ -95,12 +96,7 @@ class Grader(Work[Subject]):
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
             return None
         return Judgement(
-            problem_id=pending.about.problem.id,
-            answer=pending.about.answer,
-            grader=self.name,
-            parameters=self.parameters,
-            criterion=self.criterion.key,
-            repeat=answer.sample,
+            **self._identity(pending, answer.sample),
             values=parsed.values,
             fault=parsed.fault,
             text=storable(answer.text),
@@ -119,18 +115,14 @@ class Grader(Work[Subject]):
     ) -> MissingJudgement:
         """A line of ``judge_errors.jsonl``."""
         return MissingJudgement(
-            problem_id=pending.about.problem.id,
-            answer=pending.about.answer,
-            grader=self.name,
-            parameters=self.parameters,
-            criterion=self.criterion.key,
-            repeat=sample,
-            kind=kind,
-            message=message,
-            attempts=attempts,
+            **self._identity(pending, sample), kind=kind, message=message, attempts=attempts
         )
 
     # --- rows ---------------------------------------------------------------------------------------------------
+
+    def _identity(self, pending: Pending[Subject], repeat: int) -> dict[str, Any]:
+        names = ("problem_id", "answer", "grader", "parameters", "criterion", "repeat")
+        return dict(zip(names, self._key(pending.about, repeat), strict=True))
 
     def _key(self, subject: Subject, repeat: int) -> JudgementKey:
         identity = (subject.problem.id, subject.answer)
