@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json
+from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json, say_table
 from caretbench.cli.options import parameter
 from caretbench.runs.plans.options import BY_NAME
-from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.options import Option
@@ -225,8 +224,7 @@ def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
         )
         for row in found.roles.values()
     ]  # fmt: skip
-    for line in aligned(rows, header):
-        say(line)
+    say_table(rows, header)
     for text in found.texts:
         row = found.roles[text.role]
         about = f", {text.about}" if text.about else ""

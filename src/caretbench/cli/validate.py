@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, Steps, SuiteName, counted, say, say_json
+from caretbench.cli.common import SELECTION, AsJson, Data, Steps, SuiteName, counted, say, say_json, say_table
 from caretbench.cli.options import with_options
-from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,8 +84,7 @@ def _print(
         [name, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
         for name, counts in by_stratum.items()
     ]
-    for line in aligned(rows, (stratum, *_VERDICTS, "problems")):
-        say(line)
+    say_table(rows, (stratum, *_VERDICTS, "problems"))
     say("\n" + counted(Counter(verdict.verdict for verdict in verdicts)))
     for (name, reason), count in reasons.most_common():
         say(f"  {name}: {reason} ({count})")

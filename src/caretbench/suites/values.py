@@ -34,10 +34,6 @@ class ProblemSet(NamedTuple):
             raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
         return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
 
-    def chosen(self, selected: Sequence[Problem]) -> ProblemSet:
-        """Return the same set cut down to ``selected``; the hash stays that of the whole."""
-        return ProblemSet(self.name, tuple(selected), self.hash)
-
 
 class Measurement(NamedTuple):
     """Scores that need no program run: the scorer's name with version, values by name, and what explains them."""

@@ -89,10 +89,6 @@ class GgufAPI(OneTryAPI):
         """Text always; conversations where the model says how they become text."""
         return frozenset({"text", "chat"} if self.header.chat_template else {"text"})
 
-    def prompt_kinds(self) -> frozenset[PromptKind]:
-        """The same as :attr:`accepts`."""
-        return self.accepts
-
     @property
     def slots(self) -> int:
         """How many requests are answered at the same time; more would wait."""

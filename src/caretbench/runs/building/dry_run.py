@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import prompt_text, tokens_of
-from caretbench.runs.building.asked import AskedFiles
 from caretbench.runs.building.asker import OpenModels
 from caretbench.runs.building.config import BuildAsking
-from caretbench.runs.building.questions import BuildQuestion, BuildQuestions
+from caretbench.runs.building.questions import AskedFiles, BuildQuestion, BuildQuestions
 from caretbench.runs.plans.roles import LOCAL
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
