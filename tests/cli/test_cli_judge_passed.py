@@ -16,7 +16,7 @@ from caretbench.models import ClientOptions, ModelRequest
 from caretbench.runs.asking import prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 pytestmark = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

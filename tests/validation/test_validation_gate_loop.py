@@ -13,7 +13,7 @@ from caretbench.reports.frame import Run, build_frame, read_verdicts
 from caretbench.reports.notes import older_gate
 from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.validity import GATE, Validity
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 
 class Backwards(GateLoop):
