@@ -181,12 +181,7 @@ def grade_parts(
 ) -> dict[str, GradingResult]:
     """Have each part of a run judged by its criterion, as :func:`grade` does; return the results by criterion.
 
-    Args:
-        folder: The run.
-        parts: The problems by criterion (:func:`caretbench.judging.choosing.parts`).
-        judges: Names and clients.
-        settings: Settings of the judging.
-        changed: Fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
+    ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
     Raises:
         NothingToJudgeError: no part holds a text to judge.

@@ -49,16 +49,9 @@ def score(
     progress: Progress | None = None,
     read_log: LogReader = lambda _path, _suite, _hash: None,
 ) -> RunFolder:
-    """Score recorded completions and baselines of a plan's single benchmark; gives the run's folder.
+    """Score recorded completions and baselines of a plan's single benchmark, as :func:`caretbench.api.score` does.
 
-    Everything is read and checked before anything is written.
-
-    Args:
-        plan: The plan; its models are not asked.
-        paths: Folders of the released layout, JSONL files, logs.
-        models: Only these of the recorded models; all where empty.
-        progress: Told of steps and notes.
-        read_log: Reads logs of other harnesses.
+    Everything is read and checked before anything is written. ``read_log`` reads logs of other harnesses.
 
     Raises:
         ValueError: nothing is chosen, or names clash.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -36,13 +36,9 @@ class RunResult:
 def run(
     plan: Plan, opener: Opener, progress: Progress | None = None, probe: Probe | None = None
 ) -> RunResult:
-    """Carry out a plan; everything that can be checked is checked before the first request.
+    """Carry out a plan as :func:`caretbench.api.run` does; all that can be checked is checked before the first request.
 
-    Args:
-        plan: The plan.
-        opener: Opens the client of a model.
-        progress: Told of steps and notes.
-        probe: Asks a model some short things before the run, where the configuration wants that.
+    ``probe`` asks each model some short things before the run, where the configuration wants that.
 
     Raises:
         ValueError: the plan cannot work.
@@ -173,36 +169,27 @@ def _judge_and_score(
     plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that ask only about what passed; gives the complaints."""
-    parts = [
-        (session, part)
-        for session in sessions
-        if plan.judges
-        for part in plan.judged_parts(session.benchmark)
-    ]
-    before = [entry for entry in parts if entry[1].criterion.only is None]
-    after = [entry for entry in parts if entry[1].criterion.only is not None]
-    complaints = _judge(plan, clients, before, budget, progress)
+    parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
+    last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
+    first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
+    first = {session: found for session, found in first.items() if found or not last[session]}
+    last = {session: found for session, found in last.items() if found}
+    complaints = _judge(plan, clients, first, budget, progress)
     for session in sessions if plan.config.score else ():
         session.add_baselines(plan.baselines)
         session.score()
-    return complaints + _judge(plan, clients, after, budget, progress)
+    return complaints + _judge(plan, clients, last, budget, progress)
 
 
 def _judge(
-    plan: Plan,
-    clients: Clients,
-    parts: Sequence[tuple[Session, Part]],
-    budget: CostBudget,
-    progress: Progress,
+    plan: Plan, clients: Clients, parts: Mapping[Session, list[Part]], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Ask each judge in turn; gives what is to be complained of."""
     complaints = []
-    sessions = dict.fromkeys(session for session, _ in parts)
     for judge in plan.judges if parts else ():
         with clients.opened(judge) as client:
-            for session in sessions:
+            for session, ours in parts.items():
                 benchmark = session.benchmark
-                ours = [part for whose, part in parts if whose is session]
                 try:
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,

@@ -104,11 +104,9 @@ def suite_of_run(name: object) -> Suite | None:
 
 
 def baselines_of(name: object, stated: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of the baselines of a stored run, in the order in which they are shown.
+    """Return the names of a stored run's baselines in the order of reports; ``stated`` are those that the run names.
 
-    Args:
-        name: The suite's name; of one that is not installed here, all baselines of CaretBench count.
-        stated: Names that the run itself calls baselines.
+    Of a suite that is not installed here, all baselines of CaretBench count.
     """
     from caretbench.suites.baselines import NAMES
 

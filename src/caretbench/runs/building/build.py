@@ -48,16 +48,7 @@ def build(
     opener: Opener,
     progress: Progress,
 ) -> BuildResult:
-    """Build problems, and ask models where the suite has roles for them; the same call goes on after a stop.
-
-    Args:
-        suite: The suite.
-        sources: Sources of the problems.
-        output: The folder of the problems; ``asked.jsonl`` in it contains the answers.
-        options: Values of the suite's own options.
-        asking: The models.
-        opener: Opens the client of a model.
-        progress: Told of steps and notes.
+    """Build problems as :func:`caretbench.api.build` does, with the suite's options as its hook takes them.
 
     Raises:
         ValueError: an option is wrong, or a model is lacking or cannot be asked.

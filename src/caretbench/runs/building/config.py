@@ -71,12 +71,7 @@ class BuildAsking:
 
 
 def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str]) -> dict[str, NamedModel]:
-    """Return the models of ``-m ROLE=SPEC`` options by role.
-
-    Args:
-        suite: The suite's name.
-        roles: The suite's roles, each with its purpose.
-        options: The options as given.
+    """Return the models of ``-m ROLE=SPEC`` options by role; ``roles`` are the suite's, each with its purpose.
 
     Raises:
         ValueError: an option names no role of the suite, or a role is given twice.

@@ -73,15 +73,9 @@ def answer_subjects(
     baselines: bool = False,
     text_of: TextOf = plain_answer,
 ) -> tuple[list[Subject], int]:
-    """The distinct answers to the questions of a part, and how many completions gave them.
+    """The distinct answers to a part's questions, and how many completions gave them; as :func:`subjects` otherwise.
 
-    Args:
-        folder: The run: its completions, and its problems, from which the controls are taken.
-        part: The problems to judge, and the criterion.
-        profile: The run's.
-        control_problems: Of so many problems of the criterion's the controls are judged too; 0 for none.
-        baselines: Judge the completions of the baselines too: the house's, and those of the run's manifest.
-        text_of: From raw answer to what the judge sees, where the suite says so.
+    ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
     left_out = () if baselines else _baselines(folder)
