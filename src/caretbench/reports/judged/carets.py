@@ -156,7 +156,7 @@ class _Section:
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
-        self.only = str(settings.get("only") or "")
+        self.only = settings.get("only")
         asked = passed() if self.only else answers.keys()
         self.samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
         for key, answer in answers.items():
