@@ -58,11 +58,7 @@ def judging_forecast(
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
     parameters = _parameters(criterion, client, sampling)
-    rows = [
-        row
-        for row in folder.judgements()
-        if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key) and row.values
-    ]
+    rows = _stored(folder, name, parameters, criterion)
     first = _asked(wanted, rows, client, criterion, sampling, price)
     if criterion.then is None:
         return first
@@ -70,12 +66,17 @@ def judging_forecast(
     claims = second_step(rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted})
     claims += _to_come(wanted, rows)
     after = _parameters(following, client, sampling, {AFTER: parameters})
-    stored = [
+    stored = _stored(folder, name, after, following)
+    return _together(first, _asked(claims, stored, client, following, sampling, price))
+
+
+def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
+    whose = (name, parameters, criterion.key)
+    return [
         row
         for row in folder.judgements()
-        if (row.grader, row.parameters, row.criterion) == (name, after, following.key) and row.values
+        if row.values and (row.grader, row.parameters, row.criterion) == whose
     ]
-    return _together(first, _asked(claims, stored, client, following, sampling, price))
 
 
 def _parameters(

@@ -194,10 +194,10 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig) -> ModelPlan:
-    key = f"models.{number}"
+    key, named = f"models.{number}", entry.preset or defaults.preset
     common = AskConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
     given = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
-    base = places.of(f"{key}.preset", lambda: _preset(entry.preset or defaults.preset))
+    base = places.of(f"{key}.preset", lambda: find_preset(named) if named else None)
     sampling = places.of(
         f"{key}.sampling", lambda: sampling_of(SamplingConfig(**given), base and base.sampling)
     )
@@ -219,10 +219,6 @@ def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig
     common = {name: value for name, value in defaults.options.items() if name not in OF_THE_MEASURED}
     options = _options(places, f"graders.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
-
-
-def _preset(name: str | None) -> Any:
-    return None if name is None else find_preset(name)
 
 
 def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
