@@ -27,6 +27,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import Plan
 from caretbench.runs.plans.roles import named_model
+from caretbench.suites.selection import Selection
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error
 
@@ -451,11 +452,7 @@ def test_the_choice_of_problems_is_kept_and_compared(tmp_path: Path, models: Mod
     done = Done(*common, "--limit", "40", "-o", str(tmp_path / "one"))
     assert "--limit 40: there are 12 problems that do not overlap" in done.err
     [chosen] = RunFolder(tmp_path / "one").manifest().selections
-    assert chosen.model_dump(exclude_none=True) == {
-        "select": "language=python",
-        "limit": 40,
-        "sample_seed": 0,
-    }
+    assert chosen == Selection(select="language=python", limit=40)
     assert Done(*common, "-o", str(tmp_path / "two")).code == 0
     Done(*common, "-o", str(tmp_path / "two"))
     assert len(RunFolder(tmp_path / "two").manifest().selections) == 1

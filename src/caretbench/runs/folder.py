@@ -27,23 +27,6 @@ class DataInfo(BaseModel):
     selected: int
 
 
-class SelectionInfo(BaseModel):
-    """The options that chose the problems of a run; ``sample_seed`` stands next to a limit."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    select: str | None = None
-    limit: int | None = None
-    per_cell: int | None = None
-    sample_seed: int | None = None
-
-    @classmethod
-    def of(cls, chosen: Selection) -> SelectionInfo:
-        """Return the options of a selection."""
-        seed = None if chosen.limit is None else chosen.seed
-        return cls(select=chosen.select, limit=chosen.limit, per_cell=chosen.per_cell, sample_seed=seed)
-
-
 class ModelInfo(BaseModel):
     """One model of a run: where its completions come from, and the hash of its parameters."""
 
@@ -81,7 +64,7 @@ class Manifest(BaseModel):
     profile: Profile
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)
-    selections: list[SelectionInfo] = Field(default_factory=list)
+    selections: list[Selection] = Field(default_factory=list)
     """The choice of problems of each command that added some; empty in runs of before this was kept."""
     seed: int = 0
     versions: dict[str, str] = Field(default_factory=dict)

@@ -41,7 +41,9 @@ def selection_notes(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _options(chosen: Mapping[str, Any]) -> str:
-    given = (f"--{name.replace('_', '-')} {value}" for name, value in chosen.items() if value is not None)
+    names = {"select": "--select", "limit": "--limit", "per_cell": "--per-cell"}
+    names |= {"seed": "--sample-seed"} if chosen.get("limit") else {}
+    given = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
     return " ".join(given) or "all"
 
 

@@ -10,7 +10,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder, SelectionInfo
+from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import load_problems
@@ -78,7 +78,7 @@ class Benchmark(NamedTuple):
             policy=self.policy.key,
             further_policies=[entry.key for entry in self.further],
             profile=self.profile,
-            selections=[SelectionInfo.of(self.selection)],
+            selections=[self.selection],
             executed=self.execute,
             variants=self.variants,
             versions=versions(),
