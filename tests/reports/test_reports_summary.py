@@ -165,6 +165,13 @@ def test_profiles_never_share_a_column() -> None:
     assert ours == {"cosine_full_text": pytest.approx(0.8), "line0_mean": 0.5}
 
 
+def test_only_a_suite_that_compares_first_lines_names_its_columns_so() -> None:
+    rows = list(verdicts("m", ids(PROBLEMS[:1], ["passed", "failed"]), "paper", cosine=0.4, edit=0.3))
+    summary = summary_of(rows, manifest={"suite": "simcopilot"})
+    printed = {name: e.value for name, e in column(summary, "m", "paper").overall.similarity.items()}
+    assert printed == {"cosine_full_text": pytest.approx(0.4), "edit_mean": pytest.approx(0.3)}
+
+
 def test_discordant_cases_are_the_two_kinds() -> None:
     similar = verdicts("m", ids(PYTHON[:1], ["failed"]), cosine=0.95)
     different = verdicts("m", ids(PYTHON[1:2], ["passed"]), cosine=0.1)

@@ -9,7 +9,9 @@ from typing import Any
 import polars as pl
 
 from caretbench.metrics.intervals import RESAMPLES
+from caretbench.metrics.passk import coverage
 from caretbench.problem import Problem
+from caretbench.profiles import profile_named
 from caretbench.reports.estimates import (
     SimilarityColumn,
     correlate,
@@ -18,12 +20,14 @@ from caretbench.reports.estimates import (
     similarity_columns,
     similarity_estimates,
 )
-from caretbench.reports.frame import BASELINES, GROUP, metric_columns, model_titles
+from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
 from caretbench.reports.results.identity import context_titles
 from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
 from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
+from caretbench.suites import suite_of_run
+from caretbench.suites.base import Suite
 from caretbench.suites.values import Stratification
 
 STRATUM_RESAMPLES = 2000
@@ -56,10 +60,14 @@ def columns_of(
     }
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
     names = model_titles(frame.select("model", "parameters").unique().iter_rows())
-    maker = _Maker(frame, problems, left_out, names, int(manifest.get("seed") or 0), rates_only)
+    baselines = baselines_in(manifest)
+    seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
+    maker = _Maker(frame, problems, left_out, names, seed, rates_only, baselines, suite)
     columns = [
         maker.column(group, _wanted(group, strata, policies, stratification))
-        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
+        for group in sorted(
+            frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines)
+        )
     ]
     titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
     columns = [
@@ -92,9 +100,11 @@ def _wanted(
     return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
 
 
-def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, ...]:
+def _group_order(
+    group: pl.DataFrame, policies: Sequence[str], baselines: Sequence[str]
+) -> tuple[object, ...]:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
-    rank = BASELINES.index(model) + 1 if model in BASELINES else 0
+    rank = baselines.index(model) + 1 if model in baselines else 0
     place = policies.index(policy) if policy in policies else len(policies)
     return (profile, rank, model.lower(), parameters, place, policy)
 
@@ -128,6 +138,8 @@ class _Maker:
     titles: Mapping[tuple[str, str], str]
     seed: int
     rates_only: bool
+    baselines: Sequence[str]
+    suite: Suite | None
 
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""
@@ -148,12 +160,12 @@ class _Maker:
             policy=policy,
             profile=profile,
             title=self.titles[model, parameters],
-            baseline=model in BASELINES,
+            baseline=model in self.baselines,
             samples=samples,
             completions=group.height,
             verdicts=verdicts,
             expected=expected,
-            coverage=verdicts / expected if expected and group["counted"].count() else None,
+            coverage=coverage(verdicts, expected) if group["counted"].count() else None,
             overall=cells.cell({}, cells.table),
             strata=dict(cells.strata(strata)),
             strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
@@ -167,7 +179,8 @@ class _Maker:
 
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
         measured = [name for name in metric_columns(group) if group[name].count() > 0]
-        known = similarity_columns(profile, [] if self.rates_only else measured)
+        first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
+        known = similarity_columns([] if self.rates_only else measured, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
         table = fold_problems(rows, known)
         if self.rates_only:

@@ -13,13 +13,14 @@ import polars as pl
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.reports.estimates import Reported
-from caretbench.reports.frame import BASELINES, Run
+from caretbench.reports.frame import Run
 from caretbench.reports.results.identity import (
     Alignable,
     IncomparableError,
     check_identity,
     differences,
     identity_of,
+    selection_notes,
     settings_of,
 )
 from caretbench.reports.results.problem_lists import find_left_out, left_out_of
@@ -127,7 +128,12 @@ def compare_runs(
         names=tuple(entry.name for entry in entries),
         seed=seed,
         aligned=tuple(aligned),
-        notes=(*(f"Aligned, {line}." for line in aligned), *_asked_differently(pairs), *_notes(runs, tests)),
+        notes=(
+            *(f"Aligned, {line}." for line in aligned),
+            *selection_notes(runs),
+            *_asked_differently(pairs),
+            *_notes(runs, tests),
+        ),
         overall=_adjusted([test for test in tests if test[0].scope == "all"]),
         strata=_adjusted([test for test in tests if test[0].scope != "all"]),
     )
@@ -157,7 +163,7 @@ def _entries(
         model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1
     }
     for (model, parameters), part in sorted(judged.partition_by("model", "parameters", as_dict=True).items()):
-        if model not in models if models else model in BASELINES:
+        if model not in models if models else model in run.baselines:
             continue
         name = str(model) if model not in several or len(runs) == 1 else f"{run.name}: {model}"
         if part.height and judged.filter(pl.col("model") == model)["parameters"].n_unique() > 1:

@@ -114,3 +114,8 @@ class Summary(Reported):
     """The paper's tables of results, in form."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def baselines(self) -> frozenset[str]:
+        """Names of the answers that no model gave."""
+        return frozenset(column.model for column in self.columns if column.baseline)

@@ -127,11 +127,7 @@ class Asking:
 
     def count(self, text: str) -> int:
         """The tokens of ``text``, counted or estimated."""
-        if self.counted:
-            found = self.client.count_tokens(text)
-            if found is not None:
-                return found
-        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+        return tokens_of(self.client, text) if self.counted else estimated(text)
 
     @cached_property
     def budget(self) -> Budget:
@@ -229,6 +225,17 @@ class Asking:
         Zero where no price is known.
         """
         return worst_cost(self.client, self.price, prompt, samples, self.answer_tokens(prompt))
+
+
+def estimated(text: str) -> int:
+    """The tokens of a text where no tokenizer is known."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def tokens_of(client: ModelClient, text: str) -> int:
+    """The tokens of a text, counted by the model's own tokenizer, or estimated."""
+    counted = client.count_tokens(text)
+    return estimated(text) if counted is None else counted
 
 
 def worst_cost(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from caretbench.files import Appender, cache_folder, read_rows
+from caretbench.files import Appender, cache_folder, read_rows, write_rows
 from caretbench.problem import Problem, Row
 
 Verdict = Literal["valid", "unverified", "invalid"]
+
+GATE: Final = 2
+"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
 
 
 class Validity(Row):
@@ -22,6 +25,8 @@ class Validity(Row):
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
+    gate: int = 1
+    """Version of the gate; 1 for rows of before there were versions."""
 
     @property
     def key(self) -> tuple[str]:
@@ -50,15 +55,21 @@ class GateLoop(ABC):
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
         """Return the verdicts on all problems, in order; the missing ones are decided and appended to ``path``.
 
+        Those of an older gate are missing too; the new row takes the old one's place.
+
         Raises:
             DataError: the file is damaged, or a project is not here.
         """
         with Appender(path) as appender:
-            known = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            stored = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+            known = {name: row for name, row in stored.items() if row.gate == GATE}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))
-            for verdict in self.decide(waiting, problems):
+            for decided in self.decide(waiting, problems):
+                verdict = decided.model_copy(update={"gate": GATE})
                 appender.append(verdict)
                 known[verdict.problem_id] = verdict
                 self.progress(1)
+        if stored.keys() & {problem.id for problem in waiting}:
+            write_rows(path, (stored | known).values())
         return [known[problem.id] for problem in problems]

@@ -54,7 +54,8 @@ def judged_tables(judged: CaretsJudged) -> Iterator[ReportTable]:
 
 
 def _title(judged: CaretsJudged, what: str) -> str:
-    return f"{what}, {judged.criterion} ({judged.validity})"
+    whose = ", answers that passed" if judged.only else ""
+    return f"{what}{whose}, {judged.criterion} ({judged.validity})"
 
 
 def _by_stratum(

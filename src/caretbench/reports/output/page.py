@@ -48,7 +48,9 @@ def render_html(
         [part for part in parts if part is not None],
         summary=summary,
         facts=list(manifest_facts(summary.manifest)),
-        samples=pack_samples(run.frame, run.problems, run.completions, samples) if samples else None,
+        samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines)
+        if samples
+        else None,
     )
 
 

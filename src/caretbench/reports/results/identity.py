@@ -36,6 +36,21 @@ def identity_of(run: Run) -> dict[str, str]:
     }
 
 
+def selection_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield how the problems of the runs were chosen, where that differs and is known."""
+    known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
+    if any(chosen != known[0][1] for _, chosen in known):
+        said = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
+        yield f"The runs chose their problems differently. {'; '.join(said)}. Only common problems are compared."
+
+
+def _options(chosen: Mapping[str, Any]) -> str:
+    names = {"select": "--select", "limit": "--limit", "per_cell": "--per-cell"}
+    names |= {"seed": "--sample-seed"} if chosen.get("limit") else {}
+    given = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
+    return " ".join(given) or "all"
+
+
 def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
     """Return the differences that ``align`` allows; refuse all others."""
     first = identity_of(runs[0])

@@ -15,7 +15,7 @@ import polars as pl
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.reports.estimates import Reported, ReportedNumber, mean_estimate
-from caretbench.reports.frame import BASELINES, Run
+from caretbench.reports.frame import Run
 from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 
 STEPS = ("simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
@@ -103,7 +103,7 @@ def step_examples(run: Run) -> tuple[StepExample, ...]:
     problems = {problem.id: problem for problem in run.problems}
     answers = {completion.key: completion for completion in run.completions}
     scored = (
-        run.frame.filter(~pl.col("model").is_in(BASELINES) & pl.col("passed").is_not_null())
+        run.frame.filter(~pl.col("model").is_in(run.baselines) & pl.col("passed").is_not_null())
         .with_columns(step=pl.col("policy").str.split("@").list.first())
         .filter(pl.col("step").is_in(list(STEPS)))
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.reports.frame import BASELINES
 from caretbench.reports.results.problem_lists import KIND_TITLES, discordant_cases
 from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
@@ -46,7 +45,7 @@ class Discordant(Section):
 
     def compute(self, source: Source) -> Mapping[str, Any]:
         """Return the listed cases of models, and how many there are."""
-        models = source.run.frame.filter(~pl.col("model").is_in(BASELINES))
+        models = source.run.frame.filter(~pl.col("model").is_in(source.run.baselines))
         cases = discordant_cases(models, LISTED_CASES)
         return {"discordant": cases.listed, "discordant_totals": cases.totals}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.frame import BASELINES
 from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_steps, step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
@@ -106,11 +105,11 @@ def best_of_table(summary: Summary) -> ReportTable | None:
         return None
     rows: list[Cells] = [
         (
-            title_field(entry.model, baseline=entry.model in BASELINES),
+            title_field(entry.model, baseline=entry.model in summary.baselines),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),
             rate_field(entry.best),
             entry.best.problems,
         )
-        for entry in sorted(summary.best_of, key=lambda entry: entry.model in BASELINES)
+        for entry in sorted(summary.best_of, key=lambda entry: entry.model in summary.baselines)
     ]
     return table_of(TITLE, ("Model", *STEPS, "Best of three", "Problems"), rows)

@@ -9,13 +9,13 @@ from pathlib import Path
 from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
+from caretbench.metrics.similarity import paper_line0, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules, Rule
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
 from caretbench.suites.devbench.documentation import DocumentationCheck, missing
-from caretbench.suites.devbench.similarity import similarity
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
@@ -30,6 +30,12 @@ class DevBenchProfile(ProfileRules):
         paper=Limits(wall_s=60.0, cpu_s=30.0),
         default=Limits(),
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
+    )
+    first_lines = Rule(
+        "Which texts does similarity compare?",
+        paper=True,
+        default=False,
+        said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
     released_texts = Rule(
         "Which texts make the program and the statistics of a released problem?",
@@ -113,7 +119,11 @@ class DevBench(Suite):
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference, and the predicates of a documentation comment."""
-        measurements = [similarity(problem, text, profile)]
+        if DevBenchProfile(profile).first_lines:
+            likeness = paper_line0(text, problem.reference)._asdict()
+        else:
+            likeness = similarities([(text, problem.reference)])[0]._asdict()
+        measurements = [Measurement("similarity@1", likeness)]
         if any(isinstance(check, PredicateCheck) for check in problem.checks):
             faults = self.faults(problem, text or "")
             passed = {"passed": float(not faults)}

@@ -10,9 +10,9 @@ from typing import Any
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
-from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.attacks.floors import best_floor, floor_credits
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
+from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices.problem import CHOICE_SET
 from caretbench.suites.efcb.efcb_score import EASY, HARD
 from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
@@ -41,7 +41,7 @@ def choice_tables(
         _row(model, part, _lines(model, part), (there[part], asked[part]), floors, seed)
         for model in models
         for part in sorted(part for part in there if part[0] in (EASY, HARD))
-        if model.name not in NAMES or _lines(model, part)
+        if model.name not in BASELINES or _lines(model, part)
     ]
     if rows:
         yield Table(
