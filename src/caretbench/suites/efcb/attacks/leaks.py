@@ -124,10 +124,7 @@ def leak_report(
 
 
 def _of_tier(
-    part: tuple[str, ...],
-    asked: Sequence[tuple[Attacked, Problem, int]],
-    known: _Known,
-    attackers: Attackers,
+    part: tuple[str, ...], asked: Sequence[tuple[Attacked, Problem, int]], known: _Known, attackers: Attackers
 ) -> Iterator[Leak]:
     chance = sum(1 / len(question.choices) for question, _, _ in asked) / len(asked)
     error = math.sqrt(chance * (1 - chance) / len(asked))

@@ -82,10 +82,7 @@ def features(context: LineContext, background: Without, lines: Sequence[tuple[in
 def _closed(one: Read) -> list[float]:
     numbers = Counter(one.tokens)
     squeezed = "".join(one.text.split())
-    return [
-        *(float(numbers[token]) for token in _TOKENS),
-        *(float(squeezed.count(pair)) for pair in _PAIRS),
-    ]
+    return [*(float(numbers[token]) for token in _TOKENS), *(float(squeezed.count(pair)) for pair in _PAIRS)]
 
 
 def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Numbers:

@@ -30,13 +30,7 @@ MOST_TOKENS: Final = 6_000_000
 
 ORDERS: Final = (4, 3, 2)
 """How many words the repository's models look at, the last one included."""
-SCORERS: Final = (
-    "repository_fourgram",
-    "repository_trigram",
-    "repository_bigram",
-    "in_question",
-    "combined",
-)
+SCORERS: Final = ("repository_fourgram", "repository_trigram", "repository_bigram", "in_question", "combined")
 """``combined`` is the sum of ``repository_trigram`` and ``in_question``."""
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2

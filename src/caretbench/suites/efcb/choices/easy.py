@@ -63,9 +63,7 @@ class _Drawn(NamedTuple):
 
 
 def easy_items(
-    pulls: Sequence[PullRequest],
-    options: EasyOptions,
-    form: Mapping[str, frozenset[str]] | None = None,
+    pulls: Sequence[PullRequest], options: EasyOptions, form: Mapping[str, frozenset[str]] | None = None
 ) -> tuple[list[EasyItem], list[Rejected]]:
     """The questions of all tiers, and the changes that have none in a tier, with the reason.
 
@@ -193,13 +191,7 @@ def _drawn_in_sets(
             name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
             group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
             drawn += [
-                _Drawn(
-                    pool,
-                    index,
-                    asked[pool.pulls[index].key],
-                    tuple(sorted(set(four) - {index})),
-                    group,
-                )
+                _Drawn(pool, index, asked[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group)
                 for index in sorted(four)
             ]
         rejected += [

@@ -50,10 +50,7 @@ def _group(ways: Mapping[str, Collection[Vector]], seed: int, purpose: str, valu
         gap = max((max(load) - min(load) for load in loads), default=0)
         if gap <= 1:
             return chosen
-        worst = sorted(
-            chosen,
-            key=lambda item: (-_excess(loads, chosen[item]), len(left[item]), drawn[item]),
-        )
+        worst = sorted(chosen, key=lambda item: (-_excess(loads, chosen[item]), len(left[item]), drawn[item]))
         for item in worst[: max(1, gap // _STEP)]:
             del left[item]
 

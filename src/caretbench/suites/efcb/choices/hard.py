@@ -196,9 +196,7 @@ def _in_balance(
     possible: dict[str, _Possible] = {}
     for pull, of_change in zip(pulls, edits, strict=True):
         ways = pairs(
-            Patch(render(pull), sources(pull)),
-            of_change,
-            rng(options.seed, f"{TASK} pairs", _name(pull)),
+            Patch(render(pull), sources(pull)), of_change, rng(options.seed, f"{TASK} pairs", _name(pull))
         )
         if ways:
             possible[_name(pull)] = _Possible(pull, ways)

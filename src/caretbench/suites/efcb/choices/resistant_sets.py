@@ -26,11 +26,7 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], four: Four) -> Rank
     found = []
     for index in four:
         title = texts[index].partition("\n")[0]
-        scores = (
-            pool.corpus.tfidf(texts[index]),
-            pool.corpus.bm25(texts[index]),
-            pool.corpus.tfidf(title),
-        )
+        scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]), pool.corpus.tfidf(title))
         overlap = {
             other: path_overlap(title, [file.title for file in pool.shown[other].files]) for other in four
         }

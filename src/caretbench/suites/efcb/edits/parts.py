@@ -148,11 +148,7 @@ def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> PatchPart:
                 break
         else:
             before = after = ""
-    lines = (
-        *[OUTSIDE] * before.count("\n"),
-        *part.lines,
-        *[OUTSIDE] * after.count("\n"),
-    )
+    lines = (*[OUTSIDE] * before.count("\n"), *part.lines, *[OUTSIDE] * after.count("\n"))
     return PatchPart(file, grammar, before + text + after, tree, errors, lines, (part,), whole=False)
 
 

@@ -25,14 +25,7 @@ from caretbench.suites.efcb.efcb_score import (
 from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
-from caretbench.suites.efcb.tables.model_lines import (
-    NOTHING,
-    TITLES,
-    Line,
-    ModelLines,
-    mean_text,
-    models_of,
-)
+from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text, models_of
 from caretbench.suites.values import REFUSED_MARK, Table
 
 if TYPE_CHECKING:

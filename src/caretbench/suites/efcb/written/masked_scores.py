@@ -72,10 +72,7 @@ def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     return (
         values
         | {f"floor_{name}": value for name, value in floors.items()}
-        | {
-            "floor": best,
-            "net": values[MAIN] - best,
-        }
+        | {"floor": best, "net": values[MAIN] - best}
     )
 
 
