@@ -105,13 +105,11 @@ class Round(NamedTuple):
 
     def odds(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is right."""
-        found: Numbers = np.round(self.trust * self.scores(differences)[:, 1], 4)
-        return found
+        return np.round(self.trust * self.scores(differences)[:, 1], 4)
 
     def passes(self, differences: Numbers) -> Numbers:
         """Return the chance that each edit may be used, as :meth:`Attackers.passes` says, by this round alone."""
-        found: Numbers = np.exp(-np.clip(self.odds(differences), 0.0, _SURE))
-        return found
+        return np.exp(-np.clip(self.odds(differences), 0.0, _SURE))
 
     def row(self) -> LearnedRound:
         """As numbers."""
@@ -154,18 +152,16 @@ class Attackers(NamedTuple):
         Of two readings whose difference speaks for the right one ``p`` to ``1 - p``, the edit passes ``(1 - p) / p``
         of the time, and always where it speaks against it.
         """
-        found: Numbers = np.round(_passes(self.rounds, differences), 4)
-        return found
+        return np.round(_passes(self.rounds, differences), 4)
 
     def scores(self, differences: Numbers) -> Numbers:
         """The sums over all rounds of the linear learners' scores and of all learners', a column each."""
-        found: Numbers = np.round(
+        return np.round(
             sum(
                 (one.trust * one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))
             ),
             4,
         )
-        return found
 
 
 class Sample(NamedTuple):
@@ -246,8 +242,7 @@ def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) 
 def change_weights(sample: Sample, chances: Numbers) -> Numbers:
     """Return the weight of each edit: its chance to pass, as a share of its change where several pass."""
     sums = np.bincount(sample.changes, chances)
-    found: Numbers = chances / np.maximum(sums, 1.0)[sample.changes]
-    return found
+    return chances / np.maximum(sums, 1.0)[sample.changes]
 
 
 @lru_cache(maxsize=1)

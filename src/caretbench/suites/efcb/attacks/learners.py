@@ -35,8 +35,7 @@ class FeatureScale(NamedTuple):
     def __call__(self, differences: Numbers) -> Numbers:
         """Differences in units of their size, bounded; signs are kept."""
         scaled = np.divide(differences, self.sizes, out=np.zeros_like(differences), where=self.sizes > 0)
-        found: Numbers = np.clip(scaled, -_CLIP, _CLIP)
-        return found
+        return np.clip(scaled, -_CLIP, _CLIP)
 
 
 class Linear(NamedTuple):
@@ -67,13 +66,11 @@ class Linear(NamedTuple):
 
     @staticmethod
     def _inputs(scaled: Numbers) -> Numbers:
-        found: Numbers = np.concatenate((scaled, np.sign(scaled)), axis=1)
-        return found
+        return np.concatenate((scaled, np.sign(scaled)), axis=1)
 
     def score(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is the right one."""
-        found: Numbers = np.round(self._inputs(self.scale(differences)) @ self.weights, _DIGITS)
-        return found
+        return np.round(self._inputs(self.scale(differences)) @ self.weights, _DIGITS)
 
 
 class Trees(NamedTuple):
@@ -159,8 +156,7 @@ class Trees(NamedTuple):
     def score(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is the right one."""
         scaled = self.scale(differences)
-        found: Numbers = np.round((self._raw(scaled) - self._raw(-scaled)) / 2, _DIGITS)
-        return found
+        return np.round((self._raw(scaled) - self._raw(-scaled)) / 2, _DIGITS)
 
 
 def _edges(values: Numbers) -> Numbers:
@@ -168,10 +164,9 @@ def _edges(values: Numbers) -> Numbers:
     there = values[values != 0]
     if not len(there):
         return np.zeros(0)
-    found: Numbers = np.unique(
+    return np.unique(
         [*np.round(np.quantile(there, np.linspace(0, 1, _BINS + 1)[1:-1]), 3).tolist(), -0.001, 0.001]
     )
-    return found
 
 
 class _Bins(NamedTuple):

@@ -60,8 +60,7 @@ class Corpus:
     @cached_property
     def _rarity(self) -> Scores:
         """Smoothed inverse document frequency, ``ln((1 + n) / (1 + df)) + 1``, of every word."""
-        rarity: Scores = np.log((1 + len(self)) / (1 + self._holders)) + 1
-        return rarity
+        return np.log((1 + len(self)) / (1 + self._holders)) + 1
 
     @cached_property
     def _vectors(self) -> csr_array:
@@ -105,15 +104,6 @@ class Corpus:
         """BM25 of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
         return self._added(self._weights_by_word, self._asked(query))
 
-    def alike(self, index: int) -> Scores:
-        """The cosine of each patch with the one at ``index``, by TF-IDF."""
-        scores: Scores = self._vectors @ self._vectors[[index]].toarray().ravel()
-        return scores
-
-    def likeness(self, indices: npt.NDArray[np.int64]) -> Scores:
-        """The cosines of some of the patches with each other, by TF-IDF, as a square."""
-        return self.likeness_between(indices, indices)
-
     def likeness_between(self, left: Places, right: Places) -> Scores:
         """The cosines of some of the patches with others, by TF-IDF."""
         return _products(self._vectors[left], self._vectors[right])
@@ -139,8 +129,7 @@ class Corpus:
 
     def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
         """The score that each text gives the patch of the same place."""
-        found: Scores = np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
-        return found
+        return np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
 
     def _by(self, scorer: Scorer) -> csr_array:
         return self._vectors if scorer == "tfidf" else self._weights

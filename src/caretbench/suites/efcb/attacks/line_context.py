@@ -155,10 +155,9 @@ class LineContext:
         """How like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
-        found: Numbers = cdist(
+        return cdist(
             texts, self._texts, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1
         ).astype(np.float64)
-        return found
 
 
 class Known:

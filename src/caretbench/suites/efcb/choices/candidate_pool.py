@@ -186,8 +186,7 @@ class _Search:
         """The cost of each two changes; the same both ways."""
         if self._tier == "random":
             draws = np.array(self._draws)
-            apart: Scores = np.abs(draws[left][:, None] - draws[right][None, :])
-            return apart
+            return np.abs(draws[left][:, None] - draws[right][None, :])
         if self._tier == "matched":
             return self._unlike(left, right)
         return self._unmistakable(left, right)
@@ -219,8 +218,7 @@ class _Search:
             back = self._pool.corpus.scores_between(asked, right, left, scorer).T
             behind &= forth > own[left][:, None] * _CLEARLY
             ahead &= back > own[right][None, :] * _CLEARLY
-        costs: Scores = np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
-        return costs
+        return np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
 
     @cached_property
     def _scorers(self) -> tuple[tuple[csr_array, Scores, Scorer], ...]:

@@ -70,8 +70,7 @@ class Fairness:
 
 def _within(values: npt.NDArray[np.float64], left: Indices, right: Indices, most: float) -> Mask:
     one, other = values[left], values[right]
-    found: Mask = (one <= most * other) & (other <= most * one)
-    return found
+    return (one <= most * other) & (other <= most * one)
 
 
 def _hunks(patch: Rendered) -> int:
