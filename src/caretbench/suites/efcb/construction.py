@@ -12,17 +12,16 @@ from caretbench.sources.changes import descriptions, people, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.choices import easy as choices_easy
 from caretbench.suites.efcb.choices import hard as choices_hard
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
 from caretbench.suites.efcb.filtering import Filtered, accepted
-from caretbench.suites.efcb.options import EfcbOptions
+from caretbench.suites.efcb.options import ChoiceOptions, EasyOptions, EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.queries import forms
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.written import masking, reverse
 from caretbench.versions import versions
 
@@ -144,7 +143,7 @@ def _task(
         questions, refused = choices_easy.easy_items(pulls, easy, form)
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
-        hard = choices_hard.HardOptions.model_validate(common)
+        hard = ChoiceOptions.model_validate(common)
         swapped, refused = choices_hard.hard_items(
             pulls, hard, form, backgrounds=Backgrounds(records), sources=sources
         )

@@ -17,9 +17,9 @@ from caretbench.sources.changes.descriptions import NO_FORM, prose_characters
 from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.near_duplicates import line_shingles, near_duplicates
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.queries import forms
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
 
 MINIMUM_LINES: Final = 15

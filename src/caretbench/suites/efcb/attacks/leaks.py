@@ -23,8 +23,7 @@ from caretbench.suites.efcb.attacks.floors import Attack, Attacked, attacked, cr
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST, Tested, by_feature, by_learning
 from caretbench.suites.efcb.attacks.lexical import word_distances
 from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import SCORERS, Without, scores
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.attacks.plausibility import SCORERS, Backgrounds, Without, scores
 from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.efcb_score import HARD
 from caretbench.suites.efcb.positions import LETTERS

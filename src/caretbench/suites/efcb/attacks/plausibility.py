@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.rendering import render
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 STRENGTH: Final = 2.0
@@ -148,11 +151,6 @@ class BackgroundCode:
         read = sorted({text for text in texts if hash(text) in self._read})
         return Without(self, [line for text in read for line in text.split("\n") if tokens(line)])
 
-    @property
-    def whole(self) -> Without:
-        """The repository with all its texts."""
-        return Without(self, ())
-
 
 class Without:
     """A background less some lines of it."""
@@ -184,6 +182,31 @@ class Without:
         return np.stack([np.add.reduceat(np.log(shares[order]), starts) for order in ORDERS])
 
 
+class Backgrounds:
+    """Models of repositories by their changes, filtered or not, each once; few are kept at a time: ask by repository.
+
+    The balance of GMCQ-Hard and the leak report ask the same of the same texts.
+    """
+
+    def __init__(self, records: Iterable[PullRequest]) -> None:
+        self._records: dict[str, dict[str, PullRequest]] = defaultdict(dict)
+        for pull in records:
+            self._records[pull.repo][pull.merge_sha] = pull
+        self._of = lru_cache(maxsize=2)(self._learnt)
+
+    def without(self, repo: str, *pulls: PullRequest) -> Without:
+        """A repository, without what some changes say. One that is not known looks like nothing."""
+        return self._of(repo).without(*map(_text, pulls))
+
+    def _learnt(self, repo: str) -> BackgroundCode:
+        members = self._records.get(repo, {})
+        return BackgroundCode(_text(members[sha]) for sha in sorted(members))
+
+
+def _text(pull: PullRequest) -> str:
+    return "\n".join(code_lines(render(pull).text))
+
+
 class InQuestion:
     """Bigrams of the lines of one question."""
 
@@ -191,23 +214,16 @@ class InQuestion:
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._heads: Counter[str] = Counter()
         self._words: Counter[str] = Counter()
-        self._total = 0
-        self._count(lines, 1)
-
-    def _count(self, lines: Iterable[str], times: int) -> None:
         for line in lines:
             for before, word in _bigrams(line):
-                self._pairs[before, word] += times
-                self._heads[before] += times
-                self._words[word] += times
-                self._total += times
+                self._pairs[before, word] += 1
+                self._heads[before] += 1
+                self._words[word] += 1
+        self._total = self._words.total()
 
-    def log_likelihoods(self, texts: Iterable[Iterable[str]], left_out: Sequence[str] = ()) -> list[float]:
-        """The natural logarithm of the probability of each group of lines, as if ``left_out`` had not been counted."""
-        self._count(left_out, -1)
-        found = [sum(map(self._log_likelihood, lines)) for lines in texts]
-        self._count(left_out, 1)
-        return found
+    def log_likelihoods(self, texts: Iterable[Iterable[str]]) -> list[float]:
+        """The natural logarithm of the probability of each group of lines."""
+        return [sum(map(self._log_likelihood, lines)) for lines in texts]
 
     def _log_likelihood(self, line: str) -> float:
         score = 0.0
@@ -237,10 +253,5 @@ def scores(choices: Sequence[str], background: Without) -> Mapping[str, tuple[fl
     shared, apart = lines_apart(choices)
     repository = np.stack([background.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
     inside = InQuestion(shared).log_likelihoods(apart)
-    return dict(zip(SCORERS, map(tuple, by_scorer(repository.tolist(), inside)), strict=True))
-
-
-def by_scorer(repository: Sequence[Sequence[float]], inside: Sequence[float]) -> list[Sequence[float]]:
-    """Numbers by scorer from those of the repository, by order, and those of the question."""
-    combined = [one + other for one, other in zip(repository[ORDERS.index(3)], inside, strict=True)]
-    return [*repository, inside, combined]
+    combined = [one + other for one, other in zip(repository[ORDERS.index(3)].tolist(), inside, strict=True)]
+    return dict(zip(SCORERS, map(tuple, (*repository.tolist(), inside, combined)), strict=True))

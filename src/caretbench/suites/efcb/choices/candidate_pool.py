@@ -16,12 +16,10 @@ from scipy.sparse import csr_array
 from caretbench.problem import Profile
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.lexical import Corpus, Scorer, Scores
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
-from caretbench.suites.efcb.choices.linking import Links
-from caretbench.suites.efcb.choices.pair_fairness import Fairness, Indices, Mask
+from caretbench.suites.efcb.choices.pair_fairness import Fairness, Indices, Links, Mask
 from caretbench.suites.efcb.choices.sets_of_four import Costs, Four, Relations, sets_of_four
 from caretbench.suites.efcb.describing import main_language
-from caretbench.suites.efcb.options import Tier, efcb_rules
+from caretbench.suites.efcb.options import EasyOptions, Tier, efcb_rules
 from caretbench.suites.efcb.positions import CHOICES, WRONG
 from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import rng

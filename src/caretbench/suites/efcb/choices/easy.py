@@ -16,13 +16,12 @@ from caretbench.problem import Label, Problem
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choices.candidate_pool import CandidatePool
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.choices.problem import CHOICE_SET, choice_problems
 from caretbench.suites.efcb.choices.resistant_sets import evened_sets, lexical_ranks
-from caretbench.suites.efcb.options import Query, Tier
+from caretbench.suites.efcb.describing import Rejected
+from caretbench.suites.efcb.options import EasyOptions, Query, Tier
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.seeding import rng
 
 TASK: Final = "gmcq-easy"
@@ -47,11 +46,6 @@ class EasyItem(NamedTuple):
     tfidf_rank: int
     bm25_rank: int
     group: str = ""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The change that is asked for."""
-        return self.pull.key
 
 
 class _Drawn(NamedTuple):
@@ -102,11 +96,6 @@ def easy_items(
         _item(one, tier, places[_name(one, tier)], options) for tier, all_ in drawn.items() for one in all_
     ]
     return items, rejected
-
-
-def problem(item: EasyItem, options: EasyOptions) -> Problem:
-    """The problem of a question, asked by its first text, in its first order."""
-    return next(problems(item, options))
 
 
 def problems(item: EasyItem, options: EasyOptions) -> Iterator[Problem]:

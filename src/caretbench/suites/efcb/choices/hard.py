@@ -16,36 +16,23 @@ from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.attackers import Attackers, shipped
 from caretbench.suites.efcb.attacks.calibration import CHANGES, calibrated
-from caretbench.suites.efcb.attacks.plausibility import Without
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices.balancing import Vector
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds, Without
+from caretbench.suites.efcb.choices.balancing import Vector, evened
 from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Pair, Passed, pairs, passed_edits, scored
-from caretbench.suites.efcb.choices.evening import evened
 from caretbench.suites.efcb.choices.problem import choice_problems
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.options import EfcbOptions, Query, QueryVariant
+from caretbench.suites.efcb.options import ChoiceOptions, Query
 from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 
 TASK: Final = "gmcq-hard"
 CONSENSUS_LEAKY: Final = "consensus_leaky"
 """The label that says so of a question whose right choice is the most like the others."""
-
-
-class HardOptions(EfcbOptions):
-    """Options of GMCQ-Hard. ``queries``, left empty, are those of the profile."""
-
-    queries: tuple[QueryVariant, ...] = ()
-
-    @property
-    def variants(self) -> tuple[QueryVariant, ...]:
-        """The texts to ask by."""
-        return self.queries or self.rules.choice_queries
 
 
 class HardItem(NamedTuple):
@@ -56,11 +43,6 @@ class HardItem(NamedTuple):
     correct: int
     queries: tuple[Query, ...]
     facts: Mapping[str, Label]
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The change that is asked for."""
-        return self.pull.key
 
 
 class _Made(NamedTuple):
@@ -74,7 +56,7 @@ class _Made(NamedTuple):
 
 def hard_items(
     pulls: Sequence[PullRequest],
-    options: HardOptions,
+    options: ChoiceOptions,
     form: Mapping[str, frozenset[str]] | None = None,
     *,
     backgrounds: Backgrounds | None = None,
@@ -120,12 +102,7 @@ def hard_items(
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
-def problem(item: HardItem, options: HardOptions) -> Problem:
-    """The problem of a question, asked by its first text, in its first order."""
-    return next(problems(item, options))
-
-
-def problems(item: HardItem, options: HardOptions) -> Iterator[Problem]:
+def problems(item: HardItem, options: ChoiceOptions) -> Iterator[Problem]:
     """The problems of a question: one for each text that asks for the change, and each order of its choices."""
     for asked in item.queries:
         yield from choice_problems(
@@ -137,14 +114,14 @@ def _name(pull: PullRequest) -> str:
     return f"{pull.repo} {pull.merge_sha}"
 
 
-def _item(made: _Made, place: int, asked: tuple[Query, ...], options: HardOptions) -> HardItem:
+def _item(made: _Made, place: int, asked: tuple[Query, ...], options: ChoiceOptions) -> HardItem:
     wrong = list(made.wrong)
     rng(options.seed, f"{TASK} order", _name(made.pull)).shuffle(wrong)
     return HardItem(made.pull, placed(made.right, wrong, place), place, asked, made.facts)
 
 
 def _as_the_paper_says(
-    by_repository: Mapping[str, Sequence[PullRequest]], options: HardOptions
+    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions
 ) -> tuple[list[_Made], list[Rejected]]:
     made: list[_Made] = []
     rejected: list[Rejected] = []
@@ -168,7 +145,7 @@ class _Possible(NamedTuple):
 
 def _in_balance(
     by_repository: Mapping[str, Sequence[PullRequest]],
-    options: HardOptions,
+    options: ChoiceOptions,
     backgrounds: Backgrounds,
     sources: SourcesOf,
     attackers: Attackers,

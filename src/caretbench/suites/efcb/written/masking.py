@@ -17,11 +17,10 @@ from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Pro
 from caretbench.profiles import PROFILES
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, language_of, provenance
+from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, language_of, provenance
 from caretbench.suites.efcb.efcb_score import JUDGED_MAXIMUM, MASKED
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import END_OF_FILE, Rendered, render
 from caretbench.suites.efcb.seeding import item_id, rng
 from caretbench.suites.efcb.written.mask_windows import MASK, MaskTier, Window, windows

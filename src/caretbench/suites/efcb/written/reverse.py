@@ -15,11 +15,10 @@ from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Q
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.answers import without_reasoning
-from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, provenance
+from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, provenance
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, JUDGED_MAXIMUM, REVERSE
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import item_id
 from caretbench.suites.efcb.written.masking import NO_FORMS, PATCH
