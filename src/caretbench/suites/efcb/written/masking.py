@@ -213,14 +213,3 @@ def problem(item: MaskedItem) -> Problem:
         cluster=cluster(pull),
         provenance=provenance(pull),
     )
-
-
-def unmasked(patch: str, lines: Iterable[str]) -> str:
-    """The patch with lines in the place of its masks, each with the plus sign of an added one.
-
-    Fewer or more lines than masks may come: they stand where the masks begin.
-    """
-    shown = patch.split("\n")
-    start = shown.index(MASK)
-    stop = next(index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK])
-    return "\n".join((*shown[:start], *(f"+{line}" for line in lines), *shown[stop:]))
