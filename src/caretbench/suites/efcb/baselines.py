@@ -29,14 +29,6 @@ _COMMENTS: Final = 12
 """Added comments that a copied description has at most."""
 
 
-def _golden(problem: Problem) -> str:
-    return problem.reference
-
-
-def _empty(_problem: Problem) -> str:
-    return ""
-
-
 def _of_choices(write: Callable[[Problem, Question], str]) -> Writer:
     """A baseline that has an answer to multiple-choice problems alone."""
 
@@ -49,10 +41,6 @@ def _of_choices(write: Callable[[Problem, Question], str]) -> Writer:
 
 def _random(problem: Problem, shown: Question) -> str:
     return rng(_SEED, "random baseline", problem.id).choice(LETTERS[: len(shown.choices)])
-
-
-def _always_a(_problem: Problem, _shown: Question) -> str:
-    return LETTERS[0]
 
 
 def _best(attack: Attack) -> Callable[[Problem, Question], str]:
@@ -113,10 +101,10 @@ def _comment_marks(path: str) -> tuple[str, ...]:
 
 
 BASELINES: Final[Mapping[str, Writer]] = {
-    "golden": _golden,
-    "empty": _empty,
+    "golden": lambda problem: problem.reference,
+    "empty": lambda _: "",
     "random": _of_choices(_random),
-    "always-a": _of_choices(_always_a),
+    "always-a": _of_choices(lambda _problem, _shown: LETTERS[0]),
     "longest": _of_choices(_best(longest)),
     "shortest": _of_choices(_best(shortest)),
     "consensus": _of_choices(_best(consensus)),

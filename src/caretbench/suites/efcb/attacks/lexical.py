@@ -92,11 +92,7 @@ class Corpus:
 
     def tfidf(self, query: str) -> Scores:
         """The cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
-        asked = {
-            column: float(1 + np.log(number)) * float(self._rarity[column])
-            for column, number in self._asked(query).items()
-        }
-        length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
+        asked, length = self._weighted(query)
         scores = self._added(self._vectors_by_word, asked)
         return scores / length if length else scores
 
@@ -108,23 +104,23 @@ class Corpus:
         """The cosines of some of the patches with others, by TF-IDF."""
         return _products(self._vectors[left], self._vectors[right])
 
-    def asked_by_tfidf(self, queries: Sequence[str]) -> csr_array:
-        """Texts as TF-IDF vectors of length 1, a row for each."""
-        return self._table(queries, scaled=True)
-
-    def asked_by_bm25(self, queries: Sequence[str]) -> csr_array:
-        """Texts as counts of words, a row for each."""
-        return self._table(queries, scaled=False)
+    def asked_by(self, queries: Sequence[str], scorer: Scorer) -> csr_array:
+        """Texts as TF-IDF vectors of length 1 or, for BM25, as counts of words; a row for each."""
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for row, query in enumerate(queries):
+            asked: Mapping[int, float] = self._asked(query)
+            if scorer == "tfidf":
+                weights, length = self._weighted(query)
+                asked = {column: weight / length for column, weight in weights.items()}
+            rows += [row] * len(asked)
+            columns += asked
+            values += asked.values()
+        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
     def scores_between(self, asked: csr_array, left: Places, right: Places, scorer: Scorer) -> Scores:
-        """Scores that some of the texts give some of the patches, as :meth:`tfidf` and :meth:`bm25` have them.
-
-        Args:
-            asked: All texts, from :meth:`asked_by_tfidf` or :meth:`asked_by_bm25`.
-            left: Rows of the texts.
-            right: Places of the patches.
-            scorer: The one that ``asked`` is for.
-        """
+        """Scores that some of the texts, as :meth:`asked_by` gives them, give some of the patches."""
         return _products(asked[left], self._by(scorer)[right])
 
     def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
@@ -134,28 +130,18 @@ class Corpus:
     def _by(self, scorer: Scorer) -> csr_array:
         return self._vectors if scorer == "tfidf" else self._weights
 
-    def _table(self, queries: Sequence[str], *, scaled: bool) -> csr_array:
-        rows: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
-        for row, query in enumerate(queries):
-            asked = {column: float(number) for column, number in self._asked(query).items()}
-            if scaled:
-                asked = {
-                    column: float(1 + np.log(number)) * float(self._rarity[column])
-                    for column, number in asked.items()
-                }
-                length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
-                asked = {column: weight / length for column, weight in asked.items()}
-            rows += [row] * len(asked)
-            columns += asked
-            values += asked.values()
-        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
-
     def _asked(self, query: str) -> dict[int, int]:
         """How often each word stands in the query, by its column."""
         known = Counter(word for word in words(query) if word in self._columns)
         return dict(sorted((self._columns[word], number) for word, number in known.items()))
+
+    def _weighted(self, query: str) -> tuple[dict[int, float], float]:
+        """The TF-IDF weight of each word of the query, by its column, and the length of the vector."""
+        asked = {
+            column: float(1 + np.log(number)) * float(self._rarity[column])
+            for column, number in self._asked(query).items()
+        }
+        return asked, float(np.sqrt(sum(weight**2 for weight in asked.values())))
 
     def _added(self, by_word: csc_array, asked: Mapping[int, float]) -> Scores:
         """What the words that are asked for give each patch, one word after the other: few patches hold most words."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from caretbench.suites.efcb.edits.fragments import even
+from caretbench.suites.efcb.edits.edit import even
 
 _LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
 _COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")

@@ -14,7 +14,7 @@ import tree_sitter
 
 from caretbench.sources.git.unified_diff import Hunk, parse_hunks
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.edits.fragments import even
+from caretbench.suites.efcb.edits.edit import even
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from caretbench.suites.efcb.edits.constants import constant_edits
-from caretbench.suites.efcb.edits.edit import Edit
-from caretbench.suites.efcb.edits.fragments import Occurrence, even
+from caretbench.suites.efcb.edits.edit import Edit, Occurrence, even
 from caretbench.suites.efcb.edits.line_guards import (
     asserted_equal,
     copied,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from caretbench.problem import Problem, Profile
@@ -260,9 +260,10 @@ def _measured(
 ) -> Table | None:
     rows = []
     for model in models:
-        tiers: Callable[[Line], str] = lambda line: str(line.get("tier") or "")  # noqa: E731
-        for tier in sorted({tiers(line) for line in model.of(task)}):
-            lines = [line for line in model.of(task) if tiers(line) == tier]
+        by_tier: dict[str, list[Line]] = defaultdict(list)
+        for line in model.of(task):
+            by_tier[str(line.get("tier") or "")].append(line)
+        for tier, lines in sorted(by_tier.items()):
             means = [
                 mean_text((line[name] for line in lines if line.get(name) is not None), 3)
                 for name in measures

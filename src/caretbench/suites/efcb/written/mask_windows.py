@@ -11,15 +11,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Final, Literal, NamedTuple, get_args
 
 from rapidfuzz import fuzz, process
 
 from caretbench.errors import DataError
-from caretbench.suites.efcb.edits.fragments import Fragment, fragments
+from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.docs.places import comment_marks, comments
 from caretbench.syntax.parser import encode
+from caretbench.syntax.source import grammar_of
+from caretbench.syntax.uses.identifiers import identifiers
 
 MaskTier = Literal["added", "changed"]
 MASK: Final = "[[MASK]]"
@@ -47,6 +50,16 @@ _IMPORT: Final = re.compile(
 )
 
 
+class Fragment(NamedTuple):
+    """The new side of one hunk: its lines by their numbers in the file's hunks, and which of them are added."""
+
+    file: int
+    grammar: str
+    text: str
+    lines: tuple[int, ...]
+    added: frozenset[int]
+
+
 class Window(NamedTuple):
     """Lines ``start`` to ``stop`` (not included) of the hunks of the file with this number, and their texts.
 
@@ -72,7 +85,7 @@ def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[W
         lines: Lines of a window; in tier ``changed`` from three up to twice as many.
     """
     try:
-        parts = list(fragments(rendered))
+        parts = list(_fragments(rendered))
     except DataError:
         return "malformed"
     twin = _twins(rendered)
@@ -102,14 +115,25 @@ def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[W
     return found or max(reached, key=_REASONS.index)
 
 
+def _fragments(rendered: Rendered) -> Iterator[Fragment]:
+    """The hunks with an added line, of all files whose suffix stands for a known grammar."""
+    for file, shown in enumerate(rendered.files):
+        grammar = grammar_of(shown.path)
+        first = 1
+        for hunk in parse_hunks(shown.hunks, cut=True) if grammar is not None else ():
+            new = [(number, line) for number, line in enumerate(hunk.lines, first) if line.mark in "+ "]
+            added = frozenset(number for number, line in new if line.mark == "+")
+            if grammar is not None and added:
+                text = "\n".join(line.text for _, line in new)
+                yield Fragment(file, grammar, text, tuple(number for number, _ in new), added)
+            first += 1 + len(hunk.lines)
+
+
 def _runs(part: Fragment) -> Iterator[tuple[int, int]]:
     """First and last (not included) of each run of added lines."""
-    numbers = sorted(part.added)
-    start = 0
-    for index, number in enumerate(numbers):
-        if index + 1 == len(numbers) or numbers[index + 1] != number + 1:
-            yield numbers[start], number + 1
-            start = index + 1
+    for _, run in groupby(enumerate(sorted(part.added)), lambda entry: entry[1] - entry[0]):
+        numbers = [number for _, number in run]
+        yield numbers[0], numbers[-1] + 1
 
 
 def _added(part: Fragment, _hunks: Sequence[str], lines: int) -> Iterator[tuple[int, int]]:
@@ -132,8 +156,8 @@ _RUNS: Final[Mapping[MaskTier, Callable[[Fragment, Sequence[str], int], Iterator
 
 def _saying_lines(part: Fragment) -> set[int]:
     names: dict[int, set[str]] = defaultdict(set)
-    for place in part.occurrences:
-        names[place.line].add(place.name)
+    for name in identifiers(part.text, part.grammar).names:
+        names[part.lines[name.row]].add(name.name)
     return {line for line, distinct in names.items() if len(distinct) >= FEWEST_NAMES}
 
 
