@@ -61,14 +61,7 @@ class BuiltQuestions(NamedTuple):
         chosen: Mapping[str, object],
         skipped: Mapping[str, int] = MappingProxyType({}),
     ) -> EfcbManifest:
-        """What is to be known of the build.
-
-        Args:
-            pulls: All changes that were read.
-            repositories: What is known of where they come from.
-            chosen: What the user chose besides profile and seed.
-            skipped: How many commits gave no change, by reason.
-        """
+        """The manifest of the build, with what the user chose, and how many commits gave no change, by reason."""
         return EfcbManifest.model_validate(
             {
                 "profile": self.options.profile,
@@ -101,13 +94,8 @@ def build(
 ) -> BuiltQuestions:
     """Everything that the changes give; the same for the same seed, whatever their order.
 
-    Args:
-        pulls: The changes, unfiltered.
-        options: Seed, profile, rotations.
-        tasks: Which of the five.
-        report: Told of progress.
-        attacked: False leaves the leak report out, a third of the time: of changes whose report is known.
-        sources: The files of each change's source tree, where they are at hand.
+    ``attacked=False`` leaves the leak report out, a third of the time: of changes whose report is known. ``sources``
+    has the files of each change's source tree, where they are at hand.
 
     Raises:
         DataError: one change stands there twice, and differs.

@@ -94,10 +94,7 @@ class Filtered(Row):
 def reject_reasons(pull: PullRequest, profile: Profile, form: Collection[str] = NO_FORM) -> tuple[str, ...]:
     """The names of the filters that a change fails by itself, in their order; none: it is accepted.
 
-    Args:
-        pull: The change.
-        profile: Which filters; ``paper`` counts generated files as shown, as the released questions do.
-        form: The lines of its repository's form, which say nothing.
+    ``paper`` counts generated files as shown, as the released questions do. The lines of ``form`` say nothing.
     """
     facts = _Facts(pull, render(pull, generated=efcb_rules(profile).generated_shown), form)
     return tuple(name for name in filter_names(profile) if FILTERS[name](facts))

@@ -62,12 +62,7 @@ class Rendered(Row):
 
 
 def render(pull: PullRequest, *, generated: bool = False) -> Rendered:
-    """The patch of a change as it is shown.
-
-    Args:
-        pull: The change.
-        generated: Show generated files too, as the released questions do.
-    """
+    """The patch of a change as it is shown; with ``generated`` files, as the released questions have them."""
     return Rendered(files=_shown(pull.files, generated))
 
 

@@ -103,10 +103,7 @@ def leak_report(
 ) -> list[Leak]:
     """Every attack on every tier of the choice tasks, and every way to ask; of rotated problems the first order alone.
 
-    Args:
-        problems: Those of a build; what is no choice is passed over.
-        pulls: The changes that it was built from: what likely code is is learned from their patches.
-        attackers: Those that were learned elsewhere; the shipped ones where none are given.
+    Likely code is learned from the patches of ``pulls``, from which the problems were built.
     """
     tiers: dict[tuple[str, ...], list[tuple[Attacked, Problem, int]]] = defaultdict(list)
     for problem in sorted(problems, key=lambda problem: problem.id):

@@ -46,12 +46,9 @@ class Linear(NamedTuple):
 
     @classmethod
     def learn(cls, differences: Numbers, importance: Numbers, penalty: float = 3.0) -> Linear:
-        """The weights that tell true differences from their negatives.
+        """The weights that tell true differences, the right reading less the wrong one, from their negatives.
 
-        Args:
-            differences: The right reading less the wrong one, a row each.
-            importance: The weight of each row.
-            penalty: Of the squared weights.
+        ``importance`` is the weight of each row; ``penalty`` is of the squared weights.
         """
         scale = FeatureScale.of(differences)
         inputs = cls._inputs(scale(differences))
@@ -97,17 +94,11 @@ class Trees(NamedTuple):
         penalty: float = 20.0,
         every: int = 1,
     ) -> Trees:
-        """Trees that tell true differences from their negatives.
+        """Trees that tell true differences, the right reading less the wrong one, from their negatives.
 
-        Args:
-            differences: The right reading less the wrong one, a row each.
-            importance: The weight of each row.
-            start: What another learner scores; the trees add to it.
-            trees: How many.
-            depth: Of each.
-            rate: By which each counts.
-            penalty: Of the squared values of leaves.
-            every: A tree asks of one feature in so many, the next tree of the next ones.
+        ``importance`` is the weight of each row; the trees add to the scores of another learner, ``start``. Each tree
+        counts by ``rate`` and asks of one feature in ``every``, the next tree of the next ones; ``penalty`` is of
+        squared leaves.
         """
         scale = FeatureScale.of(differences)
         one_way = scale(differences)

@@ -55,13 +55,7 @@ _NEAR: Final = 4
 
 
 def features(context: LineContext, background: Without, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
-    """The features of lines, a row for each.
-
-    Args:
-        context: The patch.
-        background: What the repository's code looks like without the change.
-        lines: Place in the patch, text without its mark, and what is known there.
-    """
+    """The features of lines, a row for each: by place in the patch, text without its mark, and what is known there."""
     if not lines:
         return np.zeros((0, len(FEATURES)))
     texts = [text for _, text, _ in lines]

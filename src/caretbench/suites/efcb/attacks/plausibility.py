@@ -116,11 +116,7 @@ class _Counts:
 
 
 class BackgroundCode:
-    """What a repository's code looks like: n-grams of its texts.
-
-    Args:
-        texts: Sources, or the lines of patches joined; read once, in their order.
-    """
+    """N-grams of a repository's texts, or of the lines of its patches; these are read once, in their order."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._read: set[int] = set()

@@ -61,12 +61,8 @@ def easy_items(
 ) -> tuple[list[EasyItem], list[Rejected]]:
     """The questions of all tiers, and the changes that have none in a tier, with the reason.
 
-    The same whatever the order of the changes.
-
-    Args:
-        pulls: Those that passed the filters of the profile.
-        options: Seed, profile, tiers.
-        form: The lines of each repository's form; told from ``pulls`` where it is not given.
+    The same whatever the order of the changes, which passed the filters of the profile. Without ``form``, the lines of
+    each repository's form are told from them.
     """
     form = forms(pulls) if form is None else form
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)

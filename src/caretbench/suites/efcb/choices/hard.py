@@ -70,14 +70,8 @@ def hard_items(
     ``uneven_ranks``: they do, but the edits give the right choice only ranks that too many others have, too.
     ``too_few_words`` (``paper``): no three exchanges of two words.
 
-    Args:
-        pulls: The changes that passed the filters of the profile.
-        options: Those of the task.
-        form: The lines of each repository's form; told from ``pulls`` where it is not given.
-        backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
-            should be given the same.
-        sources: The files of each change's source tree, where they are at hand.
-        attackers: Those that decide which edits tell; the shipped ones where none are given.
+    Without ``form`` and ``backgrounds``, both are learnt from ``pulls``; the leak report should be given the same. The
+    ``attackers`` decide which edits tell; without any, they are the shipped ones.
     """
     form = forms(pulls) if form is None else form
     asked: dict[tuple[str, str], tuple[Query, ...]] = {}

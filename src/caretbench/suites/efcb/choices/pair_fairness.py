@@ -55,11 +55,7 @@ class Links(NamedTuple):
 class Fairness:
     """Fairness of each two changes of one repository, in the order in which they are given.
 
-    Args:
-        shown: The changes as they are shown.
-        links: What they refer to.
-        smallest: Least lines of one choice, in lines of the other.
-        largest: Most lines of one choice, in lines of the other.
+    A choice has at least ``smallest`` and at most ``largest`` times the lines of the other.
     """
 
     def __init__(

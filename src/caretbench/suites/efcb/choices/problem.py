@@ -45,18 +45,9 @@ def choice_problem(
     options: EfcbOptions,
     rotation: int = 0,
 ) -> Problem:
-    """The problem that shows four patches in the given order.
+    """The problem that shows four patches in the given order, of which ``correct``, counted from 0, is right.
 
-    Args:
-        pull: The change that is asked for.
-        task: ``gmcq-easy`` or ``gmcq-hard``.
-        tier: Which kind of that task; empty where there is one alone.
-        query: The text that asks for it.
-        choices: Four patches as they are shown, all different.
-        correct: Which of them is right, counted from 0.
-        labels: What else is known of the item, such as ``lexical_margin``; they go beside those that all tasks share.
-        options: Those of the build.
-        rotation: How far the choices have been turned from the order of rotation 0.
+    ``labels`` go next to those that all tasks share. ``rotation`` is how far the choices have been turned.
 
     Raises:
         ValueError: There are not four choices, two are alike, none is ``correct``, or the query says nothing.

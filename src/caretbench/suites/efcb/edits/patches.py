@@ -84,9 +84,7 @@ class _Renaming:
 class Patch:
     """A rendered patch with its edits; ``refused`` counts what the guards refused.
 
-    Args:
-        rendered: The patch.
-        sources: Whole files of the source tree after the change, where they are at hand.
+    ``sources`` gives whole files of the source tree after the change, where they are at hand.
 
     Raises:
         DataError: what a file shows is no patch.

@@ -283,7 +283,7 @@ class Unit:
             key = self._receiver(receiver)
             if use.call is not None:
                 return "method", ("method", key, one.name, count), self._returned(one.name), None
-            return "field", ("field", key, one.name), self._field(one.name), None
+            return "field", ("field", key, one.name), self._one_kind(one.name, "field"), None
         declared = self.scopes.resolve(one.name, one.start)
         if use.call is not None:
             return self._called(one.name, count, declared)
@@ -322,7 +322,7 @@ class Unit:
         named = callee_of(holder)
         if not named and holder.type != "composite_literal":
             return None
-        return "key", ("key", f"{holder.type}:{named}", one.name), self._field(one.name), None
+        return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
 
     def _receiver(self, node: tree_sitter.Node) -> str:
         """The name of what is in front of a member: alike where the members can be."""

@@ -47,11 +47,7 @@ class Commit(NamedTuple):
 
 
 def write_repository(target: Path, *, bare: bool = False) -> str:
-    """Write the repository into a new folder, and give the hash of its last commit.
-
-    Args:
-        target: Where; absent, or an empty folder.
-        bare: Without files to look at.
+    """Write the repository into a new or empty folder, and give the hash of its last commit.
 
     Raises:
         DataError: something is there already.

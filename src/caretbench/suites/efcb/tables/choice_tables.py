@@ -27,11 +27,7 @@ def choice_tables(
 ) -> Iterator[Table]:
     """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
 
-    Args:
-        models: The lines of a run.
-        profile: Under which they were scored.
-        problems: All of the run: who cannot be asked some of them has no line there.
-        seed: Of the resampling.
+    A model that cannot be asked some of the run's problems has no line there.
     """
     known = list(problems)
     there = Counter(_part_of(problem.labels) for problem in known)

@@ -76,13 +76,9 @@ class Window(NamedTuple):
 
 
 def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[Window] | Reason:
-    """All windows of a patch, in the order of the patch; or why there is none.
+    """All windows of ``lines`` lines (tier ``changed``: from three to twice as many), in order; or why there is none.
 
-    Args:
-        rendered: The patch.
-        tier: Which kind of windows.
-        told: The text that is shown beside the patch: a line that stands in it is no riddle.
-        lines: Lines of a window; in tier ``changed`` from three up to twice as many.
+    A line that stands in ``told``, the text next to the patch, is no riddle.
     """
     try:
         parts = list(_fragments(rendered))

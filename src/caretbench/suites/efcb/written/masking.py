@@ -78,12 +78,8 @@ def masked_items(
 ) -> tuple[list[MaskedItem], list[Rejected]]:
     """At most one item of each tier for each change, by repository, newest first; and the changes that give none.
 
-    Which window of a change is taken hangs on the seed and the change alone.
-
-    Args:
-        pulls: The changes that passed the filter.
-        options: Of this task.
-        forms: By repository, the lines of its descriptions' form (:func:`~caretbench.suites.efcb.queries.forms`).
+    Which window of a change is taken hangs on the seed and the change alone. ``forms`` are those of
+    :func:`~caretbench.suites.efcb.queries.forms`.
     """
     items: list[MaskedItem] = []
     rejected: list[Rejected] = []

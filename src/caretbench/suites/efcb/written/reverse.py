@@ -54,13 +54,7 @@ class ReverseItem(Row):
 def reverse_items(
     pulls: Iterable[PullRequest], options: EfcbOptions, forms: Mapping[str, Collection[str]] = NO_FORMS
 ) -> tuple[list[ReverseItem], list[Rejected]]:
-    """One item for each change, by repository, newest first; and the changes that give none.
-
-    Args:
-        pulls: The changes that passed the filter.
-        options: Of the build.
-        forms: By repository, the lines of its descriptions' form (:func:`~caretbench.suites.efcb.queries.forms`).
-    """
+    """One item for each change, by repository, newest first; and the changes that give none."""
     items: list[ReverseItem] = []
     rejected: list[Rejected] = []
     newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
