@@ -59,8 +59,6 @@ def code_lines(text: str) -> Iterator[str]:
 class _Windows:
     """Every token with those before it; a line begins with marks of its beginning and ends with one of its end."""
 
-    __slots__ = ("_columns",)
-
     def __init__(self, lines: Iterable[Sequence[int]]) -> None:
         flat: list[int] = []
         for line in lines:
@@ -92,8 +90,6 @@ def _hashed(columns: Sequence[Keys]) -> Keys:
 class _Table:
     """Counts by key, sorted: eight bytes for a key, and as many for its count."""
 
-    __slots__ = ("_counts", "_keys")
-
     def __init__(self, keys: Keys) -> None:
         self._keys, self._counts = np.unique(keys, return_counts=True)
 
@@ -106,8 +102,6 @@ class _Table:
 
 class _Counts:
     """How often words occur, and words with those before them."""
-
-    __slots__ = ("contexts", "grams", "total")
 
     def __init__(self, windows: _Windows) -> None:
         self.grams = {order: _Table(windows.grams(order)) for order in range(1, _LONGEST + 1)}

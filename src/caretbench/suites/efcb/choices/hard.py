@@ -130,13 +130,6 @@ def _as_the_paper_says(
     return made, rejected
 
 
-class _Possible(NamedTuple):
-    """A change with its pairs of edits."""
-
-    pull: PullRequest
-    pairs: Mapping[Vector, Pair]
-
-
 def _in_balance(
     by_repository: Mapping[str, Sequence[PullRequest]],
     options: ChoiceOptions,
@@ -164,35 +157,31 @@ def _in_balance(
     edits = scored(
         [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_name, pulls)], attackers
     )
-    possible: dict[str, _Possible] = {}
+    by_name = {_name(pull): pull for pull in pulls}
+    possible: dict[str, Mapping[Vector, Pair]] = {}
     for pull, of_change in zip(pulls, edits, strict=True):
         ways = pairs(
             Patch(render(pull), sources(pull)), of_change, rng(options.seed, f"{TASK} pairs", _name(pull))
         )
         if ways:
-            possible[_name(pull)] = _Possible(pull, ways)
+            possible[_name(pull)] = ways
         else:
             rejected.append(Rejected.of(pull, TASK, "no_fair_pair"))
-    chosen = evened(
-        {name: one.pairs for name, one in possible.items()},
-        {name: one.pull.repo for name, one in possible.items()},
-        options.seed,
-        f"{TASK} ranks",
-        CHOICES,
-    )
+    groups = {name: by_name[name].repo for name in possible}
+    chosen = evened(possible, groups, options.seed, f"{TASK} ranks", CHOICES)
     rejected += [
-        Rejected.of(possible[name].pull, TASK, "uneven_ranks")
-        for name in sorted(possible.keys() - chosen.keys())
+        Rejected.of(by_name[name], TASK, "uneven_ranks") for name in sorted(possible.keys() - chosen.keys())
     ]
-    return [_made(possible[name], chosen[name]) for name in sorted(chosen)], rejected
+    return [
+        _made(by_name[name], possible[name][ranks], ranks) for name, ranks in sorted(chosen.items())
+    ], rejected
 
 
-def _made(possible: _Possible, ranks: Vector) -> _Made:
-    pair = possible.pairs[ranks]
-    patch = Patch(render(possible.pull))
+def _made(pull: PullRequest, pair: Pair, ranks: Vector) -> _Made:
+    patch = Patch(render(pull))
     wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
     facts: dict[str, Label] = {
         f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(SCORERS, ranks, strict=True)
     }
     facts["edits"] = sorted((pair.first.kind, pair.second.kind))
-    return _Made(possible.pull, patch.rendered.text, tuple(wrong), facts)
+    return _Made(pull, patch.rendered.text, tuple(wrong), facts)

@@ -188,15 +188,8 @@ def _without_comments(text: str, grammar: str) -> str:
 
 def _twins(rendered: Rendered) -> Callable[[str], float]:
     """How like the removed line that is most like it a line is, from 0 to 1."""
-    removed = sorted(
-        {
-            line[1:].strip()
-            for file in rendered.files
-            for line in file.hunks.split("\n")
-            if line.startswith("-")
-        }
-        - {""}
-    )
+    lines = [line for file in rendered.files for line in file.hunks.split("\n")]
+    removed = sorted({line[1:].strip() for line in lines if line.startswith("-")} - {""})
 
     @cache
     def twin(line: str) -> float:

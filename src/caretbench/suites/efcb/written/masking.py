@@ -139,8 +139,6 @@ def _repeated(shown: Rendered, window: Window) -> int:
     return sum(line in visible for line in window.saying)
 
 
-# --- as released ------------------------------------------------------------------------------------------------
-
 _PAPER_LINES: Final = 5
 
 
@@ -185,9 +183,6 @@ def _kinds(rendered: Rendered, start: int, stop: int) -> Iterator[str]:
         ]
         yield from kinds[max(start - position, 0) : max(stop - position, 0)]
         position += len(kinds)
-
-
-# --- problems ---------------------------------------------------------------------------------------------------
 
 
 def problem(item: MaskedItem) -> Problem:

@@ -88,8 +88,6 @@ def problem(item: ReverseItem, task: Task) -> Problem:
     )
 
 
-# --- answers ----------------------------------------------------------------------------------------------------
-
 Form = Literal["labelled", "json", "plain", "empty", "unfinished_reasoning"]
 
 _MARKS: Final = r"[\s>#*_`\[\]\"']*"

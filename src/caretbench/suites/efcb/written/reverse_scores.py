@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import get_args
 
 from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, rouge_l
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.written.mentions import Mention, MentionSources, mentions
+from caretbench.suites.efcb.written.mentions import Kind, Mention, MentionSources, mentions
 from caretbench.suites.efcb.written.reverse import Described, described
-
-KINDS: Final = ("identifier", "path", "number", "reference")
 
 
 def shown_patch(problem: Problem) -> str:
@@ -66,9 +64,6 @@ def _content(answer: str, reference: str, patch: str) -> dict[str, float]:
     return values
 
 
-# --- hallucination ----------------------------------------------------------------------------------------------
-
-
 def unsupported(problem: Problem, answer: Described) -> tuple[list[Mention], int]:
     """The mentions of an answer that stand neither in the patch nor in the people's text, and how many it has in all.
 
@@ -106,5 +101,5 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
         "mentions": float(total),
         "answered": float(bool(answer.text)),
     }
-    values |= {f"unsupported_{kind}s": float(counts[kind]) for kind in KINDS}
+    values |= {f"unsupported_{kind}s": float(counts[kind]) for kind in get_args(Kind)}
     return values | ({"unsupported_share": len(made_up) / total} if total else {})
