@@ -49,8 +49,7 @@ def _best(attack: Attack) -> Callable[[Problem, Question], str]:
     def write(problem: Problem, shown: Question) -> str:
         repository = str(problem.labels.get("repository", ""))
         found = attack(Attacked(query_text(problem), shown.choices, repository, problem.cluster))
-        # Equal but for rounding is equal: the first of them is taken.
-        rounded = [round(number, 9) for number in found]
+        rounded = [round(number, 9) for number in found]  # of those equal but for rounding the first is taken
         return LETTERS[rounded.index(max(rounded))]
 
     return write

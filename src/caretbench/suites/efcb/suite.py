@@ -144,16 +144,12 @@ class Efcb(Suite):
         """Lines and characters of the patch, and characters of all that is shown."""
         del profile
         shown = problem.shown
-        size = 0
+        names = ("patch_lines", "patch_characters")
+        numbers = {name: value for name in names if isinstance(value := problem.labels.get(name), float)}
         if isinstance(shown, Question):
             texts = (shown.text, *shown.choices, *(file.text for file in shown.context))
-            size = sum(map(len, texts))
-        numbers = {
-            name: value
-            for name in ("patch_lines", "patch_characters")
-            if isinstance(value := problem.labels.get(name), float)
-        }
-        return {**numbers, "shown_characters": float(size)}
+            return {**numbers, "shown_characters": float(sum(map(len, texts)))}
+        return {**numbers, "shown_characters": 0.0}
 
     def canonical_label(self, name: str, value: str) -> str:
         """``golang`` and ``rs`` are languages, too."""

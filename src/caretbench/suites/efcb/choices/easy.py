@@ -167,9 +167,7 @@ def _drawn_in_sets(
         found, reasons = pool.sets(texts, tier, options)
         if tier == "resistant":
             kept = evened_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
-            for index in {index for four in found for index in four} - {
-                index for four in kept for index in four
-            }:
+            for index in {index for four in set(found) - set(kept) for index in four}:
                 reasons[index] = "uneven_ranks"
             found = kept
         for four in found:

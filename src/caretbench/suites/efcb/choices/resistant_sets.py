@@ -30,12 +30,8 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], four: Four) -> Rank
         overlap = {
             other: path_overlap(title, [file.title for file in pool.shown[other].files]) for other in four
         }
-        found.append(
-            (
-                *(sum(bool(values[other] > values[index]) for other in four) for values in scores),
-                sum(overlap[other] > overlap[index] for other in four),
-            )
-        )
+        ahead = [sum(bool(values[other] > values[index]) for other in four) for values in (*scores, overlap)]
+        found.append(tuple(ahead))
     return tuple(found)
 
 

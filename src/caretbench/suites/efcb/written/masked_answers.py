@@ -87,9 +87,6 @@ def fill(text: str | None, patch: str) -> Filled:
     Reasoning, fences (the longest block counts) and plus signs are taken off. Where a hunk or a patch stands around
     the lines, they are what comes between the shown lines. Any answer that has more lines than are hidden loses shown
     lines that it repeats at its ends.
-
-    Raises:
-        ValueError: the patch has no masks inside a hunk.
     """
     hunk = masked_hunk(patch)
     body = unwrapped(text)

@@ -59,9 +59,6 @@ def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     faults with the answer than with the right lines; it is there for languages with a grammar. ``answered`` is 1 unless
     nothing was written. ``floor`` is the best edit similarity that copying reaches in this problem (each kind of
     copying stands beside it), ``net`` what the answer has above it.
-
-    Raises:
-        ValueError: the problem is none of MPR-Gen.
     """
     shown = masked(problem)
     lines = _written(text, shown)

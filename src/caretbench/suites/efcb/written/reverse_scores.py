@@ -36,9 +36,6 @@ def reverse_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     the share of the reference's content words that are there, ``recall_ceiling`` the share that stands in the patch,
     and ``normalised_recall`` the first over the second, at most 1. The last and ``patch_word_f1`` are left out where
     no word of the reference stands in the patch. ``answered`` is 1 unless nothing was written.
-
-    Raises:
-        ValueError: the problem is no such problem.
     """
     patch = shown_patch(problem)
     answer, reference = described(text), described(problem.reference)
@@ -68,9 +65,6 @@ def unsupported(problem: Problem, answer: Described) -> tuple[list[Mention], int
     """The mentions of an answer that stand neither in the patch nor in the people's text, and how many it has in all.
 
     The text is the title and the description as they were written and as they are asked for.
-
-    Raises:
-        ValueError: the problem is no problem of Reverse-QA.
     """
     sources = _sources(shown_patch(problem), problem.reference, *sorted(problem.released.values()))
     found = mentions(answer.text)
@@ -89,9 +83,6 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
     judges say: ``hallucination``), ``unsupported_share`` the share of what it names, and
     ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them; ``mentions`` counts all. The
     share is absent where nothing is named. ``answered`` is 1 unless nothing was written.
-
-    Raises:
-        ValueError: the problem is no problem of Reverse-QA.
     """
     answer = described(text)
     made_up, total = unsupported(problem, answer)
