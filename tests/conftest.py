@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Provenance
-from tests.project_files import open_folder
+from caretbench.execution.workspaces.workspace import Workspaces
+from tests.support.make_problem import MakeProblem, make_problem
+from tests.support.project_files import open_folder
 
-pytest_plugins = ["tests.required"]
-MakeProblem = Callable[..., Problem]
+pytest_plugins = ["tests.support.required"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,29 +52,24 @@ def store(place: Path) -> SnapshotStore:
     return SnapshotStore(place / "store")
 
 
-@pytest.fixture
-def make_problem() -> MakeProblem:
+@pytest.fixture(scope="module")
+def spaces(store: SnapshotStore) -> Iterator[Workspaces]:
+    """Where the snapshots of the store are run; skips where no sandbox stands."""
+    made = Workspaces(Sandbox(), store)
+    try:
+        made.sandbox.probe()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def engine(spaces: Workspaces) -> WorkspaceExecutor:
+    return WorkspaceExecutor(2, spaces=spaces, use_cache=False)
+
+
+@pytest.fixture(name="make_problem")
+def problem_maker() -> MakeProblem:
     """A function that makes a small problem."""
-
-    def make(
-        identity: str = "python/low_context/one",
-        *,
-        prefix: str = "def double(x):\n",
-        reference: str = "    return 2 * x\n",
-        suffix: str = "",
-        hidden: str = "\nassert double(2) == 4\n",
-        language: str = "python",
-    ) -> Problem:
-        return Problem(
-            id=identity,
-            suite="devbench",
-            shown=Caret(language=language, prefix=prefix, suffix=suffix),
-            splice=InlineSplice(before=prefix, after=suffix + hidden),
-            reference=reference,
-            checks=(ProgramCheck(),),
-            labels={"language": language, "category": "low_context", "mode": "no_suffix"},
-            cluster=identity,
-            provenance=Provenance(source="a test"),
-        )
-
-    return make
+    return make_problem

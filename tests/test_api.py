@@ -9,7 +9,7 @@ import pytest
 import caretbench
 from caretbench.models import ClientOptions
 from caretbench.problem import Caret
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 PAGE = Path(__file__).parents[1] / "docs" / "python-api.md"
 SUITE = {"name": "devbench", "select": "language=python", "limit": 3}

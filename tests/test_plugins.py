@@ -22,7 +22,7 @@ from caretbench.prompts import choose, preprocessor, preprocessors, strategies, 
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.runs.asking import Asking
 from caretbench.suites import suite
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 ROOT = Path(__file__).parents[1]
 EVERYTHING = Budget(None, len)

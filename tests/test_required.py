@@ -36,7 +36,7 @@ def test_a_skip_is_a_failure_where_the_tool_is_promised(tmp_path: Path, promised
     (tmp_path / "test_trial.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = requires\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.required", "-p", "no:cacheprovider", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.support.required", "-p", "no:cacheprovider", tmp_path],
         capture_output=True, text=True, check=False, cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT), "CARETBENCH_REQUIRE": promised},
     )  # fmt: skip

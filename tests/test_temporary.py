@@ -16,7 +16,7 @@ from caretbench import temporary
 from caretbench.execution.cache.verdicts import opened as opened_cache
 from caretbench.sources.git.access import opened as opened_clone
 from caretbench.temporary import remove_leftovers, temporary_folder
-from tests.efcb_tasks import write_history
+from tests.support.efcb_changes import write_history
 
 HOLDING = """
 import sys

@@ -12,32 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from caretbench import cli
-from caretbench.files import DataError, write_rows
+from caretbench.files import write_rows
 from caretbench.sources.pull_request import read_pull_requests
 from caretbench.suites.efcb import construction
 from caretbench.suites.efcb.attacks.leaks import leak_report
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from tests.efcb_tasks import changes, write_history
-from tests.git_repository import DAY, EPOCH, History, git
+from tests.support.command_run import CommandRun
+from tests.support.efcb_changes import changes, write_history
+from tests.support.git_repository import DAY, EPOCH, History, git
 
 REVERSE = ("--task", "reverse-qa")
 LATIN = "".join(f"pre\xe7o{number} = total{number} + limit\n" for number in range(20)).encode("latin-1")
-
-
-class Done:
-    """One run of the command; ``err`` ends with the mistake that it tells."""
-
-    def __init__(self, *arguments: str | Path, verb: tuple[str, ...] = ("build", "efcb")) -> None:
-        result = CliRunner().invoke(cli.app, [*verb, *map(str, arguments)])
-        mistake = result.exception
-        if mistake is not None and not isinstance(mistake, DataError | ValueError | SystemExit):
-            raise mistake
-        self.told = isinstance(mistake, DataError | ValueError)
-        self.code, self.out = result.exit_code, result.stdout
-        self.err = result.stderr + (str(mistake) if self.told else "")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +42,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, EfcbFolder]:
+def built(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandRun, EfcbFolder]:
     folder = tmp_path_factory.mktemp("tasks") / "tasks"
-    return Done(clone, "-o", folder), EfcbFolder(folder)
+    return CommandRun(clone, "-o", folder), EfcbFolder(folder)
 
 
 @pytest.fixture
@@ -67,7 +53,7 @@ def records(tmp_path: Path) -> Path:
     return tmp_path / "records.jsonl"
 
 
-def test_a_clone_becomes_all_five_tasks(built: tuple[Done, EfcbFolder]) -> None:
+def test_a_clone_becomes_all_five_tasks(built: tuple[CommandRun, EfcbFolder]) -> None:
     done, folder = built
     assert done.code == 0, done.err
     attacks = [line for line in done.out.splitlines() if line.startswith(("limit  ", "floor  "))]
@@ -84,7 +70,9 @@ def test_a_clone_becomes_all_five_tasks(built: tuple[Done, EfcbFolder]) -> None:
     assert all(len(line) < 150 for line in shown)
 
 
-def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(built: tuple[Done, EfcbFolder]) -> None:
+def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(
+    built: tuple[CommandRun, EfcbFolder],
+) -> None:
     _, folder = built
     (big,) = [pull for pull in read_pull_requests([folder.pull_requests_path]) if pull.number == 90]
     assert big.files[0].truncated
@@ -94,7 +82,7 @@ def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(built: tuple[
     assert "too_long" in {row["reason"] for row in reasons if row["merge_sha"] == big.merge_sha}
 
 
-def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[Done, EfcbFolder]) -> None:
+def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[CommandRun, EfcbFolder]) -> None:
     _, folder = built
     (pull,) = [pull for pull in read_pull_requests([folder.pull_requests_path]) if pull.number == 91]
     shown = [problem.shown for problem in folder.problems() if problem.cluster.endswith(pull.merge_sha)]
@@ -102,11 +90,11 @@ def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[Done, EfcbFolder])
     assert any("pre\ufffdo7" in one.model_dump_json() for one in shown)
 
 
-def test_the_same_command_gives_the_same_bytes(built: tuple[Done, EfcbFolder], clone: Path) -> None:
+def test_the_same_command_gives_the_same_bytes(built: tuple[CommandRun, EfcbFolder], clone: Path) -> None:
     _, folder = built
     paths = (folder.pull_requests_path, folder.problems_path, folder.rejected_path, folder.leaks_path)
     before = [path.read_bytes() for path in paths]
-    again = Done(clone, "-o", folder.path, "--json")
+    again = CommandRun(clone, "-o", folder.path, "--json")
     assert again.code == 0, again.err
     assert [path.read_bytes() for path in paths] == before
     numbers: dict[str, Any] = json.loads(again.out)
@@ -114,8 +102,8 @@ def test_the_same_command_gives_the_same_bytes(built: tuple[Done, EfcbFolder], c
     assert sum(numbers["problems"].values()) == len(folder.problems())
 
 
-def test_the_papers_tables_about_the_data(built: tuple[Done, EfcbFolder]) -> None:
-    done = Done("--tables", "--data", built[1].path, verb=("list", "efcb"))
+def test_the_papers_tables_about_the_data(built: tuple[CommandRun, EfcbFolder]) -> None:
+    done = CommandRun("--tables", "--data", built[1].path, verb=("list", "efcb"))
     assert done.code == 0, done.err
     first, second = done.out.strip().split("\n\n")
     head, columns, row = first.splitlines()
@@ -139,7 +127,7 @@ def test_the_papers_tables_about_the_data(built: tuple[Done, EfcbFolder]) -> Non
     ],
 )
 def test_mistakes_are_told(arguments: tuple[str, ...], message: str, records: Path, tmp_path: Path) -> None:
-    done = Done(*([records] if arguments else []), *arguments, "-o", tmp_path / "tasks")
+    done = CommandRun(*([records] if arguments else []), *arguments, "-o", tmp_path / "tasks")
     assert done.told
     assert message in done.err
     assert not (tmp_path / "tasks" / "problems.jsonl").exists()
@@ -147,9 +135,9 @@ def test_mistakes_are_told(arguments: tuple[str, ...], message: str, records: Pa
 
 def test_a_wrong_date_leaves_an_earlier_build_alone(records: Path, tmp_path: Path) -> None:
     folder = EfcbFolder(tmp_path / "tasks")
-    assert Done(records, *REVERSE, "-o", folder.path).code == 0
+    assert CommandRun(records, *REVERSE, "-o", folder.path).code == 0
     before = folder.problems_path.read_bytes()
-    assert Done(records, *REVERSE, "--until", "soon", "-o", folder.path).code != 0
+    assert CommandRun(records, *REVERSE, "--until", "soon", "-o", folder.path).code != 0
     assert folder.problems_path.read_bytes() == before
 
 
@@ -157,7 +145,7 @@ def test_no_repository_and_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
     History(tmp_path / "empty")
     for name in ("nothing", "empty", "absent"):
-        done = Done(tmp_path / name, "-o", tmp_path / "tasks")
+        done = CommandRun(tmp_path / name, "-o", tmp_path / "tasks")
         assert done.told
         assert str(tmp_path / name) in done.err
 
@@ -165,9 +153,9 @@ def test_no_repository_and_an_empty_one(tmp_path: Path) -> None:
 def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--bare", "--depth", "4", f"file://{clone}", str(shallow))
-    done = Done(shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
+    done = CommandRun(shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
     assert "the clone is shallow: what is older is not there" in done.err
-    whole = Done(shallow, *REVERSE, "-o", tmp_path / "whole")
+    whole = CommandRun(shallow, *REVERSE, "-o", tmp_path / "whole")
     assert "shallow boundary" in whole.err
     assert whole.code == 0, whole.err
 
@@ -175,7 +163,7 @@ def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
 def test_a_damaged_record_is_named_by_its_line(records: Path, tmp_path: Path) -> None:
     lines = records.read_text().splitlines()
     records.write_text("\n".join([*lines[:3], lines[3][:100], *lines[4:]]) + "\n")
-    done = Done(records, "-o", tmp_path / "tasks")
+    done = CommandRun(records, "-o", tmp_path / "tasks")
     assert done.told
     assert f"{records}:4" in done.err
 
@@ -191,17 +179,17 @@ def test_a_limit_that_is_passed_fails_the_build(
 
     monkeypatch.setattr(construction, "leak_report", leaking)
     easy = (records, "--task", "gmcq-easy", "-o", tmp_path / "tasks")
-    done = Done(*easy)
+    done = CommandRun(*easy)
     folder = EfcbFolder(tmp_path / "tasks")
     assert done.code == 1
     assert "1.000!" in done.out
     assert "beyond chance and 3 standard errors: longest in gmcq-easy" in done.err
     assert not folder.problems_path.exists()
     assert folder.candidates_path.exists()
-    listed = Done("--data", folder.path, verb=("list", "efcb"))
+    listed = CommandRun("--data", folder.path, verb=("list", "efcb"))
     assert listed.told
     assert "the leak report stopped the build" in listed.err
-    assert Done(*easy, "--profile", "paper").code == 0
+    assert CommandRun(*easy, "--profile", "paper").code == 0
     assert folder.problems_path.exists()
 
 
@@ -223,10 +211,10 @@ def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> 
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert Done(history.folder, *REVERSE, "-o", folder.path).code == 0
+    assert CommandRun(history.folder, *REVERSE, "-o", folder.path).code == 0
     lines = folder.pull_requests_path.read_text().splitlines()
     keys = [json.loads(line)["merge_sha"] for line in lines]
     assert len(keys) == len(set(keys)) == 300
     fresh = EfcbFolder(tmp_path / "fresh")
-    assert Done(history.folder, *REVERSE, "-o", fresh.path).code == 0
+    assert CommandRun(history.folder, *REVERSE, "-o", fresh.path).code == 0
     assert fresh.problems_path.read_bytes() == folder.problems_path.read_bytes()

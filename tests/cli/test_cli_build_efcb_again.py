@@ -9,9 +9,9 @@ import pytest
 
 from caretbench.files import write_rows
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from tests.cli.test_cli_build_efcb import Done
-from tests.efcb_tasks import Written, changes, write_history
-from tests.git_repository import DAY, EPOCH, History
+from tests.support.command_run import CommandRun
+from tests.support.efcb_changes import Written, changes, write_history
+from tests.support.git_repository import DAY, EPOCH, History
 
 REVERSE = ("--task", "reverse-qa")
 
@@ -39,9 +39,9 @@ def test_other_options_do_not_replace_a_build(
     other: tuple[str, ...], difference: str, records: Path, tmp_path: Path
 ) -> None:
     tasks = tmp_path / "tasks"
-    assert Done(records, *REVERSE, "-o", tasks).code == 0
+    assert CommandRun(records, *REVERSE, "-o", tasks).code == 0
     before = contents(tasks)
-    done = Done(records, *other, "-o", tasks)
+    done = CommandRun(records, *other, "-o", tasks)
     assert done.told
     assert f"{tasks}: holds 8 problems of another build ({difference}" in done.err
     assert "give another folder with -o, or remove this one" in done.err
@@ -53,9 +53,9 @@ def test_the_same_command_is_silent_about_what_it_made(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 6)
     history.write()
     command = (history.folder, *REVERSE, "-o", tmp_path / "tasks")
-    assert Done(*command).code == 0
+    assert CommandRun(*command).code == 0
     before = contents(tmp_path / "tasks")
-    again = Done(*command)
+    again = CommandRun(*command)
     assert again.code == 0
     assert contents(tmp_path / "tasks") == before
     assert "replaced" not in again.err
@@ -65,9 +65,9 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
     records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = tmp_path / "tasks"
-    assert Done(records, *REVERSE, "-o", tasks).code == 0
+    assert CommandRun(records, *REVERSE, "-o", tasks).code == 0
     write_rows(records, [*changes(9), *changes(2, "other/one", seed=1)])
-    done = Done(records, *REVERSE, "-o", tasks)
+    done = CommandRun(records, *REVERSE, "-o", tasks)
     assert done.code == 0
     assert (
         f"{tasks}: 8 problems are replaced: changes of other/one: none there, 2 here; "
@@ -76,15 +76,15 @@ def test_other_changes_and_versions_are_named_where_they_replace_problems(
     monkeypatch.setattr(
         "caretbench.suites.efcb.output.earlier_build.versions", lambda: {"caretbench": "99", "python": "3"}
     )
-    newer = Done(records, *REVERSE, "-o", tasks)
+    newer = CommandRun(records, *REVERSE, "-o", tasks)
     assert f"{tasks}: 11 problems are replaced: caretbench: " in newer.err
 
 
 def test_a_build_without_problems_is_replaced_by_any(records: Path, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks"
-    assert Done(records, *REVERSE, "-o", tasks).code == 0
+    assert CommandRun(records, *REVERSE, "-o", tasks).code == 0
     EfcbFolder(tasks).problems_path.unlink()  # as a kill or a leak leaves it
-    done = Done(records, *REVERSE, "--max-changes", "2", "-o", tasks)
+    done = CommandRun(records, *REVERSE, "--max-changes", "2", "-o", tasks)
     assert done.code == 0
     assert "replaced" not in done.err
 
@@ -96,7 +96,7 @@ def test_problems_of_another_suite_stay(records: Path, tmp_path: Path) -> None:
     for manifest in ("", '{"suite": "simcopilot", "profile": "default", "seed": 0}', '{"command": ["make"]}'):
         if manifest:
             (tasks / "manifest.json").write_text(manifest)
-        done = Done(records, *REVERSE, "-o", tasks)
+        done = CommandRun(records, *REVERSE, "-o", tasks)
         assert done.told
         assert f"{tasks}: holds problems" in done.err
         assert "give another folder with -o" in done.err
@@ -108,15 +108,15 @@ def test_a_failed_build_leaves_nothing_new(tmp_path: Path) -> None:
     history.write()
     none = (history.folder, "--since", "2030-01-01")
     for output in (tmp_path / "new", tmp_path / "deep" / "new"):
-        done = Done(*none, "-o", output)
+        done = CommandRun(*none, "-o", output)
         assert "no merged change was found" in done.err
         assert not output.exists()
     assert not (tmp_path / "deep").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    assert Done(*none, "-o", tmp_path / "mine").told
+    assert CommandRun(*none, "-o", tmp_path / "mine").told
     assert [*contents(tmp_path / "mine")] == ["notes.txt"]
-    assert Done(tmp_path / "absent", "-o", tmp_path / "new").told
+    assert CommandRun(tmp_path / "absent", "-o", tmp_path / "new").told
     assert not (tmp_path / "new").exists()
 
 
@@ -130,7 +130,7 @@ def test_a_failure_keeps_what_was_mined(
         raise ValueError("the disk is full, say")
 
     monkeypatch.setattr("caretbench.suites.efcb.build.build_tasks", failing)
-    assert Done(history.folder, "-o", tmp_path / "tasks").told
+    assert CommandRun(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 
 
@@ -144,7 +144,7 @@ def test_the_name_of_the_repository_is_part_of_what_is_drawn(tmp_path: Path) -> 
             with (history.folder / "config").open("a") as stream:
                 stream.write(f'[remote "origin"]\n\turl = {address}\n')
         tasks = tmp_path / f"tasks-{number}"
-        assert Done(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
+        assert CommandRun(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
         found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).problems()])
     assert found[1] == found[2]
     assert [json.loads(one)["reference"] for one in found[0]] != [
@@ -165,7 +165,7 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
     ]  # fmt: skip
     write_rows(tmp_path / "records.jsonl", [*pulls, *changes(6)])
     tasks = ("--task", "mpr-gen", "--task", "reverse-qa")
-    done = Done(tmp_path / "records.jsonl", *tasks, "-o", tmp_path / "tasks")
+    done = CommandRun(tmp_path / "records.jsonl", *tasks, "-o", tmp_path / "tasks")
     assert done.code == 0, done.err
     lines = {tuple(line.split()[:3]): line for line in done.out.splitlines()}
     assert lines["owner/kotlin", "mpr-gen", "added"].endswith("0 of 6               no_grammar 6")
@@ -193,7 +193,7 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
     if remote:
         with (history.folder / "config").open("a") as stream:
             stream.write(f'[remote "origin"]\n\turl = {remote}\n')
-    done = Done(history.folder, *REVERSE, "-o", tmp_path / "tasks")
+    done = CommandRun(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     name = "owner/name" if remote else "widgets"
     [line] = [line for line in done.err.splitlines() if "missing description" in line]
     assert line.startswith(f"{name}: 2 of 10 changes are refused for a missing description alone")
@@ -205,7 +205,7 @@ def test_few_missing_descriptions_are_not_worth_a_line(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 9)
     silent(history, 1, numbered=True)
     history.write()
-    done = Done(history.folder, *REVERSE, "-o", tmp_path / "tasks")
+    done = CommandRun(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     assert "missing description" not in done.err
 
 

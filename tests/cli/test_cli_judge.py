@@ -18,8 +18,8 @@ from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.missing import errors_path
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.suites import suite
-from tests.fakes import FakeClient, failure
-from tests.model_server import ModelServer, answer, error
+from tests.support.fakes import FakeClient, failure
+from tests.support.model_server import ModelServer, answer, error
 
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 3}'
 

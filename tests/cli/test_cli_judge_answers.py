@@ -20,9 +20,9 @@ from caretbench.reports.judged.values import judged_values
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating
-from tests.asked_graders import agreeing, contrary, kind_of
-from tests.asked_problems import CHANGES, all_asked, asked
-from tests.model_server import Behaviour, ModelServer, Recorded, answer, silence
+from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence
+from tests.support.questions import CHANGES, question_problem, question_problems
+from tests.support.rule_judges import agreeing, contrary, kind_of
 
 SCORES, CLAIMS = "efcb-description@1", "efcb-claims@1"
 
@@ -39,7 +39,7 @@ def false(problem: Problem) -> str:
 
 def make_folder(path: Path, profile: Profile = "default") -> RunFolder:
     """A run of all tasks of three changes; the model answers once with the truth and once with an invention."""
-    folder, problems = RunFolder(path), all_asked()
+    folder, problems = RunFolder(path), question_problems()
     path.mkdir()
     folder.write_manifest(
         Manifest(
@@ -206,7 +206,7 @@ def test_scores_out_of_range_are_missing_and_the_run_fails(tmp_path: Path) -> No
 
 
 def test_few_that_are_missing_are_told_and_do_not_fail_the_run(tmp_path: Path) -> None:
-    folder, problems = make_folder(tmp_path / "run", "paper"), [asked("reverse-qa", "cache")]
+    folder, problems = make_folder(tmp_path / "run", "paper"), [question_problem("reverse-qa", "cache")]
     folder.write_problems(problems)
     rows = [
         Completion(problem_id=problems[0].id, model="m", sample=sample, text=f"answer {sample}.")

@@ -18,9 +18,9 @@ from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from tests.asked_graders import constant, drawn, noisy, noisy_verdict, rating
-from tests.efcb_tasks import records
-from tests.model_server import ModelServer, Recorded
+from tests.support.efcb_changes import records
+from tests.support.model_server import ModelServer, Recorded
+from tests.support.rule_judges import constant, drawn, noisy, noisy_verdict, rating
 
 JUDGED = {"mpr-gen": "efcb-masked@1", "reverse-qa": "efcb-description@1", "reverse-qa-hallu": "efcb-claims@1"}
 LONG = 60.0

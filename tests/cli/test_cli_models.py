@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gguf_file import QWEN_LIKE, gguf
+from tests.support.gguf_file import QWEN_LIKE, gguf
 
 
 def models(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

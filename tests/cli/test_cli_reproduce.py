@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.problem import Completion, Score
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from tests.asked_problems import asked
+from tests.support.questions import question_problem
 
 IDENTITY = "python/api_usage/latency-percentiles"
 
@@ -39,7 +39,7 @@ def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
 
 
 def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
-    folder, problem = RunFolder(tmp_path / "run"), asked("gmcq-easy", "cache")
+    folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
     folder.path.mkdir()
     about = DataInfo(name="d", hash="h", problems=1, selected=1)
     folder.write_manifest(Manifest(suite="efcb", policy="raw@1", profile="default", data=about))

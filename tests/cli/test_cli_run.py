@@ -25,8 +25,8 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import Plan
 from caretbench.runs.plans.roles import named_model
-from tests.fakes import FakeClient, Reply, failure
-from tests.model_server import Behaviour, ModelServer, Recorded, drip, error
+from tests.support.fakes import FakeClient, Reply, failure
+from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error
 
 ONE = ("--select", "language=python,category=low_context", "--no-execute", "--no-html")
 """Two problems, nothing executed."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from attack_table import GOOD, NO_VERDICT, Attack, run, tables
-from compiled_programs import need_toolchain
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
+from tests.support.attack_table import GOOD, NO_VERDICT, Attack, run, tables
+from tests.support.compiled_programs import need_toolchain
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

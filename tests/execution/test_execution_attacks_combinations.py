@@ -16,16 +16,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from attack_table import NO_VERDICT, tables
-from test_execution_attacks_unprivileged import PYTHON, home
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.host.users import users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.types import Status
 from caretbench.files import cache_folder
-
-__all__ = ["home"]
+from tests.support.attack_table import NO_VERDICT, tables
+from tests.support.other_user import PYTHON, attack_home
 
 pytestmark = [
     pytest.mark.slow,
@@ -135,6 +133,12 @@ except OSError:
 """Programs that run at a time: some take what the kernel counts for a user, others need a little of it."""
 KINDS = ("namespaces", "unnested", "landlock")
 CSHARP = "using System;\nclass Program { static void Main() { Console.WriteLine(1); } }\n"
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    with attack_home() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from itertools import count, islice, zip_longest
 from pathlib import Path
 
 import pytest
-from attack_table import GOOD, NO_VERDICT, Attack, Table, requests, tables
 
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
@@ -22,6 +21,7 @@ from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, Status
+from tests.support.attack_table import GOOD, NO_VERDICT, Attack, Table, requests, tables
 
 ATTACKS = int(os.environ.get("CARETBENCH_ATTACKS", "120"))
 SLOW = {Status.TIMEOUT, Status.OUT_OF_MEMORY}

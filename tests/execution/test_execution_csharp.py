@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from compiled_programs import run_programs
 
 from caretbench.execution.toolchains import csharp
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from tests.support.compiled_programs import run_programs
 
 
 def main(body: str, usings: str = "using System.Diagnostics;\n") -> str:

@@ -6,7 +6,7 @@ from caretbench.execution.dispatch import Dispatcher, as_execution
 from caretbench.execution.types import ExecutionRequest, Isolation, Output, Status
 from caretbench.execution.workspaces.results import TestOutcome
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
-from tests.fakes import ISOLATION, FakeExecutor
+from tests.support.fakes import ISOLATION, FakeExecutor
 
 
 class Projects:

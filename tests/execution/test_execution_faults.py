@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from fault_programs import completions, languages, problems, requests, score, wanted
 
 from caretbench import execution
 from caretbench.errors import MachineError
@@ -36,7 +35,9 @@ from caretbench.files import cache_folder
 from caretbench.problem import Score
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.score import EXECUTION, GOLDEN
-from tests.project_files import open_folder
+from tests.support import fault_programs
+from tests.support.fault_programs import completions, languages, problems, requests, score, wanted
+from tests.support.project_files import open_folder
 
 KILLS = 20
 COPIES = 4
@@ -95,7 +96,7 @@ def known(row: Score) -> str:
 
 
 def command(folder: Path, *words: str, copies: int = COPIES) -> list[str]:
-    program = Path(__file__).with_name("fault_programs.py")
+    program = Path(fault_programs.__file__)
     return [sys.executable, str(program), str(folder), str(copies), *words]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from compiled_programs import need_toolchain
-from forgery_table import Forgery, tables
 
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
@@ -14,6 +12,8 @@ from caretbench.execution.scan.own_exit import answer_lines
 from caretbench.execution.scan.swallowing import flags_in_place
 from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from tests.support.compiled_programs import need_toolchain
+from tests.support.forgery_table import Forgery, tables
 
 TABLES = tables()
 FORGED = [(language, name) for language, table in TABLES.items() for name in table.forgeries]

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from compiled_programs import need_toolchain, run_programs
 
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.toolchains import go
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+from tests.support.compiled_programs import need_toolchain, run_programs
 
 
 def main(body: str, *imports: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pytest
-from compiled_programs import need_toolchain, run_programs
-from honest_table import HonestProgram, honest_tables, run_honest
 
 from caretbench.execution.classification import WAITS
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.types import ExecutionResult, Status
+from tests.support.compiled_programs import need_toolchain, run_programs
+from tests.support.honest_table import HonestProgram, honest_tables, run_honest
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

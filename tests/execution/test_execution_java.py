@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from compiled_programs import run_programs
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.toolchains import java
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
+from tests.support.compiled_programs import run_programs
 
 
 def main(body: str, name: str = "Main") -> str:

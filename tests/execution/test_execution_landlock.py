@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import levels
 from caretbench.execution.sandbox import program as sandbox_module
@@ -27,7 +28,6 @@ from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, La
 from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.removal import remove
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 
 pytestmark = pytest.mark.skipif(landlock.landlock_abi() < landlock.OLDEST_ABI, reason="no Landlock here")
@@ -717,7 +717,7 @@ def test_without_bubblewrap_programs_run_behind_landlock(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(RUNTIMES))
+@pytest.mark.parametrize("name", list(toolchain_tables()))
 def test_every_language_compiles_and_runs(name: str) -> None:
     good, bad = PROGRAMS[name]
     requests = [

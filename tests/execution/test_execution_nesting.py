@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 
 import pytest
-from compiled_programs import need_toolchain
 
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.nesting import nests_too_deep
 from caretbench.execution.types import ExecutionRequest, Status
+from tests.support.compiled_programs import need_toolchain
 
 _FRAMES: Mapping[str, str] = {
     "python": "x = @\n",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compiled_programs import need_toolchain
 
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
@@ -24,6 +23,7 @@ from caretbench.execution.toolchains.precompiled import (
     opening,
 )
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
+from tests.support.compiled_programs import need_toolchain
 
 LIMITS = Limits(wall_s=30, cpu_s=10)
 FLAGS: Flags = ("-O0",)

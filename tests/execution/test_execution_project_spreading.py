@@ -30,7 +30,7 @@ from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
-from tests.project_files import open_folder
+from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")
 

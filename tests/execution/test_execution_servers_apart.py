@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from compiled_programs import need_toolchain
 
 from caretbench.execution.bundles import installed
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
+from tests.support.compiled_programs import need_toolchain
 
 # All declare the same names, one means something else by a name of the library, and some are broken.
 PROGRAMS: Mapping[str, Mapping[str, str]] = {

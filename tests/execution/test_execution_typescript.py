@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from compiled_programs import need_toolchain, run_programs
 
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.engine import LocalExecutor
 from caretbench.execution.toolchains import typescript
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.runs.verdict import execution_details
+from tests.support.compiled_programs import need_toolchain, run_programs
 
 ASSERT = "import * as assert from 'assert';\n"
 PROGRAMS = {

@@ -28,8 +28,8 @@ from caretbench.models import (
     TextPrompt,
 )  # fmt: skip
 from caretbench.problem import ContextFile
-from tests.inspect.inspect_asking import CHAT, KEY, TEXT, answered, asking, failed, outcomes, request
-from tests.model_server import ModelServer, answer, drip, rate_limited
+from tests.support.inspect_clients import CHAT, KEY, TEXT, answered, client_on, failed, outcomes, request
+from tests.support.model_server import ModelServer, answer, drip, rate_limited
 
 # --- what is sent ---------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ def test_a_conversation_is_sent_with_everything_said(monkeypatch):
         ),
         sampling=Sampling(max_tokens=77, temperature=0.3, top_p=0.9, seed=5),
     )
-    with ModelServer(key=KEY) as server, asking(monkeypatch, server) as client:
+    with ModelServer(key=KEY) as server, client_on(monkeypatch, server) as client:
         (one,) = answered(client, asked)
     assert one.text == "return 2 * x"
     (sent,) = server.requests
@@ -57,7 +57,7 @@ def test_a_conversation_is_sent_with_everything_said(monkeypatch):
 
 
 def test_what_is_none_is_not_sent(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         answered(client, request(temperature=None, top_p=None))
     assert not {"temperature", "top_p", "seed", "stop", "n"} & set(server.requests[0].body)
     assert server.requests[0].body["max_tokens"] == 800
@@ -65,7 +65,7 @@ def test_what_is_none_is_not_sent(monkeypatch):
 
 def test_a_text_is_sent_as_it_is(monkeypatch):
     asked = ModelRequest(id="one", prompt=TextPrompt(text="<PRE>a <SUF>b <MID>", stop=("<EOT>",)))
-    with ModelServer() as server, asking(monkeypatch, server, TEXT) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, TEXT) as client:
         assert client.accepts == {"text"}
         answered(client, asked)
     body = server.requests[0].body
@@ -88,7 +88,7 @@ def test_a_schema_is_asked_for_strictly(monkeypatch):
             messages=(Message(role="user", text="rate"),), schema_name="rating", json_schema=schema
         ),
     )
-    with ModelServer(answer='{"score": 3}') as server, asking(monkeypatch, server) as client:
+    with ModelServer(answer='{"score": 3}') as server, client_on(monkeypatch, server) as client:
         answered(client, asked)
     form = server.requests[0].body["response_format"]
     assert form["type"] == "json_schema"
@@ -114,7 +114,7 @@ def test_a_caret_travels_in_the_metadata():
 
 
 def test_a_prompt_that_the_provider_does_not_take_is_not_sent(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         one = failed(client, request(kind="text"))
     assert one.kind == "unpromptable"
     assert one.message == f"{CHAT} takes prompts of the kind chat, not text"
@@ -131,7 +131,10 @@ def numbered(_request: object, index: int) -> str:
 @pytest.mark.parametrize("model", [CHAT, TEXT])
 @pytest.mark.parametrize("stream", [True, False])
 def test_n_samples_come_by_one_request_and_share_its_usage(monkeypatch, model, stream):
-    with ModelServer(answer=numbered) as server, asking(monkeypatch, server, model, stream=stream) as client:
+    with (
+        ModelServer(answer=numbered) as server,
+        client_on(monkeypatch, server, model, stream=stream) as client,
+    ):
         found = answered(client, request(kind=next(iter(client.accepts)), samples=5))
     assert [one.text for one in found] == [f"answer {index}" for index in range(5)]
     assert [sent.body["n"] for sent in server.requests] == [5]
@@ -143,7 +146,7 @@ def test_n_samples_come_by_one_request_and_share_its_usage(monkeypatch, model, s
 
 
 def test_where_the_provider_has_no_n_they_come_singly(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server, per_request=False) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, per_request=False) as client:
         found = answered(client, request(samples=3))
     assert [one.sample for one in found] == [0, 1, 2]
     assert [one.usage.answers for one in found if one.usage] == [1, 1, 1]
@@ -153,7 +156,7 @@ def test_where_the_provider_has_no_n_they_come_singly(monkeypatch):
 def test_fewer_choices_than_asked_for_are_made_up_singly(monkeypatch):
     with (
         ModelServer([answer("first", choices=2)]) as server,
-        asking(monkeypatch, server, connections=1) as client,
+        client_on(monkeypatch, server, connections=1) as client,
     ):
         found = answered(client, request(samples=4), request("two", samples=2))
     assert [(one.request_id, one.sample) for one in found] == [
@@ -165,16 +168,16 @@ def test_fewer_choices_than_asked_for_are_made_up_singly(monkeypatch):
 
 
 def test_a_provider_that_refuses_n_is_asked_singly(monkeypatch):
-    from tests.model_server import error
+    from tests.support.model_server import error
 
-    with ModelServer([error(400, "n must be at most 1")]) as server, asking(monkeypatch, server) as client:
+    with ModelServer([error(400, "n must be at most 1")]) as server, client_on(monkeypatch, server) as client:
         found = answered(client, request(samples=3))
     assert len(found) == 3
     assert [sent.body.get("n") for sent in server.requests] == [3, None, None, None]
 
 
 def test_a_seed_goes_with_each_sample(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         answered(client, request(samples=3, seed=100))
     assert sorted(sent.body["seed"] for sent in server.requests) == [100, 101, 102]
 
@@ -202,7 +205,7 @@ def test_the_responses_api_has_no_n(monkeypatch):
 
 
 def test_usage_latency_and_name(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         (one,) = answered(client)
     assert one.finish_reason == "stop"
     assert one.served_by == "model-2026"
@@ -215,7 +218,7 @@ def test_usage_latency_and_name(monkeypatch):
 
 
 def test_first_and_last_token_are_told_apart_where_it_streams(monkeypatch):
-    with ModelServer([drip(0.1)]) as server, asking(monkeypatch, server) as client:
+    with ModelServer([drip(0.1)]) as server, client_on(monkeypatch, server) as client:
         (one,) = answered(client)
     assert one.latency is not None
     assert one.latency.first_s is not None
@@ -224,23 +227,23 @@ def test_first_and_last_token_are_told_apart_where_it_streams(monkeypatch):
 
 @pytest.mark.parametrize(("model", "options"), [(CHAT, {"stream": False}), (TEXT, {})])
 def test_an_answer_in_one_piece_has_no_first_token(monkeypatch, model, options):
-    with ModelServer() as server, asking(monkeypatch, server, model, **options) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, model, **options) as client:
         (one,) = answered(client)
     assert one.latency is not None
     assert one.latency.first_s is None
 
 
 def test_no_usage_is_none(monkeypatch):
-    with ModelServer([answer("x", usage=False)]) as server, asking(monkeypatch, server) as client:
+    with ModelServer([answer("x", usage=False)]) as server, client_on(monkeypatch, server) as client:
         (one,) = answered(client)
     assert one.usage is None
 
 
 def test_a_server_that_does_not_stream_is_asked_without(monkeypatch):
-    from tests.model_server import error
+    from tests.support.model_server import error
 
     script = [error(400, "'stream' is not supported by this model")]
-    with ModelServer(script) as server, asking(monkeypatch, server) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server) as client:
         answered(client, request("one"))
         answered(client, request("two"))
     assert [sent.body.get("stream") for sent in server.requests] == [True, None, None]
@@ -248,7 +251,7 @@ def test_a_server_that_does_not_stream_is_asked_without(monkeypatch):
 
 def test_latency_is_of_the_last_try(monkeypatch):
     script = [rate_limited("0.4")]
-    with ModelServer(script) as server, asking(monkeypatch, server, retry_wait_limit_s=1) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, retry_wait_limit_s=1) as client:
         (one,) = answered(client)
     assert one.latency is not None
     assert one.latency.attempts == 2
@@ -272,7 +275,7 @@ def test_requests_are_taken_as_they_can_be_sent(monkeypatch):
             yield request(str(number))
 
     slow = [answer("x", pause_s=0.02) for _ in range(30)]
-    with ModelServer(slow) as server, asking(monkeypatch, server, connections=3) as client:
+    with ModelServer(slow) as server, client_on(monkeypatch, server, connections=3) as client:
         for _ in client.submit(requests()):
             given += 1
             most = max(most, taken - given)
@@ -283,7 +286,7 @@ def test_requests_are_taken_as_they_can_be_sent(monkeypatch):
 
 def test_answers_come_as_soon_as_they_are_there(monkeypatch):
     script = [answer("slow", pause_s=3600)]
-    with ModelServer(script) as server, asking(monkeypatch, server, connections=2) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, connections=2) as client:
         found = client.submit(request(str(number)) for number in range(6))
         assert [next(found).request_id != "" for _ in range(5)] == [True] * 5
         found.close()
@@ -297,7 +300,7 @@ def threads() -> list[str]:
 def test_an_exception_in_the_caller_cancels_quickly(monkeypatch, interruption):
     script = [answer("quick"), *(answer("slow", pause_s=3600) for _ in range(20))]
     with ModelServer(script) as server:
-        with asking(monkeypatch, server, connections=4) as client:
+        with client_on(monkeypatch, server, connections=4) as client:
             with pytest.raises(interruption):  # noqa: PT012 - the loop is what is interrupted
                 for _ in client.submit(request(str(number)) for number in range(20)):
                     began = time.monotonic()
@@ -308,7 +311,7 @@ def test_an_exception_in_the_caller_cancels_quickly(monkeypatch, interruption):
 
 def test_closing_the_generator_cancels_and_the_client_goes_on(monkeypatch):
     script = [answer("quick"), answer("slow", pause_s=3600), answer("slow", pause_s=3600)]
-    with ModelServer(script) as server, asking(monkeypatch, server, connections=3) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, connections=3) as client:
         found = client.submit(request(str(number)) for number in range(3))
         next(found)
         began = time.monotonic()
@@ -322,14 +325,14 @@ def test_an_error_of_the_requests_reaches_the_caller(monkeypatch):
         yield request("one")
         raise LookupError("no more prompts")
 
-    with ModelServer() as server, asking(monkeypatch, server) as client:  # noqa: SIM117 - as above
+    with ModelServer() as server, client_on(monkeypatch, server) as client:  # noqa: SIM117 - as above
         with pytest.raises(LookupError, match="no more prompts"):
             list(client.submit(requests()))
 
 
 def test_a_closed_client_says_so(monkeypatch):
     with ModelServer() as server:
-        with asking(monkeypatch, server) as client:
+        with client_on(monkeypatch, server) as client:
             pass
         client.close()
         with pytest.raises(MachineError, match="closed"):
@@ -338,7 +341,7 @@ def test_a_closed_client_says_so(monkeypatch):
 
 
 def test_nothing_to_ask_sends_nothing(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         assert list(client.submit(())) == []
         assert client.identity == {"provider": "openai-api", "address": server.url + "/v1"}
     assert not server.requests
@@ -347,8 +350,8 @@ def test_nothing_to_ask_sends_nothing(monkeypatch):
 def test_two_clients_do_not_share_a_limit(monkeypatch):
     with (
         ModelServer([answer("x", pause_s=0.2) for _ in range(8)]) as server,
-        asking(monkeypatch, server, connections=1) as narrow,
-        asking(monkeypatch, server, connections=4) as wide,
+        client_on(monkeypatch, server, connections=1) as narrow,
+        client_on(monkeypatch, server, connections=4) as wide,
     ):
         answered(narrow, request())
         answered(wide, *(request(str(number)) for number in range(4)))
@@ -444,7 +447,10 @@ def tokenizer_file(folder: Path) -> Path:
 
 
 def test_tokens_are_counted_by_the_models_tokenizer(monkeypatch, tmp_path):
-    with ModelServer() as server, asking(monkeypatch, server, tokenizer=tokenizer_file(tmp_path)) as client:
+    with (
+        ModelServer() as server,
+        client_on(monkeypatch, server, tokenizer=tokenizer_file(tmp_path)) as client,
+    ):
         assert client.count_tokens("def f def") == 3
         assert client.count_tokens("<fim_prefix>f") == 2
         assert client.special_tokens() == {"<fim_prefix>"}
@@ -460,7 +466,7 @@ def test_sentinels_of_the_plain_vocabulary_count_where_they_are_read_whole(monke
     table["pre_tokenizer"] = {"type": "Whitespace" if split else "WhitespaceSplit"}
     table["added_tokens"].append(table["added_tokens"][0] | {"id": 8, "content": "<s>", "special": True})
     path.write_text(json.dumps(table))
-    with ModelServer() as server, asking(monkeypatch, server, tokenizer=path) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, tokenizer=path) as client:
         assert client.special_tokens() == {"<fim_prefix>", "<s>", *(() if split else sentinels)}
         assert client.control_tokens() == {"<s>"}
 
@@ -473,18 +479,18 @@ def test_stop_texts_beyond_what_the_provider_takes_end_the_answer_here(monkeypat
     for model, sent, text in (("openai/gpt-4o", 4, "a b"), (CHAT, 6, "a b<5> c<4> d")):
         with ModelServer(answer="a b<5> c<4> d") as server:
             reached = {"base_url": f"{server.url}/v1"} if model != CHAT else {}
-            with asking(monkeypatch, server, model, **reached) as client:
+            with client_on(monkeypatch, server, model, **reached) as client:
                 (one,) = answered(client, asked)
         assert (one.text, one.finish_reason) == (text, "stop")
         assert server.requests[0].body["stop"] == list(stop[:sent])
 
 
 def test_without_a_tokenizer_nothing_is_claimed(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server) as client:
+    with ModelServer() as server, client_on(monkeypatch, server) as client:
         assert client.count_tokens("def f") is None
         assert client.special_tokens() is None
         assert client.context_tokens is None
-    with ModelServer() as server, asking(monkeypatch, server, context_tokens=4096) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, context_tokens=4096) as client:
         assert client.context_tokens == 4096
 
 
@@ -557,8 +563,8 @@ def test_an_instant_model_answers_all_kinds():
 INTERRUPTED = """
 import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background would leave it ignored
-from tests.inspect.inspect_asking import CHAT, open_client, request
-from tests.model_server import ModelServer, answer, silence
+from tests.support.inspect_clients import CHAT, open_client, request
+from tests.support.model_server import ModelServer, answer, silence
 
 with ModelServer([answer("x")] + [silence()] * 9) as server:
     os.environ |= {"TEST_API_KEY": "test-key-5f2c9e71d0", "TEST_BASE_URL": server.url + "/v1"}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_fakes import answering, numbers, run
 
 from caretbench.cli.score import score
 from caretbench.files import write_rows
@@ -16,7 +15,8 @@ from caretbench.problem import ChoiceCheck, Completion, Problem
 from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
-from tests.efcb_tasks import build_tasks
+from tests.support.efcb_changes import build_tasks
+from tests.support.inspect_runs import answering, numbers, run
 
 efcb = inspect_task("efcb")
 

@@ -27,8 +27,8 @@ from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.fim_endpoints import FIRST_S, UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.shapes import Shape, look, shape, shapes
 from caretbench.inspect.providers.streams import Assembly, Reader, Splitter
-from tests import model_server
-from tests.model_server import Behaviour, ModelServer
+from tests.support import model_server
+from tests.support.model_server import Behaviour, ModelServer
 
 KEY = "sk-notakey-0123456789"
 SHAPES = ("mistral", "deepseek", "openai", "ollama", "llama-cpp")

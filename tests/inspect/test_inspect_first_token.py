@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from caretbench.inspect.client.first_token import likeliest, log_probabilities
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.suites.efcb.answers import released, strict
-from tests.inspect.inspect_asking import TEXT, asking
-from tests.model_server import Behaviour, ModelServer, error
+from tests.support.inspect_clients import TEXT, client_on
+from tests.support.model_server import Behaviour, ModelServer, error
 
 LETTERS = ("A", "B", "C", "D")
 PROMPT = TextPrompt(text="Which?\nAnswer:", letters=LETTERS)
@@ -43,7 +43,7 @@ def outcomes(
     request = ModelRequest(
         id="one", prompt=PROMPT, samples=tuple(range(samples)), sampling=Sampling(temperature=0)
     )
-    with ModelServer(script) as server, asking(monkeypatch, server, TEXT) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, TEXT) as client:
         found = list(client.submit([request]))
     return found, [sent.body for sent in server.requests]
 
@@ -120,7 +120,7 @@ def test_a_server_that_tells_of_fewer_tokens_is_asked_for_fewer(monkeypatch):
 
 def test_a_text_without_letters_is_asked_as_ever(monkeypatch):
     request = ModelRequest(id="one", prompt=TextPrompt(text="go on"))
-    with ModelServer() as server, asking(monkeypatch, server, TEXT) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, TEXT) as client:
         [found] = client.submit([request])
     assert isinstance(found, ModelAnswer)
     assert found.log_probabilities is None
@@ -128,7 +128,7 @@ def test_a_text_without_letters_is_asked_as_ever(monkeypatch):
 
 
 def test_a_client_that_cannot_tell_is_not_asked(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server, TEXT) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, TEXT) as client:
         client.tells_probabilities = False
         [found] = client.submit([ModelRequest(id="one", prompt=PROMPT)])
     assert isinstance(found, ModelFailure)

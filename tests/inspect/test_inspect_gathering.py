@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import anyio
 import pytest
-from fakes import ISOLATION
 
 from caretbench.errors import MachineError
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.inspect.client.waiting import computed, result_of
 from caretbench.inspect.tasks.gathering import LANES, Gatherer
+from tests.support.fakes import ISOLATION
 
 
 class Slow:

@@ -14,8 +14,8 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.inspect.client.faults import clean, fault_of
 from caretbench.models import ModelAnswer, ModelFailure
-from tests.inspect.inspect_asking import CHAT, KEY, TEXT, answered, asking, failed, request, until_error
-from tests.model_server import (
+from tests.support.inspect_clients import CHAT, KEY, TEXT, answered, client_on, failed, request, until_error
+from tests.support.model_server import (
     Behaviour,
     ModelServer,
     Recorded,
@@ -70,7 +70,7 @@ def test_it_is_tried_again_and_answered(monkeypatch, name, model, stream):
     timeout = SILENCE_S if name == "silence" else 30
     with (
         ModelServer([behaviour]) as server,
-        asking(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=4) as client,
+        client_on(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=4) as client,
     ):
         (one,) = answered(client, request(kind=kind_of(model)))
     assert one.text == "return 2 * x"
@@ -85,7 +85,7 @@ def test_in_the_end_it_fails_with_one_line(monkeypatch, name, model, stream):
     timeout = SILENCE_S if name == "silence" else 30
     with (
         ModelServer(lambda _: behaviour) as server,
-        asking(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=1) as client,
+        client_on(monkeypatch, server, model, stream=stream, timeout_s=timeout, max_retries=1) as client,
     ):
         one = failed(client, request(kind=kind_of(model)))
     assert one.attempts == len(server.requests) == 2
@@ -110,7 +110,7 @@ def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
     text = "one two three four five six"
     with (
         ModelServer([disconnect(after, text, how)]) as server,
-        asking(monkeypatch, server, max_retries=0) as client,
+        client_on(monkeypatch, server, max_retries=0) as client,
     ):
         one = failed(client)
     assert one.kind == "provider"
@@ -120,7 +120,7 @@ def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
 def test_a_server_that_ignores_the_wish_for_a_stream_is_asked_without(monkeypatch):
     with (
         ModelServer(lambda _request: Behaviour(whole=True)) as server,
-        asking(monkeypatch, server, connections=1, max_retries=0) as client,
+        client_on(monkeypatch, server, connections=1, max_retries=0) as client,
     ):
         found = answered(client, *(request(f"question {number}") for number in range(6)))
         asked = [bool(one.body.get("stream")) for one in server.requests]
@@ -139,14 +139,17 @@ def test_requests_in_flight_when_a_stream_is_refused_are_asked_without_too(monke
 
     with (
         ModelServer(refusing) as server,
-        asking(monkeypatch, server, connections=4, max_retries=0) as client,
+        client_on(monkeypatch, server, connections=4, max_retries=0) as client,
     ):
         assert len(answered(client, *(request(f"question {number}") for number in range(4)))) == 4
 
 
 def test_empty_streams_of_a_server_that_streams_are_accidents(monkeypatch):
     script = [Behaviour(), *(4 * [Behaviour(body=b""), Behaviour()])]
-    with ModelServer(script) as server, asking(monkeypatch, server, connections=1, max_retries=0) as client:
+    with (
+        ModelServer(script) as server,
+        client_on(monkeypatch, server, connections=1, max_retries=0) as client,
+    ):
         found = answered(client, *(request(f"question {number}") for number in range(6)))
         assert server.requests[-1].body["stream"] is True
     assert found[-1].latency.first_s is not None
@@ -158,7 +161,7 @@ def test_an_error_in_the_middle_of_a_stream_is_no_answer(monkeypatch):
     broken = {"error": {"message": f"the worker died with {KEY}", "type": "server_error", "code": None}}
     body = b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in (said, broken))
     script = [Behaviour(body=body, headers={"Content-Type": "text/event-stream"})] * 2
-    with ModelServer(script) as server, asking(monkeypatch, server, max_retries=1) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, max_retries=1) as client:
         one = failed(client, request("one"))
         assert [found.text for found in answered(client, request("two"))] == ["return 2 * x"]
     assert "the worker died with [redacted]" in one.message
@@ -166,13 +169,13 @@ def test_an_error_in_the_middle_of_a_stream_is_no_answer(monkeypatch):
 
 
 def test_n_samples_of_a_broken_stream_are_none(monkeypatch):
-    with ModelServer([disconnect(4)]) as server, asking(monkeypatch, server, max_retries=0) as client:
+    with ModelServer([disconnect(4)]) as server, client_on(monkeypatch, server, max_retries=0) as client:
         one = failed(client, request(samples=3))
     assert one.samples == (0, 1, 2)
 
 
 def test_rambling_is_an_answer_that_ended_by_its_length(monkeypatch):
-    with ModelServer([ramble(10_000)]) as server, asking(monkeypatch, server, stream=False) as client:
+    with ModelServer([ramble(10_000)]) as server, client_on(monkeypatch, server, stream=False) as client:
         (one,) = answered(client)
     assert one.finish_reason == "length"
     assert one.text is not None
@@ -182,7 +185,7 @@ def test_rambling_is_an_answer_that_ended_by_its_length(monkeypatch):
 def test_a_slow_answer_ends_with_the_try(monkeypatch):
     with (
         ModelServer([drip(0.3)]) as server,
-        asking(monkeypatch, server, timeout_s=1, max_retries=0) as client,
+        client_on(monkeypatch, server, timeout_s=1, max_retries=0) as client,
     ):
         one = failed(client)
     assert (one.kind, one.message) == ("timeout", "no answer within 1 s")
@@ -191,7 +194,7 @@ def test_a_slow_answer_ends_with_the_try(monkeypatch):
 def test_the_empty_text_is_an_answer_and_null_is_none(monkeypatch):
     with (
         ModelServer([answer(""), null_content()]) as server,
-        asking(monkeypatch, server, stream=False) as client,
+        client_on(monkeypatch, server, stream=False) as client,
     ):
         empty, nothing = answered(client, request("a")), answered(client, request("b"))
     assert [one.text for one in empty + nothing] == ["", None]
@@ -203,7 +206,7 @@ def test_the_empty_text_is_an_answer_and_null_is_none(monkeypatch):
     "text", ["\ud800 half a character", "\x00\x1b[31m", "\r\n\u2028é🙂", "data: [DONE]\n\n"]
 )
 def test_strange_texts_come_as_they_are(monkeypatch, text, stream):
-    with ModelServer([answer(text)]) as server, asking(monkeypatch, server, stream=stream) as client:
+    with ModelServer([answer(text)]) as server, client_on(monkeypatch, server, stream=stream) as client:
         assert [one.text for one in answered(client)] == [text]
 
 
@@ -220,7 +223,7 @@ REFUSALS = {
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_is_refused_is_not_tried_again(monkeypatch, name, stream):
-    with ModelServer([REFUSALS[name]]) as server, asking(monkeypatch, server, stream=stream) as client:
+    with ModelServer([REFUSALS[name]]) as server, client_on(monkeypatch, server, stream=stream) as client:
         one = failed(client)
         assert len(server.requests) == 1
         assert len(answered(client, request("next"))) == 1  # the others go on
@@ -236,7 +239,7 @@ def test_a_wrong_key_ends_it_early(monkeypatch, model):
     requests = (request(str(number), kind=kind_of(model)) for number in range(500))
     with (
         ModelServer(key="another-key") as server,
-        asking(monkeypatch, server, model, connections=4) as client,
+        client_on(monkeypatch, server, model, connections=4) as client,
     ):
         found, message = until_error(client, requests)
     assert "HTTP 401" in message
@@ -262,7 +265,7 @@ def at_most(script: list[Behaviour], then: Behaviour):
 def test_a_model_that_is_not_there_ends_it_early(monkeypatch, status, model):
     play = at_most([], error(status, "no such model for you"))
     requests = (request(str(number), kind=kind_of(model)) for number in range(50))
-    with ModelServer(play) as server, asking(monkeypatch, server, model, connections=2) as client:
+    with ModelServer(play) as server, client_on(monkeypatch, server, model, connections=2) as client:
         found, message = until_error(client, requests)
     assert f"HTTP {status}: no such model for you" in message
     assert len(found) <= 3
@@ -271,7 +274,7 @@ def test_a_model_that_is_not_there_ends_it_early(monkeypatch, status, model):
 
 def test_one_forbidden_request_among_answered_ones_is_its_own_matter(monkeypatch):
     script = [answer("fine"), error(403, "flagged by moderation"), answer("fine")]
-    with ModelServer(script) as server, asking(monkeypatch, server, connections=1) as client:
+    with ModelServer(script) as server, client_on(monkeypatch, server, connections=1) as client:
         found = list(client.submit(request(str(number)) for number in range(5)))
     assert [isinstance(one, ModelAnswer) for one in found] == [True, False, True, True, True]
     assert isinstance(found[1], ModelFailure)
@@ -280,7 +283,7 @@ def test_one_forbidden_request_among_answered_ones_is_its_own_matter(monkeypatch
 
 def test_no_money_ends_it_early(monkeypatch):
     broke = error(429, "You exceeded your current quota", code="insufficient_quota")
-    with ModelServer(at_most([], broke)) as server, asking(monkeypatch, server, connections=1) as client:
+    with ModelServer(at_most([], broke)) as server, client_on(monkeypatch, server, connections=1) as client:
         with pytest.raises(MachineError, match="exceeded your current quota"):
             list(client.submit(request(str(number)) for number in range(50)))
         assert len(server.requests) == 1
@@ -289,14 +292,14 @@ def test_no_money_ends_it_early(monkeypatch):
 def test_nobody_at_the_address_ends_it_early(monkeypatch):
     with ModelServer() as gone:
         pass
-    with asking(monkeypatch, gone, connections=2, max_retries=1) as client:
+    with client_on(monkeypatch, gone, connections=2, max_retries=1) as client:
         found, message = until_error(client, (request(str(number)) for number in range(50)))
     assert "connection" in message.lower()
     assert 1 <= len(found) <= 3
 
 
 def test_a_server_that_leaves_later_fails_only_what_it_left(monkeypatch):
-    with ModelServer() as server, asking(monkeypatch, server, connections=1, max_retries=1) as client:
+    with ModelServer() as server, client_on(monkeypatch, server, connections=1, max_retries=1) as client:
         answered(client)
         server.stop()
         found = list(client.submit(request(str(number)) for number in range(4)))
@@ -318,7 +321,7 @@ def telling(request: Recorded) -> Behaviour:
 @pytest.mark.parametrize(("model", "stream"), WAYS)
 def test_the_key_is_in_no_message_no_row_and_no_log(monkeypatch, caplog, capfd, behaviour, model, stream):
     caplog.set_level(logging.DEBUG)
-    with ModelServer(behaviour) as server, asking(monkeypatch, server, model, stream=stream) as client:
+    with ModelServer(behaviour) as server, client_on(monkeypatch, server, model, stream=stream) as client:
         one = failed(client, request(kind=kind_of(model)))
         everything = [one.model_dump_json(), repr(client.identity), *client.notices, caplog.text]
     printed = capfd.readouterr()
@@ -330,7 +333,7 @@ def test_the_key_is_in_no_message_no_row_and_no_log(monkeypatch, caplog, capfd, 
 def test_the_key_is_in_no_traceback(monkeypatch):
     with (
         ModelServer(lambda _: error(401, f"wrong key {KEY}")) as server,
-        asking(monkeypatch, server, model=CHAT) as client,
+        client_on(monkeypatch, server, model=CHAT) as client,
         pytest.raises(MachineError) as caught,
     ):
         list(client.submit([request()]))

@@ -13,9 +13,9 @@ from caretbench.inspect.probe_report import ProbeItem, ProbeReport, items
 from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 from caretbench.prompts import strategy
-from tests import model_server
-from tests.fakes import FakeClient
-from tests.model_server import Behaviour, ModelServer, Recorded
+from tests.support import model_server
+from tests.support.fakes import FakeClient
+from tests.support.model_server import Behaviour, ModelServer, Recorded
 
 FAST = ClientOptions(max_retries=1, retry_wait_s=0.01, timeout_s=20)
 

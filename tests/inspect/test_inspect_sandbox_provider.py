@@ -32,7 +32,7 @@ from caretbench.execution.sandbox.lasting import LastingSandbox
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.inspect import registry  # noqa: F401  registers the provider
 from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox, SandboxSettings, sandbox_settings
-from tests.inspect.inspect_fakes import run
+from tests.support.inspect_runs import run
 
 PYTHON = launcher_interpreter()[0]
 SMALL = SandboxSettings(memory_mb=300, pids=32, tmp_mb=32, fsize_mb=16, cpu_s=20)

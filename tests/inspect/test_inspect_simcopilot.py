@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import read_eval_log
-from inspect_fakes import answering, numbers, run
 
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
 from caretbench.inspect.tasks.logs import Log
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite
+from tests.support.inspect_runs import answering, numbers, run
 
 simcopilot = inspect_task("simcopilot")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_fakes import answering, numbers, run
 
 from caretbench.cli.score import score
 from caretbench.errors import DataError
@@ -16,6 +15,7 @@ from caretbench.problem import Completion
 from caretbench.reports.run_summary import load, summarised
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
+from tests.support.inspect_runs import answering, numbers, run
 
 devbench = inspect_task("devbench")
 

@@ -12,12 +12,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from fakes import FakeExecutor
 from inspect_ai import Epochs
 from inspect_ai.model import get_model
 from inspect_ai.scorer import SampleScore, Score
-from inspect_fakes import answering, numbers, run
-from model_server import ModelServer
 
 from caretbench.errors import MachineError
 from caretbench.execution.running import Runner
@@ -29,6 +26,9 @@ from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.profiles import Rule
 from caretbench.suites import suite_names
 from caretbench.suites.devbench.suite import DevBenchProfile
+from tests.support.fakes import FakeExecutor
+from tests.support.inspect_runs import answering, numbers, run
+from tests.support.model_server import ModelServer
 
 devbench = inspect_task("devbench")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import CONTROLS, completely_judged, control_sample, controls
 from caretbench.problem import Caret, Problem, Question
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 
 def problems(make_problem: MakeProblem) -> list[Problem]:

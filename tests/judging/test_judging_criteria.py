@@ -8,7 +8,7 @@ from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import criteria, criterion
 from caretbench.judging.prompting import mark_for, render
 from caretbench.profiles import PROFILES, rules_of
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 OWN = """
 name = "brevity"

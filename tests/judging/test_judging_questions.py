@@ -13,8 +13,8 @@ from caretbench.files import DataError
 from caretbench.judging.criteria import Criterion, criteria, criterion
 from caretbench.judging.parsing import claims_in, parse
 from caretbench.judging.prompting import render
-from tests.asked_problems import CHANGES, asked
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
+from tests.support.questions import CHANGES, question_problem
 
 PAPER = criterion("efcb-similarity-paper")
 FLAG = criterion("efcb-hallucination-paper")
@@ -37,7 +37,7 @@ user = "$mark $patch|$question|$answer $$"
 
 
 def sent(asked_by: Criterion, change: str, text: str, repeat: int = 0, task: str = "reverse-qa") -> str:
-    prompt = render(asked_by, asked(task, change), text, repeat)
+    prompt = render(asked_by, question_problem(task, change), text, repeat)
     return "\n".join(message.text for message in prompt.messages)
 
 
@@ -99,7 +99,7 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
     with pytest.raises(TypeError, match="asks no question"):
         render(own, make_problem(), "x")
     with pytest.raises(TypeError, match="has no caret"):
-        render(criterion("devbench-quality"), asked("reverse-qa", "clock"), "x")
+        render(criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
     path.write_text(OWN.replace("$patch", "$issue"))
     with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 shows"):
         sent(criterion(str(path)), "clock", "x")

@@ -19,7 +19,7 @@ from caretbench.judging.criteria import criterion
 from caretbench.problem import Problem
 from caretbench.reports.judged.rated import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
-from tests.asked_problems import CHANGES, asked
+from tests.support.questions import CHANGES, question_problem
 
 CLAIMS, DESCRIPTION, FLAG = (
     criterion(name) for name in ("efcb-claims", "efcb-description", "efcb-hallucination-paper")
@@ -28,7 +28,7 @@ GRADER = ("g", "p")
 
 
 def problems(task: str = "reverse-qa-hallu") -> list[Problem]:
-    return [asked(task, change) for change in CHANGES]
+    return [question_problem(task, change) for change in CHANGES]
 
 
 def repeats(*values: float) -> TextValue:
@@ -66,7 +66,7 @@ def test_every_control_of_every_problem() -> None:
 
 
 def test_the_injected_statement_has_no_word_in_patch_or_text() -> None:
-    problem = asked("reverse-qa-hallu", "cache")
+    problem = question_problem("reverse-qa-hallu", "cache")
     told = problem.reference + " " + " ".join(words[0] for _, words in _false_claims()[:-1])
     [texts] = asked_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
     assert texts["false-claim"].endswith(_false_claims()[-1][0])
@@ -83,7 +83,7 @@ def test_the_other_pull_request_is_another_one() -> None:
     # Of another repository, where its own has no other.
     far = made[1].model_copy(update={"labels": {**made[1].labels, "repository": "c/d"}})
     assert asked_controls([made[0], far], CLAIMS)[made[0].id]["other-golden"] == far.reference
-    other_task = asked("reverse-qa", "flags")
+    other_task = question_problem("reverse-qa", "flags")
     assert "other-golden" not in asked_controls([made[0], other_task], CLAIMS)[made[0].id]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from caretbench.errors import DataError
 from caretbench.files import sha256_file
 from caretbench.local.gguf import read_gguf, weights_sha256
-from tests.gguf_file import ARRAY, QWEN_LIKE, STRING, Entry, gguf
+from tests.support.gguf_file import ARRAY, QWEN_LIKE, STRING, Entry, gguf
 
 
 @pytest.fixture

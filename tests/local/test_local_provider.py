@@ -26,7 +26,7 @@ from caretbench.models import (
     Sampling,
     TextPrompt,
 )
-from tests.gguf_file import QWEN_LIKE, gguf
+from tests.support.gguf_file import QWEN_LIKE, gguf
 
 OPTIONS = ClientOptions(threads=1, context_tokens=512, retry_wait_s=0.05, max_retries=2)
 TEXT = TextPrompt(text="def add(a, b):\n    ")

@@ -18,7 +18,7 @@ from caretbench.errors import DataError, MachineError
 from caretbench.local import server as module
 from caretbench.local.gguf import read_gguf
 from caretbench.local.server import LlamaServer, physical_cores, setting
-from tests.gguf_file import QWEN_LIKE, gguf
+from tests.support.gguf_file import QWEN_LIKE, gguf
 
 PROMPT = "def add(a, b):\n"
 

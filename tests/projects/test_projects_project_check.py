@@ -8,7 +8,7 @@ from caretbench.execution.types import Isolation, Output, Status
 from caretbench.execution.workspaces.results import TestOutcome
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project_check import check_project, deselected
-from tests.fakes import ISOLATION
+from tests.support.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))
 

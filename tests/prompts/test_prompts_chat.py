@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prompt_samples import CARETS, EVERYTHING, as_text
 
 from caretbench.extraction import policy
 from caretbench.languages import language, languages
@@ -24,6 +23,7 @@ from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
 from caretbench.suites import suite
 from caretbench.syntax.faults import fits
+from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
 GOLDEN = Path(__file__).parent / "golden"
 PIECES = [*"ab(){}[]#/*`<>-_ \n\r\t\"'", "é", "\u2028", "/*[CARET]*/", "#[CARET]", "```", "<prefix>"]

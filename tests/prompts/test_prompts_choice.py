@@ -9,7 +9,7 @@ import pytest
 from caretbench import prompts
 from caretbench.models import PromptKind
 from caretbench.prompts import choose, strategies, strategy
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 STARCODER = frozenset({"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<|endoftext|>"})
 PLAIN = frozenset({"<|im_start|>", "<|im_end|>", "<|endoftext|>"})

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from prompt_samples import CARETS, EVERYTHING
-
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.prompts import strategy
 from caretbench.prompts.registry import OURS
+from tests.support.prompt_samples import CARETS, EVERYTHING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text("utf-8")
 

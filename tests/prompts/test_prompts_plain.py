@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from prompt_samples import EVERYTHING
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.fim.fill import Fill
 from caretbench.prompts.left_to_right import LeftToRight
 from caretbench.prompts.strategy import Budget, UnpromptableError
+from tests.support.prompt_samples import EVERYTHING
 
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
 

@@ -8,7 +8,7 @@ from caretbench.prompts import choose, strategy
 from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.runs.asking import Asking
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 WIDE = Budget(None, len)
 QUESTION = Question(

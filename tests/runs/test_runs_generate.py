@@ -19,8 +19,8 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.generate import Generating, spent
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import HOPELESS, Tally
-from tests.conftest import MakeProblem
-from tests.fakes import FakeClient, PlainStrategy, Reply, failure
+from tests.support.fakes import FakeClient, PlainStrategy, Reply, failure
+from tests.support.make_problem import MakeProblem
 
 DOLLAR = Price(input_per_million=0, output_per_million=1_000_000)
 """One dollar for each token of an answer."""

@@ -20,8 +20,8 @@ from caretbench.runs.judge import GradingResult, JudgingSettings, grade
 from caretbench.runs.judging.missing import errors_path, missing_judgements
 from caretbench.runs.judging.subjects import subjects
 from caretbench.runs.plans.prices import CostBudget, Price
-from tests.conftest import MakeProblem
-from tests.fakes import FakeClient, Reply, failure
+from tests.support.fakes import FakeClient, Reply, failure
+from tests.support.make_problem import MakeProblem
 
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 3}'
 QUALITY = criterion("devbench-quality")

@@ -20,10 +20,10 @@ from caretbench.reports.judged.rated_answers import JudgedAnswers, RatedAnswer, 
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, grade, grade_parts
 from caretbench.runs.judging.steps import NOTHING
-from tests.asked_graders import agreeing, between, kind_of
-from tests.asked_problems import CHANGES, all_asked, asked
-from tests.conftest import MakeProblem
-from tests.fakes import FakeClient, Reply, failure
+from tests.support.fakes import FakeClient, Reply, failure
+from tests.support.make_problem import MakeProblem
+from tests.support.questions import CHANGES, question_problem, question_problems
+from tests.support.rule_judges import agreeing, between, kind_of
 
 GOOD = "Title: cache: evict\n\nBody: The oldest entry is dropped. The lock is gone."
 
@@ -89,7 +89,7 @@ def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], Rat
 
 
 def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakeProblem) -> None:
-    problems = [*all_asked(), make_problem()]
+    problems = [*question_problems(), make_problem()]
     default = {part.criterion.key: len(part.problems) for part in parts(problems, "default")}
     assert default == {
         "efcb-masked@1": 3,
@@ -105,11 +105,11 @@ def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakePro
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
         parts(problems, "default", criterion("efcb-claim-support"))
     with pytest.raises(KeyError, match="unknown criterion 'beauty'"):
-        parts([asked("reverse-qa", "cache", criterion="beauty")], "default")
+        parts([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
 
 
 def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, all_asked(), {"m": [GOOD]})
+    folder = make_run(tmp_path, question_problems(), {"m": [GOOD]})
     results, client = judge(folder)
     assert list(results) == ["efcb-masked@1", "efcb-description@1", "efcb-claims@1"]
     assert all(result.complete for result in results.values())
@@ -127,7 +127,7 @@ def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
 
 
 def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, [asked("reverse-qa", "cache")], {"m": [GOOD, GOOD]})
+    folder = make_run(tmp_path, [question_problem("reverse-qa", "cache")], {"m": [GOOD, GOOD]})
 
     def biased(request: ModelRequest, _sample: int) -> str:
         first = said(request).index("AUTHOR'S TEXT ") < said(request).index("WRITTEN TEXT ")
@@ -147,7 +147,7 @@ def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> Non
 
 
 def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
-    problem = asked("reverse-qa-hallu", "cache")
+    problem = question_problem("reverse-qa-hallu", "cache")
     true = "It drops an entry. It compares with c.limit {"
     folder = make_run(
         tmp_path, [problem], {"m": [true, f"{true}. It sells shoes", "", None, "<think>so</think> "]}
@@ -167,7 +167,7 @@ def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
 
 
 def test_equal_statements_are_judged_once(tmp_path: Path) -> None:
-    problem = asked("reverse-qa-hallu", "cache")
+    problem = question_problem("reverse-qa-hallu", "cache")
     folder = make_run(tmp_path, [problem], {"m": ["It drops an entry", "It drops an entry. It is new"]})
     _, client = judge(folder, repeats=2)
     assert [kind(request) for request in client.asked] == ["claims"] * 2 + ["support"] * 2
@@ -175,7 +175,7 @@ def test_equal_statements_are_judged_once(tmp_path: Path) -> None:
 
 
 def test_statements_that_differ_between_repeats_are_judged_in_theirs(tmp_path: Path) -> None:
-    problem = asked("reverse-qa-hallu", "cache")
+    problem = question_problem("reverse-qa-hallu", "cache")
     folder = make_run(tmp_path, [problem], {"m": ["whatever"]})
 
     def unsteady(request: ModelRequest, sample: int) -> Reply:
@@ -192,7 +192,7 @@ def test_statements_that_differ_between_repeats_are_judged_in_theirs(tmp_path: P
 
 
 def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> None:
-    problems = [asked("reverse-qa-hallu", change) for change in CHANGES]
+    problems = [question_problem("reverse-qa-hallu", change) for change in CHANGES]
     folder = make_run(tmp_path, problems, {"m": ["It drops an entry. It sells shoes"]})
 
     def forgetful(request: ModelRequest, sample: int) -> Reply:
@@ -220,7 +220,9 @@ def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> No
 
 
 def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, [asked("reverse-qa-hallu", change) for change in CHANGES], {"m": [GOOD]})
+    folder = make_run(
+        tmp_path, [question_problem("reverse-qa-hallu", change) for change in CHANGES], {"m": [GOOD]}
+    )
     count = 0
 
     def stopped(request: ModelRequest, sample: int) -> Reply:
@@ -239,7 +241,7 @@ def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, [asked("reverse-qa-hallu", "cache")], {"m": ["It sells shoes"]})
+    folder = make_run(tmp_path, [question_problem("reverse-qa-hallu", "cache")], {"m": ["It sells shoes"]})
 
     def kind_grader(request: ModelRequest, sample: int) -> Reply:
         return '{"verdict": "supported_by_text"}' if kind(request) == "support" else honest(request, sample)
@@ -258,7 +260,10 @@ def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
 
 def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path, [asked("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
+        tmp_path,
+        [question_problem("reverse-qa", change) for change in CHANGES],
+        {"m": [GOOD]},
+        profile="paper",
     )
 
     def wild(request: ModelRequest, _sample: int) -> str:
@@ -277,7 +282,10 @@ def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
 
 def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path, [asked("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
+        tmp_path,
+        [question_problem("reverse-qa", change) for change in CHANGES],
+        {"m": [GOOD]},
+        profile="paper",
     )
     judge(folder, lambda _request, _sample: "4", name="fake/a")
     judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
@@ -287,7 +295,7 @@ def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
 
 
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, [asked("mpr-gen", "cache")], {"m": ["a diff: [x = 1]"]})
+    folder = make_run(tmp_path, [question_problem("mpr-gen", "cache")], {"m": ["a diff: [x = 1]"]})
 
     def only_lines(_problem: Problem, text: str, _profile: str) -> str:
         return text.partition("[")[2].rstrip("]")
@@ -301,14 +309,16 @@ def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
 def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> None:
     text = "<think>hm</think>\nTitle: x\n"
     for profile, seen in (("paper", text), ("default", "Title: x")):
-        folder = make_run(tmp_path / profile, [asked("reverse-qa", "cache")], {"m": [text]}, profile=profile)  # type: ignore[arg-type]
+        folder = make_run(
+            tmp_path / profile, [question_problem("reverse-qa", "cache")], {"m": [text]}, profile=profile
+        )  # type: ignore[arg-type]
         _, client = judge(folder)
         assert between(said(client.asked[0]), "PREDICTION" if profile == "paper" else "WRITTEN TEXT") == seen
 
 
 def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path, [asked("mpr-gen", "cache")], {"m": ["x"], "golden": ["whatever"], "own": ["y"]}
+        tmp_path, [question_problem("mpr-gen", "cache")], {"m": ["x"], "golden": ["whatever"], "own": ["y"]}
     )
     manifest = folder.manifest()
     manifest.models.append(ModelInfo(model="own", source="baseline"))
@@ -321,14 +331,14 @@ def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
 
 
 def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, [asked("mpr-gen", "cache")], {})
+    folder = make_run(tmp_path, [question_problem("mpr-gen", "cache")], {})
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
         grade_parts(folder, [], [], JudgingSettings(policy("raw")))
     # One task of several may still be without answers.
-    part = make_run(tmp_path / "part", [asked("mpr-gen", "cache")], {"m": ["x"]})
-    part.write_problems([asked("mpr-gen", "cache"), asked("reverse-qa", "cache")])
+    part = make_run(tmp_path / "part", [question_problem("mpr-gen", "cache")], {"m": ["x"]})
+    part.write_problems([question_problem("mpr-gen", "cache"), question_problem("reverse-qa", "cache")])
     results, _ = judge(part)
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])

@@ -17,7 +17,7 @@ from caretbench.reports.judged.carets import folder_sections
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.suites import suite
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 pytestmark = pytest.mark.data
 

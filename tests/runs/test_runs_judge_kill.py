@@ -10,7 +10,7 @@ from pathlib import Path
 
 from caretbench.problem import Completion
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 PROGRAM = """
 import sys, time
@@ -20,7 +20,7 @@ from caretbench.judging.choosing import Part
 from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.judging.criteria import criterion
 from caretbench.runs.folder import RunFolder
-from tests.fakes import FakeClient
+from tests.support.fakes import FakeClient
 
 folder, asked = RunFolder(Path(sys.argv[1])), Path(sys.argv[2]).open("a", buffering=1)
 

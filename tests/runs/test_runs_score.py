@@ -15,8 +15,8 @@ from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.score import EXECUTION, Scoring
 from caretbench.runs.session import check_resumable
 from caretbench.suites import suite
-from tests.conftest import MakeProblem
-from tests.fakes import FakeExecutor
+from tests.support.fakes import FakeExecutor
+from tests.support.make_problem import MakeProblem
 
 
 def right(request: ExecutionRequest) -> Status:

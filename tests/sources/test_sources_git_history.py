@@ -13,7 +13,7 @@ from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.sources.repository import repository_facts
-from tests.git_repository import DAY, EPOCH, History, git, take_away
+from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit
 

@@ -19,7 +19,7 @@ from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.sources.selecting import Period
-from tests.github_server import (
+from tests.support.github_server import (
     NOW,
     Fault,
     GithubServer,

@@ -13,7 +13,7 @@ from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.mining import MiningProgress, MiningYield, mine_git
 from caretbench.sources.pull_request import read_pull_requests
 from caretbench.sources.selecting import Period
-from tests.git_repository import DAY, EPOCH, History, git, take_away
+from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 
 @pytest.fixture(scope="module")

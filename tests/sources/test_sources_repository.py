@@ -9,7 +9,7 @@ from caretbench.sources.licences import identify, is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.repository import RepositoryFacts, repository_facts
 from caretbench.sources.repository_names import UNKNOWN, parse_remote, repository_name
-from tests.git_repository import History, git, take_away
+from tests.support.git_repository import History, git, take_away
 
 MIT = (
     "MIT License\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this ...\n"

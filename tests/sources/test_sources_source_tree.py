@@ -13,7 +13,7 @@ from caretbench.sources.git.history import list_commits, read_changes
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import repository_facts
 from caretbench.sources.source_tree import SourceTree, SourceTrees
-from tests.git_repository import History
+from tests.support.git_repository import History
 
 
 @pytest.fixture

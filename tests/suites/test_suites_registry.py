@@ -16,7 +16,7 @@ from caretbench.plugins import PluginError
 from caretbench.problem import PredicateCheck
 from caretbench.suites import suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 Install = Callable[[str, str], None]
 

@@ -11,8 +11,8 @@ from caretbench.problem import Problem
 from caretbench.suites import suite
 from caretbench.validation.gate import Gate
 from caretbench.validation.validity import Validity
-from tests.conftest import MakeProblem
-from tests.fakes import FakeExecutor
+from tests.support.fakes import FakeExecutor
+from tests.support.make_problem import MakeProblem
 
 Decide = Callable[[ExecutionRequest], Status]
 

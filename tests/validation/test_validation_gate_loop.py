@@ -11,7 +11,7 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.validation.gate_loop import GateLoop
 from caretbench.validation.validity import Validity
-from tests.conftest import MakeProblem
+from tests.support.make_problem import MakeProblem
 
 
 class Backwards(GateLoop):

@@ -18,7 +18,7 @@ from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsChec
 from caretbench.validation.repeats import repeats
 from caretbench.validation.validity import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
-from tests.fakes import ISOLATION
+from tests.support.fakes import ISOLATION
 
 SOURCE = """\
 def area(width, height):

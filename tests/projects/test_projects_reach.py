@@ -1,0 +1,327 @@
+"""Marks before statements, and what a project's tests reach by them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.sandbox import bubblewrap as walls
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.projects.language_tables import mark_table
+from caretbench.projects.marking import mark
+from caretbench.projects.reach import Reach, reached
+from caretbench.syntax.faults import is_well_formed
+from caretbench.syntax.parser import parse
+from caretbench.syntax.source import SourceFile
+
+PYTHON = '''\
+"""What it is about."""
+from __future__ import annotations
+import enum
+
+
+@enum.unique
+class Colour(enum.Enum):
+    """Two colours."""
+    RED = 1
+    BLUE = 2
+
+
+def used(x):
+    """Stays what it is."""
+    if x: return never(0) if x > 99 else 1; x = 2
+    elif x is None:
+        raise ValueError
+    try:
+        y = 2
+    except OSError:
+        y = 3
+    return y
+
+
+def never(x):
+    for i in range(3):
+        x += i
+    return x
+'''
+
+JAVA = """\
+package shop;
+
+public class Prices {
+    private final int rate;
+
+    public Prices() {
+        this(3);
+        System.out.println("made");
+    }
+
+    Prices(int rate) {
+        this.rate = rate;
+    }
+
+    int of(int x) {
+        final int y;
+        switch (x) {
+            case 0:
+                y = 1;
+                break;
+            default:
+                y = rate;
+        }
+        Runnable r = () -> { System.out.println(y); };
+        if (x > 9) return y;
+        else {
+            r.run();
+        }
+        return y;
+    }
+
+    static int never(int x) {
+        while (x > 3) {
+            x--;
+        }
+        return x;
+    }
+}
+"""
+
+JAVASCRIPT = """\
+'use strict'
+const path = require('path')
+const a = [1, 2]
+module.exports = { used, never }
+
+function used(x) {
+  switch (x) {
+    case 1: return 'one'
+    default:
+      let y = x
+      return `${y}`
+  }
+}
+
+function never(x) {
+  while (x > 3) { x-- }
+  return x
+}
+"""
+
+TYPESCRIPT = """\
+import { readFileSync } from "fs";
+export interface Shape { area(): number }
+function over(x: string): string;
+function over(x: number): string;
+function over(x: unknown): string {
+  return `${x}`;
+}
+export class Square implements Shape {
+  constructor(private side: number) { this.side = side; }
+  area(): number { return this.side ** 2; }
+}
+"""
+
+CPP = """\
+#pragma once
+#include <vector>
+constexpr int twice(int x) { return 2 * x; }
+template <typename T> T used(T x) {
+    switch (static_cast<int>(x)) {
+        case 1: return x;
+        default: x += 1;
+    }
+    if (x > 9) return 0;
+    for (int i = 0; i < 3; ++i) { x += i; }
+    return x;
+}
+inline int never(int x) {
+    return x;
+}
+"""
+
+CSHARP = """\
+using System;
+namespace Shop;
+public class Prices {
+    public int Of(int x) {
+        int Local(int y) { return y; }
+        switch (x) {
+            case 1: return 1;
+            default: x += 1; break;
+        }
+        return Local(x);
+    }
+}
+"""
+
+SOURCES = {
+    "a.py": PYTHON, "shop/Prices.java": JAVA, "a.js": JAVASCRIPT, "a.ts": TYPESCRIPT, "a.hpp": CPP, "A.cs": CSHARP,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
+    source = SourceFile(path, SOURCES[path])
+    marked = mark(source, 7)
+    assert is_well_formed(parse(marked.content, source.grammar), source.grammar)
+    text = marked.content.decode()
+    table = mark_table(source.language)
+    assert table is not None
+    definition = table.definition.splitlines()[-1][:20].replace("@file", "7")
+    assert definition in text or source.language == "cpp"
+    assert len(marked.spans) >= 3
+    starts = [span.start for span in marked.spans]
+    assert starts == sorted(set(starts))
+    for n in range(len(marked.spans)):
+        call = table.call.replace("@file", "7").replace("@n", str(n)).strip("; ")
+        assert text.count(call) == 1
+    if source.language in {"java", "javascript", "csharp"}:  # a statement shares its line with its mark
+        assert text.count("\n") - source.text().count("\n") == 2
+
+
+EXPORTED = """\
+class EXPORTED Printer : public Visitor
+{
+public:
+    Printer( int depth = 0 );
+    int Size() const {
+        return size;
+    }
+    int Wide() const {
+        int x = 1;
+#if defined(WIDE)
+        x = 2;
+#endif
+        return x;
+    }
+private:
+    int size;
+};
+"""
+
+
+def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> None:
+    lines = mark(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
+    marked = [
+        line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")
+    ]
+    assert marked == ["return size;", "int x = 1;", "return x;"]
+
+
+def test_what_has_to_come_first_does() -> None:
+    text = mark(SourceFile("a.py", PYTHON), 0).content.decode()
+    assert text.startswith('"""What it is about."""\nfrom __future__ import annotations\nexec(')
+    assert '    """Stays what it is."""\n    _caretbench_mark(' in text
+    compile(text, "a.py", "exec")
+    script = mark(SourceFile("a.js", JAVASCRIPT), 0).content.decode()
+    assert script.startswith("'use strict'\ncaretbenchMark0(0); const path")
+    java = mark(SourceFile("shop/Prices.java", JAVA), 0).content.decode()
+    assert "{\n        this(3);\n        CaretbenchMarks0.at(0); System" in java
+    assert "twice(int x) { return" in mark(SourceFile("a.hpp", CPP), 0).content.decode()
+    typed = mark(SourceFile("a.ts", TYPESCRIPT), 0).content.decode()
+    assert "function over(x: number): string;\nfunction over(x: unknown)" in typed
+
+
+def test_a_file_without_statements_stays_as_it_is() -> None:
+    for path, text in {
+        "a.py": '"""Nothing."""\n',
+        "A.java": "interface A {}\n",
+        "a.ts": "export {}\n",
+    }.items():
+        assert mark(SourceFile(path, text), 0).content == text.encode()
+
+
+def test_what_is_unknown_counts_as_reached() -> None:
+    assert Reach().covers("a.py", 3, 9)
+
+
+# --- really run -------------------------------------------------------------------------------------------------------
+
+NEEDS_SANDBOX = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
+
+
+def look(spaces: Workspaces, files: dict[str, str], command: tuple[str, ...], paths: list[str]) -> Reach:
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / path).write_text(textwrap.dedent(text))
+        snapshot = spaces.store.add(Path(folder)).id
+    engine = WorkspaceExecutor(1, spaces=spaces, use_cache=False)
+    return reached(
+        engine, WorkspaceRequest(id="r", snapshot=snapshot, command=command), paths, store=spaces.store
+    )
+
+
+def covers(reach: Reach, path: str, text: str) -> bool:
+    start = SOURCES[path].index(text)
+    return reach.covers(path, start, start + len(text))
+
+
+JAVA_TEST = """\
+package shop;
+class T { public static void main(String[] a) { if (new Prices().of(4) != 3) System.exit(1); } }
+"""
+NODE_TEST = """\
+import {createRequire} from 'module'
+const a = createRequire(import.meta.url)('./a.js')
+if (a.used(5) !== '5') throw 1
+"""
+PYTHON_TEST = "import a\nassert a.used(0) == 2 and a.used.__doc__ == 'Stays what it is.'\n"
+CPP_TEST = '#include "a.hpp"\nint main() { return used(2) == 6 && twice(2) == 4 ? 0 : 1; }'
+
+# By file: the tool that it takes, the tests, the command, what it executes, and what not.
+PROJECTS = {
+    "a.py": (
+        "python3", {"test_a.py": PYTHON_TEST}, ("python3", "test_a.py"),
+        ("y = 2", "return y", "elif x is None"), ("y = 3", "raise ValueError", "x += i"),
+    ),
+    "a.js": (
+        "node", {"t.mjs": NODE_TEST}, ("node", "t.mjs"),
+        ("let y = x", "return `${y}`"), ("return 'one'", "x--"),
+    ),
+    "shop/Prices.java": (
+        "javac", {"shop/T.java": JAVA_TEST}, ("sh", "-c", "javac -d out shop/*.java && java -cp out shop.T"),
+        ("y = rate;", "r.run()", "this.rate = rate"), ("y = 1", "x--"),
+    ),
+    "a.hpp": (
+        "g++", {"t.cpp": CPP_TEST}, ("sh", "-c", "g++ -Wall -Werror -o t t.cpp && ./t"),
+        ("x += i",), ("return x;\n        default",),
+    ),
+}  # fmt: skip
+
+
+@NEEDS_SANDBOX
+@pytest.mark.parametrize("path", PROJECTS)
+def test_what_tests_execute_is_found_out(spaces: Workspaces, path: str) -> None:
+    tool, files, command, hit, missed = PROJECTS[path]
+    if shutil.which(tool, path=walls.PATH) is None:
+        pytest.skip(f"{tool} is not installed")
+    reach = look(spaces, {path: SOURCES[path], **files}, command, [path])
+    assert (reach.runs, dict(reach.unknown)) == (1, {})
+    assert [text for text in hit if not covers(reach, path, text)] == []
+    assert [text for text in missed if covers(reach, path, text)] == []
+    source = SourceFile(path, SOURCES[path])
+    lines = reach.lines(path, source)
+    assert source.line_at(source.data.index(hit[0].encode())) in lines
+    assert source.line_at(source.data.index(missed[-1].encode())) not in lines
+
+
+@NEEDS_SANDBOX
+def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(spaces: Workspaces) -> None:
+    files = {
+        "good.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
+        "odd.py": "def h():\n    return 3\n",
+        "test.py": "import good, odd\ngood.f()\nassert len(open('odd.py').read()) < 40\n",
+    }
+    reach = look(spaces, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
+    assert set(reach.unknown) == {"odd.py", "notes.txt"}
+    assert reach.unknown["odd.py"].startswith("with marks in it the tests do not pass")
+    assert reach.runs == 3
+    assert reach.covers("odd.py", 0, 5)
+    assert reach.covers("good.py", 13, 21)
+    assert not reach.covers("good.py", files["good.py"].index("return 2"), len(files["good.py"]))

@@ -1,0 +1,215 @@
+"""The page, read as text and in a real browser with the network off."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from caretbench.reports import charts
+from caretbench.reports.compare import compare_runs
+from caretbench.reports.frame import Run
+from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
+from caretbench.reports.output.samples import pack_samples, to_island
+from caretbench.reports.sections import answer_charts, rate_charts
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
+from tests.support.report_runs import XSS, make_run
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt install chromium")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return make_run(per_cell=2, samples=3)
+
+
+@pytest.fixture(scope="module")
+def summary(run: Run) -> Summary:
+    return summarise(run)
+
+
+@pytest.fixture(scope="module")
+def html(run: Run, summary: Summary) -> str:
+    return render_html(summary, run, published=True)
+
+
+def test_nothing_is_loaded_from_anywhere(html: str) -> None:
+    own = re.sub(r"<script[^>]*>.*?</script>", "", html, flags=re.DOTALL)
+    assert "http://" not in own
+    assert "https://" not in own
+    assert "default-src 'none'" in unescape(own)
+    assert not re.search(
+        r"<(?:script|img|link|iframe)[^>]+(?:src|href)=(?![\"']data:)", html.partition("<main")[0]
+    )
+
+
+def test_a_completion_cannot_leave_its_island(html: str) -> None:
+    island = re.search(r'id="sample-data">(.*?)</script>', html, re.DOTALL)
+    assert island is not None
+    packed = json.loads(island[1])
+    assert XSS in packed["strings"]
+    assert html.count("window.attacked = true") == 2 * packed["strings"].count(XSS)
+    assert "<script>window.attacked" not in html
+
+
+def test_islands_escape_what_html_reads() -> None:
+    packed = to_island({"text": "</script><!-- & \u2028 \ud800"})
+    assert not set("<>&\u2028") & set(packed)
+    assert json.loads(packed)["text"].startswith("</script><!-- & \u2028")
+
+
+def test_identical_completions_stand_once(run: Run) -> None:
+    packed = pack_samples(run.frame, run.problems, run.completions)
+    assert sum(len(entry[2]) for entry in packed["entries"]) == run.frame.height
+    assert len(packed["entries"]) < run.frame.height
+    assert len(set(packed["strings"])) == len(packed["strings"])
+
+
+def test_a_limit_takes_models_first_and_says_what_is_missing(run: Run) -> None:
+    packed = pack_samples(run.frame, run.problems, run.completions, limit=20)
+    assert len(packed["entries"]) == 20
+    assert packed["total"] > 20
+    assert {column["model"] for column in packed["columns"]} <= {"gpt-4o", "Ministral-3B"}
+
+
+def test_a_page_without_samples(run: Run, summary: Summary) -> None:
+    assert 'id="sample-data"' not in render_html(summary, run, samples=0)
+
+
+def test_the_manifest_is_flattened() -> None:
+    facts = dict(
+        manifest_facts({"data": {"hash": "x"}, "models": [{"model": "m"}], "left_out": {"a": ["1"]}})
+    )
+    assert facts == {"data.hash": "x", "models[0].model": "m"}
+
+
+def test_a_legend_of_long_names_has_several_rows() -> None:
+    names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
+    colour = charts.model_colour(names, charts.PAGE).to_dict()
+    assert colour["legend"]["columns"] == 1
+    assert charts.model_colour(["a", "b", "c"], charts.PAGE).to_dict()["legend"]["columns"] >= 3
+
+
+def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
+    columns = summary.columns
+    specs = [
+        rate_charts.rates_by(columns, "language", charts.PAPER),
+        rate_charts.heat_map(columns[0], palette=charts.PAPER),
+        rate_charts.similarity_against_passing(columns, charts.PAPER),
+        answer_charts.status_shares(columns, charts.PAPER),
+    ]
+    drawn = [charts.to_svg(spec) for spec in specs if spec is not None]
+    assert len(drawn) == 4
+    assert all(svg.startswith("<svg") for svg in drawn)
+    assert "r = " in drawn[2]
+
+
+@pytest.fixture(scope="module")
+def page(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path: Path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(html, "utf-8")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(offline=True).new_page()
+        page.faults = []
+        page.asked = []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on(
+            "console", lambda message: page.faults.append(message.text) if message.type == "error" else None
+        )
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(path.as_uri())
+        page.wait_for_function("document.querySelectorAll('.chart svg').length >= 6", timeout=60_000)
+        yield page
+        browser.close()
+
+
+@needs_browser
+def test_the_page_draws_its_charts_and_asks_nobody(page) -> None:
+    assert page.locator(".chart").count() == page.locator(".chart svg").count() == 9
+    assert page.faults == []
+    assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
+
+
+@needs_browser
+def test_a_hostile_completion_is_inert(page) -> None:
+    page.locator("#sample-list button").first.click()
+    assert page.evaluate("window.attacked") is None
+    page.locator("#filters [name=text]").fill("python/api_usage/1")
+    texts = []
+    for place in range(page.locator("#sample-list button").count()):
+        page.locator("#sample-list button").nth(place).click()
+        texts.append(page.locator("#sample pre.answer").inner_text())
+    assert XSS in texts
+    assert page.evaluate("window.attacked") is None
+    assert page.locator("#sample img").count() == 0
+    page.locator("#filters [name=text]").fill("")
+
+
+@needs_browser
+def test_filters_narrow_the_list(page) -> None:
+    before = int(page.locator("#sample-count").inner_text().split()[0])
+    page.locator("#filters [name=language]").select_option("java")
+    page.locator("#filters [name=status]").select_option("timeout")
+    shown = page.locator("#sample-list button:not(.show-more)")
+    assert 0 < shown.count() < before
+    assert all("/java/" in text and "timeout" in text for text in shown.all_inner_texts())
+    assert "timeout" in page.locator("#sample .message").inner_text()
+    page.locator("#filters [name=language]").select_option("")
+    page.locator("#filters [name=status]").select_option("")
+
+
+@needs_browser
+def test_arrow_keys_walk_through_the_samples(page) -> None:
+    buttons = page.locator("#sample-list button")
+    buttons.first.focus()
+    page.keyboard.press("ArrowDown")
+    assert buttons.nth(1).get_attribute("aria-current") == "true"
+    assert buttons.first.get_attribute("aria-current") is None
+
+
+@needs_browser
+def test_blanks_show_in_the_diff(page) -> None:
+    page.locator("#filters [name=text]").fill("python/api_usage/1")
+    marks = []
+    for place in range(page.locator("#sample-list button").count()):
+        page.locator("#sample-list button").nth(place).click()
+        marks += page.locator("#sample pre.diff ins").all_inner_texts()
+    assert "··" in marks
+    page.locator("#filters [name=text]").fill("")
+
+
+@needs_browser
+def test_a_discordant_case_opens_in_the_browser(page) -> None:
+    link = page.locator("#discordant tbody a").first
+    problem = link.inner_text()
+    link.click()
+    assert page.locator("#sample h3").inner_text() == problem
+    assert page.faults == []
+    page.evaluate("document.getElementById('filters').reset()")
+
+
+@needs_browser
+def test_tables_sort_by_number(page) -> None:
+    table = page.locator("table.sortable").first
+    head = table.locator("th button", has_text="pass@1").first
+    head.click()
+    rates = [float(text.split("%")[0]) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    assert rates == sorted(rates, reverse=True)
+    head.click()
+    assert table.locator("th[aria-sort=ascending]").count() == 1
+
+
+def test_a_comparison_is_a_page_and_a_section(run: Run, summary: Summary) -> None:
+    comparison = compare_runs([run])
+    alone, inside = render_comparison(comparison), render_html(summary, run, samples=0, comparison=comparison)
+    assert "Ministral-3B" in alone
+    assert "Holm" in alone
+    assert "Overall, on the problems with verdicts on both sides" in inside
+    assert 'id="chart-data"' not in alone

@@ -1,0 +1,295 @@
+"""What the judges said: numbers worked out by hand, and the places where they show."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from caretbench.extraction.policies import policy
+from caretbench.judging.answers import answer_key, inserted
+from caretbench.judging.controls import controls
+from caretbench.problem import Judgement
+from caretbench.reports.charts import PAPER, to_svg
+from caretbench.reports.frame import Run
+from caretbench.reports.judged.caret_charts import overall_scores, score_map
+from caretbench.reports.judged.caret_tables import judged_tables
+from caretbench.reports.judged.carets import run_sections
+from caretbench.reports.judged.scores import NOT_VALIDATED, CaretsJudged
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.page import render_html
+from caretbench.reports.output.terminal import plain_lines, summary_tables
+from caretbench.reports.published import judged_beside_published
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
+from caretbench.runs.judging.ratings import HumanRating
+from tests.support.report_runs import LANGUAGES, make_run
+
+CRITERION = "devbench-quality@1"
+Opinion = Callable[[str, str], tuple[float, float]]
+
+
+def length_counts(_problem: str, text: str) -> tuple[float, float]:
+    """A judge that likes some lengths better than others, and nothing not at all."""
+    return (0.0, 0.0) if not text else (2.0 + len(text) % 4, 1.0 + len(text) % 3)
+
+
+def judged_run(
+    opinions: dict[str, Opinion], per_cell: int = 2, samples: int = 2, baselines: Sequence[str] = ()
+) -> Run:
+    run = make_run(per_cell=per_cell, samples=samples)
+    manifest = dict(run.manifest) | {
+        "policy": "raw@1",
+        "graders": [
+            {"model": name, "parameters": "p", "source": "model",
+             "settings": {"form": "scores", "scores": {"relevance": 5.0, "helpfulness": 5.0}}}
+            for name in opinions
+        ],
+    }  # fmt: skip
+    problems = {problem.id: problem for problem in run.problems}
+    judged = [row for row in run.completions if row.model in {"gpt-4o", "Ministral-3B", *baselines}]
+    texts = {
+        (row.completion.problem_id, row.answer): row.text
+        for row in inserted(judged, problems, policy("raw"), "default")
+    }
+    for problem, named in controls(run.problems).items():
+        texts |= {(problem, answer_key(text)): text for text in named.values()}
+    rows = [
+        Judgement(
+            problem_id=problem, answer=answer, grader=grader, parameters="p", criterion=CRITERION,
+            values=dict(zip(("relevance", "helpfulness"), opinion(problem, text), strict=True)),
+        )
+        for grader, opinion in opinions.items()
+        for (problem, answer), text in texts.items()
+    ]  # fmt: skip
+    return replace(run, manifest=manifest, judgements=rows)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return judged_run({"a/judge": length_counts})
+
+
+@pytest.fixture(scope="module")
+def summary(run: Run) -> Summary:
+    return summarise(run)
+
+
+def section(run: Run) -> CaretsJudged:
+    [found] = run_sections(run)
+    return found
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def test_every_number_is_a_mean_over_instances(run: Run, summary: Summary) -> None:
+    [judged] = summary.judged
+    assert {column.title for column in judged.columns[:2]} == {"gpt-4o", "Ministral-3B"}
+    # Their texts are the controls'; of the other baselines only some texts happen to be judged.
+    assert [column.title for column in judged.columns[2:]] == ["golden", "empty"]
+    column = next(column for column in judged.columns if column.model == "gpt-4o")
+    by_problem: dict[str, list[float]] = {}
+    for row in run.completions:
+        if row.model == "gpt-4o":
+            by_problem.setdefault(row.problem_id, []).append(sum(length_counts("", row.text or "")))
+    instances = {problem: mean(values) for problem, values in by_problem.items()}
+    total = column.overall.scores["total"]
+    assert total.value == pytest.approx(mean(list(instances.values())))
+    assert total.problems == len(instances) == 72
+    assert total.low is not None
+    assert total.high is not None
+    assert total.low < total.value < total.high
+    parts = [column.overall.scores[name].value for name in ("relevance", "helpfulness")]
+    assert sum(parts) == pytest.approx(total.value)
+    for cell in column.strata["language"]:
+        wanted = [value for name, value in instances.items() if f"/{cell.labels['language']}/" in name]
+        assert cell.scores["total"].value == pytest.approx(mean(wanted))
+    assert len(column.strata["language / category"]) == 36
+    assert column.samples == column.judged == 144
+
+
+def test_the_same_seed_gives_the_same_numbers(run: Run, summary: Summary) -> None:
+    assert run_sections(run) == summary.judged
+    assert Summary.model_validate_json(to_json(summary)) == summary
+
+
+def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: Run) -> None:
+    column = section(run).columns[0]
+    gone = next(row for row in run.completions if row.model == column.model)
+    answer = answer_key(gone.text or "")
+    rows = [row for row in run.judgements if (row.problem_id, row.answer) != (gone.problem_id, answer)]
+    fewer = section(replace(run, judgements=rows))
+    again = next(entry for entry in fewer.columns if entry.model == column.model)
+    assert again.judged < again.samples == column.samples
+    faulty = [
+        row.model_copy(update={"values": {}, "fault": "no"}) if row.answer == answer else row
+        for row in run.judgements
+    ]
+    judged = section(replace(run, judgements=faulty, judgements_missing={("a/judge", "p", CRITERION): 3}))
+    assert judged.graders[0].unreadable >= 1
+    assert judged.graders[0].missing == 3
+
+
+def test_controls_show_whether_a_judge_can_be_believed(run: Run) -> None:
+    [grader] = section(run).graders
+    assert grader.control_problems == 72
+    assert list(grader.controls) == ["golden", "golden-twice", "other-golden", "empty"]
+    assert grader.controls["empty"].mean == 0.0
+    assert grader.controls["empty"].separation == 1.0
+    assert grader.controls["empty"].golden_above == 1.0
+    assert grader.controls["golden"].separation is None
+    assert grader.in_order is False  # it looks at lengths
+    references = {problem.id: problem.reference for problem in run.problems}
+
+    def knowing(problem: str, text: str) -> tuple[float, float]:
+        if not text:
+            return 0.0, 0.0
+        own = references[problem]
+        return (5.0, 5.0) if text == own else (3.0, 3.0) if own in text else (1.0, 0.5)
+
+    good = section(judged_run({"k/judge": knowing}))
+    assert good.graders[0].in_order is True
+    assert good.graders[0].controls["other-golden"].separation == 1.0
+    notes = summarise(run).notes
+    assert any("does not rate the controls in the order" in text for text in notes)
+
+
+def test_several_graders_their_mean_and_how_they_agree() -> None:
+    def stricter(problem: str, text: str) -> tuple[float, float]:
+        relevance, helpfulness = length_counts(problem, text)
+        return max(0.0, relevance - 1), helpfulness
+
+    judged = section(judged_run({"a/judge": length_counts, "b/judge": stricter}))
+    assert {column.grader for column in judged.columns} == {"all graders"}
+    assert {column.grader for column in judged.by_grader} == {"a/judge", "b/judge"}
+    values = {
+        column.grader: column.overall.scores["total"].value
+        for column in (*judged.columns, *judged.by_grader)
+        if column.model == "gpt-4o"
+    }
+    assert values["all graders"] == pytest.approx((values["a/judge"] + values["b/judge"]) / 2)
+    assert judged.alpha is not None
+    assert 0 < judged.alpha < 1  # a grader that is stricter throughout agrees less
+    [pair] = judged.pairs
+    assert (pair.first, pair.second) == ("a/judge", "b/judge")
+    assert pair.spearman is not None
+    titles = [table.title for table in judged_tables(judged)]
+    assert any("b/judge alone" in title for title in titles)
+    assert any(title.startswith("Agreement of graders") for title in titles)
+
+
+def test_the_released_overall_is_the_mean_of_the_means_of_files() -> None:
+    run = judged_run({"a/judge": length_counts})
+    manifest = dict(run.manifest)
+    settings = {"form": "final-sum", "scores": {"total": 10.0}}
+    manifest["graders"] = [{"model": "a/judge", "parameters": "p", "source": "model", "settings": settings}]
+    rows = [
+        row.model_copy(
+            update={"criterion": "devbench-paper@1", "values": {"total": sum(row.values.values())}}
+        )
+        for row in run.judgements
+        if not (row.problem_id.startswith("devbench/java/") and row.problem_id.endswith("/1"))
+    ]
+    judged = section(replace(run, manifest=manifest, judgements=rows))
+    assert judged.released
+    column = judged.columns[0]
+    files = [cell.scores["total"].value for cell in column.strata["language / category"]]
+    total = column.overall.scores["total"]
+    assert total.value == pytest.approx(mean(files))
+    assert total.method == "percentile"
+    assert set(column.overall.scores) == {"total"}
+
+
+def test_it_says_everywhere_that_no_person_was_asked(run: Run, summary: Summary) -> None:
+    [judged] = summary.judged
+    for table in judged_tables(judged):
+        assert NOT_VALIDATED in table.title
+        assert NOT_VALIDATED in plain_lines(table)
+    assert any(NOT_VALIDATED in text for text in summary.notes)
+    assert all(NOT_VALIDATED in row["note"] for row in judge_lines(summary))
+    assert to_markdown(summary).count(NOT_VALIDATED) > 4
+    page = render_html(summary, run, samples=0)
+    assert f"These scores: {NOT_VALIDATED}." in page
+    for chart in (overall_scores(judged), score_map(judged)):
+        assert chart is not None
+        assert NOT_VALIDATED in chart["description"]
+
+
+def judge_lines(summary: Summary) -> list[dict[str, str]]:
+    lines = list(csv.DictReader(io.StringIO(to_csv(summary))))
+    return [line for line in lines if line["metric"].startswith(CRITERION)]
+
+
+def test_the_csv_holds_every_cell(summary: Summary) -> None:
+    lines = [line for line in judge_lines(summary) if line["model"] == "gpt-4o"]
+    assert len(lines) == 3 + 6 + 6 + 36
+    [overall] = [line for line in lines if line["scope"] == "all" and line["metric"] == f"{CRITERION}:total"]
+    assert overall["grader"] == "a/judge"
+    assert 0 < float(overall["low"]) < float(overall["value"]) < float(overall["high"]) < 10
+    scopes = {line["scope"] for line in judge_lines(summary)}
+    assert {"control golden", "control empty"} < scopes
+
+
+def test_table_7_in_form(summary: Summary) -> None:
+    table = next(
+        entry for entry in summary_tables(summary) if entry.title.startswith("Judge scores by language")
+    )
+    assert table.heads == (
+        "Model", "All", "C#", "C++", "Java", "JavaScript", "Python", "TypeScript", "Judged",
+    )  # fmt: skip
+    assert all(" to " in field.note for field in table.rows[0][1:-1])
+
+
+def test_the_charts_can_be_drawn(run: Run, summary: Summary) -> None:
+    [judged] = summary.judged
+    for chart in (overall_scores(judged, PAPER), score_map(judged, PAPER)):
+        assert chart is not None
+        svg = to_svg(chart)
+        assert "gpt-4o" in svg
+    assert all(
+        name in render_html(summary, run, samples=0) for name in ("chart-judged-0-0", "chart-judged-0-1")
+    )
+
+
+def test_printed_scores_stand_beside_ours(run: Run, summary: Summary) -> None:
+    rows = judged_beside_published(summary)
+    assert len(rows) == 2 * len(LANGUAGES)
+    java = next(row for row in rows if row.model == "gpt-4o" and row.label == "java")
+    assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
+    column = next(column for column in summary.judged[0].columns if column.model == "gpt-4o")
+    cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
+    assert java.ours == cell.scores["total"]
+    shown = summary_tables(summary, published=True)[-1]
+    assert shown.title == f"Published judge scores beside ours ({NOT_VALIDATED})"
+    assert "Published judge scores" in render_html(summary, run, published=True, samples=0)
+
+
+def test_people_take_the_place_of_the_note(run: Run) -> None:
+    seen: set[tuple[str, str]] = set()
+    ratings = []
+    for row in run.judgements[:60]:
+        if (row.problem_id, row.answer) not in seen:
+            seen.add((row.problem_id, row.answer))
+            values = {name: value * 0.8 for name, value in row.values.items()}
+            ratings += [
+                HumanRating(problem_id=row.problem_id, answer=row.answer, rater=rater, values=values)
+                for rater in ("ann", "ben")
+            ]
+    judged = section(replace(run, ratings=ratings))
+    [people] = judged.people
+    assert (people.texts, people.raters, people.alpha) == (60, 2, 1.0)
+    assert people.spearman == pytest.approx(1.0)
+    assert people.mean_difference > 0
+    assert judged.validity == "Spearman 1.00 with people over 60 texts"
+    assert NOT_VALIDATED not in "".join(plain_lines(table) for table in judged_tables(judged))
+    assert not section(replace(run, ratings=ratings[:4])).validated  # two texts say nothing
+
+
+def test_a_run_without_judgements_has_none_of_this() -> None:
+    run = make_run(per_cell=1, samples=1)
+    assert run_sections(run) == ()
+    summary = summarise(run)
+    assert "What the judges said" not in render_html(summary, run, samples=0)

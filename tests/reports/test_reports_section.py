@@ -1,0 +1,48 @@
+"""Sections of a report: the registry, and the defaults of a section that gives one table."""
+
+from caretbench.reports.frame import Run
+from caretbench.reports.section import PagePart, Section, Shown, groups
+from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_page
+from caretbench.reports.source import Source
+from caretbench.reports.summarise import summarise
+from caretbench.reports.summary import Summary
+from caretbench.reports.tables import ReportTable, number_field, numbers_table
+from tests.support.report_runs import make_run
+
+
+class Problems(Section):
+    part = PagePart("count", "Count", "Number of problems")
+
+    def tables(self, summary: Summary) -> list[ReportTable]:
+        return [numbers_table("Problems", ("Problems",), [(number_field(summary.problems),)], words=0)]
+
+
+def test_a_sections_tables_are_its_part_of_the_page() -> None:
+    run = make_run(per_cell=1, samples=1)
+    summary = summarise(run)
+    part = Problems().page(Shown(summary, run))
+    assert part is not None
+    assert (part.identity, [table.title for table in part.blocks[0].tables]) == ("count", ["Problems"])
+    assert Section().page(Shown(summary, run)) is None
+    assert Section().compute(Source(run)) == {}
+    [group] = groups(summary)
+    assert list(Section().group_page_tables(group)) == []
+
+
+def test_every_field_is_computed_by_one_section() -> None:
+    source = Source(make_run(per_cell=1, samples=1))
+    fields = [name for section in SECTIONS for name in section.compute(source)]
+    assert len(fields) == len(set(fields))
+    assert set(fields) <= set(Summary.model_fields)
+
+
+def test_published_numbers_are_shown_on_request_only() -> None:
+    chosen = {type(section).__name__ for section in in_text(published=False)}
+    assert {type(section).__name__ for section in on_page(published=True)} - chosen == {"Published"}
+    assert len(in_csv()) == len(SECTIONS)
+
+
+def test_a_run_without_rows_has_a_summary() -> None:
+    run = make_run(per_cell=1, samples=1)
+    empty = summarise(Run("r", run.manifest, run.problems, [], run.frame.clear()))
+    assert (empty.columns, empty.problems, groups(empty)) == ((), 36, ())

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from caretbench.execution.dispatch import AnyRequest
+from caretbench.files import DataError
+from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelRequest, Sampling, TextPrompt
+from caretbench.problem import Problem, Profile, Usage
+from caretbench.progress import Progress
+from caretbench.runs.asking import prompt_text
+from caretbench.runs.building.asked import AskedFiles, MissingBuildAnswer
+from caretbench.runs.building.asker import BuildAsker
+from caretbench.runs.building.build import build
+from caretbench.runs.building.config import BuildAsking, models_by_role
+from caretbench.runs.building.dry_run import BuildForecast, dry_run
+from caretbench.runs.plans.config import SamplingConfig
+from caretbench.runs.plans.prices import Prices
+from caretbench.suites.base import Suite
+from caretbench.suites.build_models import NO_MODELS, AnswersMissingError, BuildModels, BuildRequest
+from caretbench.suites.values import BuildResult, ProblemSet
+from tests.support.fakes import FakeClient, Reply, failure
+
+ROLES = {"generator": "writes", "checker": "checks"}
+PRICES = Prices.parse(
+    {"models": {"fake/*": {"input_per_million": 0, "output_per_million": 1_000_000}}}, "here"
+)
+"""One dollar for each token of an answer."""
+
+
+def asking(*options: str, **fields: Any) -> BuildAsking:
+    return BuildAsking(models=models_by_role("two", ROLES, options or ["generator=fake/a"]), **fields)
+
+
+def requests(*keys: str, **fields: Any) -> list[BuildRequest]:
+    return [BuildRequest(**({"key": key, "prompt": f"write {key}"} | fields)) for key in keys]
+
+
+class Opened:
+    """Opens fake clients, and keeps them."""
+
+    def __init__(self, reply: Callable[[ModelRequest, int], Reply] | None = None, **fields: Any) -> None:
+        self.reply = reply or (lambda request, _sample: f"[{prompt_text(request.prompt)}]")
+        self.fields = fields
+        self.clients: list[FakeClient] = []
+
+    def __call__(self, spec: str, options: ClientOptions) -> FakeClient:
+        self.options = options
+        self.clients.append(FakeClient(self.reply, name=spec, **self.fields))
+        return self.clients[-1]
+
+    @property
+    def texts(self) -> list[str]:
+        """Everything that was sent."""
+        return [prompt_text(request.prompt) for client in self.clients for request in client.asked]
+
+
+@contextmanager
+def asker(folder: Path, opened: Opened, chosen: BuildAsking | None = None) -> Iterator[BuildModels]:
+    with BuildAsker(chosen or asking(), folder, opened, Progress()) as found:
+        yield found
+
+
+def test_every_request_is_answered_once(tmp_path: Path) -> None:
+    opened = Opened(usage=Usage(input_tokens=3, output_tokens=2, answers=1))
+    with asker(tmp_path, opened, asking(prices=PRICES)) as models:
+        assert models.roles == {"generator"}
+        answers = models.ask("generator", requests("a", "b"))
+        assert answers == {"a": "[write a]", "b": "[write b]"}
+        assert models.ask("generator", requests("b")) == {"b": "[write b]"}
+    again = Opened()
+    with asker(tmp_path, again, asking(prices=PRICES)) as models:
+        assert models.ask("generator", requests("a", "b")) == answers
+    assert (opened.texts, again.texts) == (["write a", "write b"], [])
+    rows = list(AskedFiles(tmp_path).answers())
+    assert [(row.role, row.request, row.model, row.text, row.cost) for row in rows] == [
+        ("generator", "a", "fake/a", "[write a]", 2.0),
+        ("generator", "b", "fake/a", "[write b]", 2.0),
+    ]
+    assert rows[0].settings["client"] == {"model": "fake/a"}
+    assert all(client.closed for client in opened.clients)
+    assert not AskedFiles(tmp_path).errors_path.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "changed"),
+    [
+        ({"prompt": "another"}, {}),
+        ({"sampling": Sampling(seed=1)}, {}),
+        ({}, {"sampling": SamplingConfig(max_tokens=7)}),
+        ({}, {"models": models_by_role("two", ROLES, ["generator=fake/b"])}),
+    ],
+)
+def test_another_question_has_another_key(
+    tmp_path: Path, fields: dict[str, Any], changed: dict[str, Any]
+) -> None:
+    with asker(tmp_path, Opened()) as models:
+        models.ask("generator", requests("a"))
+    opened = Opened()
+    with asker(tmp_path, opened, BuildAsking(**({"models": asking().models} | changed))) as models:
+        models.ask("generator", requests("a", **fields))
+    assert len(opened.texts) == 1
+    assert len({row.key for row in AskedFiles(tmp_path).answers()}) == 2
+
+
+def test_options_replace_the_sampling_of_a_suite(tmp_path: Path) -> None:
+    opened = Opened()
+    chosen = asking(sampling=SamplingConfig(max_tokens=7, temperature="none"))
+    with asker(tmp_path, opened, chosen) as models:
+        models.ask("generator", requests("a", sampling=Sampling(temperature=0.5, top_p=0.9)))
+    assert opened.clients[0].asked[0].sampling == Sampling(max_tokens=7, temperature=None, top_p=0.9)
+    with pytest.raises(ValueError, match="sampling: temperature"):
+        asking(sampling=SamplingConfig(temperature=-1.0))
+
+
+def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> None:
+    def reply(request: ModelRequest, _sample: int) -> Reply:
+        return failure("a bad day", "timeout") if request.id == "b" else "fine"
+
+    files = AskedFiles(tmp_path)
+    with (
+        asker(tmp_path, Opened(reply)) as models,
+        pytest.raises(
+            AnswersMissingError, match=r"1 of 3 answers are missing \(timeout 1\): a bad day.*errors"
+        ),
+    ):
+        models.ask("generator", requests("a", "b", "c"))
+    assert '"request":"b"' in files.errors_path.read_text()
+    opened = Opened()
+    with asker(tmp_path, opened) as models:
+        assert models.ask("generator", requests("a", "b", "c"))["a"] == "fine"
+    assert opened.texts == ["write b"]
+    assert not files.errors_path.exists()
+
+
+def test_errors_of_questions_that_are_not_asked_any_more_go(tmp_path: Path) -> None:
+    with (
+        asker(tmp_path, Opened(lambda *_: failure())) as models,
+        pytest.raises(AnswersMissingError),
+    ):
+        models.ask("generator", requests("a"))
+    with asker(tmp_path, Opened()) as models:
+        models.ask("generator", requests("a", prompt="another"))
+    assert not AskedFiles(tmp_path).errors_path.exists()
+
+
+def test_a_suite_may_go_on_without_an_answer(tmp_path: Path) -> None:
+    def reply(request: ModelRequest, _sample: int) -> Reply:
+        return failure() if request.id == "a" else "fine"
+
+    with asker(tmp_path, Opened(reply)) as models:
+        with pytest.raises(AnswersMissingError):
+            models.ask("generator", requests("a"))
+        models.ask("generator", requests("b"))
+    assert '"request":"a"' in AskedFiles(tmp_path).errors_path.read_text()
+
+
+def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
+    def reply(request: ModelRequest, _sample: int) -> Reply:
+        if request.id == "b":
+            raise KeyboardInterrupt
+        return "before"
+
+    with pytest.raises(KeyboardInterrupt), asker(tmp_path, Opened(reply)) as models:
+        models.ask("generator", requests("a", "b"))
+    with AskedFiles(tmp_path).answers_path.open("a") as stream:
+        stream.write('{"schema_version":1,"role":"gene')  # torn
+    opened = Opened()
+    with asker(tmp_path, opened) as models:
+        assert models.ask("generator", requests("a", "b"))["a"] == "before"
+    assert opened.texts == ["write b"]
+
+
+def test_the_budget_is_of_the_whole_build(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=1, output_tokens=3, answers=1)
+    cheap = {"sampling": Sampling(max_tokens=4)}
+    with asker(tmp_path, Opened(usage=usage), asking(prices=PRICES, max_cost=20.0)) as models:
+        models.ask("generator", requests("a", "b", **cheap))
+    opened = Opened(usage=usage)
+    with (
+        asker(tmp_path, opened, asking(prices=PRICES, max_cost=10.0)) as models,
+        pytest.raises(AnswersMissingError, match=r"1 of 4 answers are missing \(budget 1\).*--max-cost"),
+    ):
+        models.ask("generator", requests("a", "b", "c", "d", **cheap))
+    assert opened.texts == ["write c"]
+
+
+def test_no_text_is_the_empty_text(tmp_path: Path) -> None:
+    with asker(tmp_path, Opened(lambda *_: None)) as models:
+        assert models.ask("generator", requests("a")) == {"a": ""}
+    assert [row.text for row in AskedFiles(tmp_path).answers()] == [None]
+
+
+def test_prompts_are_those_that_the_model_takes(tmp_path: Path) -> None:
+    chat, text = Opened(), Opened(accepts=["text"])
+    for folder, opened in (("chat", chat), ("text", text)):
+        with asker(tmp_path / folder, opened) as models:
+            models.ask("generator", requests("a"))
+    assert isinstance(chat.clients[0].asked[0].prompt, ChatPrompt)
+    assert isinstance(text.clients[0].asked[0].prompt, TextPrompt)
+    fill = FillPrompt(prefix="a", suffix="b", language="python")
+    with asker(tmp_path, text) as models, pytest.raises(ValueError, match="takes text prompts"):
+        models.ask("generator", requests("a", prompt=fill))
+
+
+def test_one_model_is_open_at_a_time(tmp_path: Path) -> None:
+    opened = Opened()
+    with asker(tmp_path, opened, asking("generator=fake/a", "checker=fake/b")) as models:
+        models.ask("generator", requests("a"))
+        models.ask("checker", requests("a"))
+        assert [client.closed for client in opened.clients] == [True, False]
+    assert [client.name for client in opened.clients] == ["fake/a", "fake/b"]
+    assert {(row.role, row.model) for row in AskedFiles(tmp_path).answers()} == {
+        ("generator", "fake/a"),
+        ("checker", "fake/b"),
+    }
+
+
+def test_wrong_questions_are_refused(tmp_path: Path) -> None:
+    with asker(tmp_path, Opened()) as models:
+        with pytest.raises(ValueError, match="this build needs a model: -m checker=PROVIDER/MODEL"):
+            models.ask("checker", requests("a"))
+        with pytest.raises(ValueError, match="the request 'a' occurs twice"):
+            models.ask("generator", requests("a", "a"))
+    with pytest.raises(ValueError, match="this build needs a model: -m tester="):
+        NO_MODELS.ask("tester", [])
+
+
+def test_two_builds_do_not_ask_for_one_folder(tmp_path: Path) -> None:
+    with asker(tmp_path, Opened()) as models, asker(tmp_path, Opened()) as others:
+        models.ask("generator", requests("a"))
+        with pytest.raises(DataError, match="another caretbench is writing this file"):
+            others.ask("generator", requests("b"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["fake/a"], r"expected ROLE=PROVIDER/MODEL; roles of build two: generator \(writes\); checker"),
+        (["writer=fake/a"], "roles of build two: generator"),
+        (["grader=fake/a"], "roles of build two: generator"),
+        (["generator=fake/a", "generator=fake/b"], "the role 'generator' has a model already"),
+        (["generator=nothing"], "expected PROVIDER/MODEL"),
+    ],
+)
+def test_only_roles_of_the_suite_are_named(options: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        models_by_role("two", ROLES, options)
+
+
+def test_a_role_of_a_suite_is_a_reserved_name() -> None:
+    with pytest.raises(ValueError, match="'writer', which is not reserved; reserved: grader, generator"):
+        models_by_role("two", {"writer": "writes"}, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "fields", "message"),
+    [
+        (["generator=gguf/a", "checker=fake/b"], {"local_only": True}, "--local-only: fake/b is asked over"),
+        (
+            ["generator=gguf/a"],
+            {"local_only": True, "options": ClientOptions(base_url="http://there")},
+            "--local-only: http://there is not on this machine",
+        ),
+        (
+            ["generator=fake/a", "checker=other/b"],
+            {"options": ClientOptions(base_url="http://there")},
+            "--base-url: the models have several providers",
+        ),
+        (["generator=fake/a"], {"max_cost": 1.0}, "no price is known for fake/a"),
+    ],
+)
+def test_models_are_refused_before_anything_is_read(
+    options: list[str], fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        asking(*options, **fields)
+
+
+# --- whole builds, and their dry runs -------------------------------------------------------------------------------
+
+
+class TwoSteps(Suite):
+    """Writes a text of each source, and has each text checked."""
+
+    name = "two"
+    title = "Two"
+    about = "two steps"
+    strata = ("language",)
+    build_about = "texts"
+    build_roles: ClassVar[Mapping[str, str]] = ROLES
+
+    def load(self, source: str) -> ProblemSet:
+        raise NotImplementedError
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+        raise NotImplementedError
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        *,
+        models: BuildModels = NO_MODELS,
+    ) -> BuildResult:
+        progress("sources", len(sources), len(sources), str(options))
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "begun").write_text("begun")
+        texts = models.ask("generator", requests(*sources))
+        checked = models.ask(
+            "checker", [BuildRequest(key, f"check {text}", about="a text") for key, text in texts.items()]
+        )
+        (output / "problems").write_text("\n".join(checked.values()))
+        return BuildResult(("done",), {"problems": len(checked)})
+
+
+BOTH = ("generator=fake/a", "checker=second=fake/b")
+
+
+def whole(output: Path, opened: Opened, chosen: BuildAsking) -> BuildResult:
+    return build(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
+
+
+def rehearsed(output: Path, opened: Opened, chosen: BuildAsking) -> BuildForecast:
+    return dry_run(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
+
+
+def test_later_questions_may_be_made_of_earlier_answers(tmp_path: Path) -> None:
+    opened = Opened()
+    assert whole(tmp_path, opened, asking(*BOTH)).numbers == {"problems": 2}
+    assert opened.texts == ["write x", "write y", "check [write x]", "check [write y]"]
+    assert (tmp_path / "problems").read_text() == "[check [write x]]\n[check [write y]]"
+
+
+def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:
+    class Plain(TwoSteps):
+        build_roles: ClassVar[Mapping[str, str]] = {}
+
+    with pytest.raises(ValueError, match="this build needs a model: -m generator="):
+        build(Plain(), ["x"], tmp_path / "out", {}, BuildAsking(), Opened(), Progress())
+
+
+def test_a_dry_run_sends_and_writes_nothing(tmp_path: Path) -> None:
+    opened, output = Opened(), tmp_path / "out"
+    sampled = SamplingConfig(max_tokens=5)
+    found = rehearsed(output, opened, asking(*BOTH, prices=PRICES, sampling=sampled, max_cost=50.0))
+    assert (opened.texts, output.exists(), found.complete) == ([], False, False)
+    assert [(text.role, text.key, text.text) for text in found.texts] == [
+        ("generator", "x", "write x"),
+        ("generator", "y", "write y"),
+    ]
+    [row] = found.roles.values()  # what the checker is asked is not known yet
+    assert (row.place, row.requests, row.stored, row.characters) == ("remote", 2, 0, 14)
+    assert (row.tokens_in, row.tokens_out, row.cost) == (6, 10, 10.0)
+
+
+def test_a_dry_run_goes_as_far_as_the_answers_do(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=1, output_tokens=1, answers=1)
+    reply = Opened(lambda request, _: failure() if request.id == "y" else "fine", usage=usage)
+    with pytest.raises(AnswersMissingError):
+        whole(tmp_path, reply, asking(*BOTH, prices=PRICES))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    found = rehearsed(tmp_path, Opened(), asking(*BOTH, prices=PRICES))
+    assert ([text.key for text in found.texts], found.roles["generator"].stored) == (["y"], 1)
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    whole(tmp_path, Opened(usage=usage), asking(*BOTH, prices=PRICES))
+    found = rehearsed(tmp_path, Opened(), asking(*BOTH, prices=PRICES))
+    assert (found.complete, found.texts, found.spent) == (True, [], 4.0)
+    assert {role: (row.model, row.requests, row.stored) for role, row in found.roles.items()} == {
+        "generator": ("fake/a", 2, 2),
+        "checker": ("second", 2, 2),
+    }
+
+
+def test_a_dry_run_names_the_place_of_every_model(tmp_path: Path) -> None:
+    there = Opened(identity={"address": "http://there/v1"})
+    assert rehearsed(tmp_path, there, asking()).roles["generator"].address == "http://there/v1"
+    assert rehearsed(tmp_path, there, asking("generator=gguf/a")).roles["generator"].place == "local"
+    with pytest.raises(ValueError, match="no model is given, so nothing would be sent"):
+        rehearsed(tmp_path, Opened(), BuildAsking())
+
+
+def test_a_row_says_what_is_missing() -> None:
+    fields = dict.fromkeys(("role", "request", "prompt", "model", "parameters", "kind", "message"), "x")
+    assert MissingBuildAnswer.model_validate(fields).key == ("x",) * 5
