@@ -115,10 +115,10 @@ class DevBench(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference (``paper``: of the first lines), and predicates of a documentation comment."""
         if rules_of(profile).first_lines:
-            alike = paper_line0(text, problem.reference)
+            values = paper_line0(text, problem.reference)._asdict()
         else:
-            alike = similarities([(text, problem.reference)])[0]
-        measurements = [Measurement("similarity@1", alike._asdict())]
+            values = similarities([(text, problem.reference)])[0]._asdict()
+        measurements = [Measurement("similarity@1", values)]
         if any(isinstance(check, PredicateCheck) for check in problem.checks):
             faults = self.faults(problem, text or "")
             passed = {"passed": float(not faults)}

@@ -176,7 +176,8 @@ class _Search:
         """The cost of each two changes; the same both ways."""
         if self._tier == "random":
             draws = np.array(self._draws)
-            return np.abs(draws[left][:, None] - draws[right][None, :])
+            apart: Scores = np.abs(draws[left][:, None] - draws[right][None, :])
+            return apart
         if self._tier == "matched":
             return self._unlike(left, right)
         return self._unmistakable(left, right)
