@@ -26,10 +26,9 @@ from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.output.build_report import build_result
+from caretbench.suites.efcb.output.build_report import build_result, undescribed
 from caretbench.suites.efcb.output.earlier_build import EarlierBuild
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.output.shortfalls import undescribed
 from caretbench.suites.values import BuildResult
 
 OPTIONS: Final = (

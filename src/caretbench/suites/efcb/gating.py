@@ -26,12 +26,7 @@ _NOWHERE: Final = "unheardOfHelper93"
 
 @dataclass
 class QuestionGate(GateLoop):
-    """The gate of the suite.
-
-    Args:
-        measure: The values of an answer, by name.
-        progress: Called with the number of problems decided.
-    """
+    """The gate of the suite: ``measure`` gives the values of an answer by name."""
 
     measure: Measure
     progress: Callable[[int], None] = field(default=lambda _count: None)
