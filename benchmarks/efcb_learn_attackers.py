@@ -12,23 +12,150 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from caretbench.files import read_rows, write_atomically
-from caretbench.sources.mining import mine_git
+from caretbench.sources.mining import Period, mine_git
 from caretbench.sources.pull_request import PullRequest
-from caretbench.sources.selecting import Period
 from caretbench.sources.source_tree import SourceTrees
-from caretbench.suites.efcb.attacks.attackers import AttackersFile, Sample, learned
+from caretbench.suites.efcb.attacks.attackers import (
+    SURE,
+    Attackers,
+    AttackersFile,
+    LearnedRound,
+    Round,
+    Sample,
+    chances_to_pass,
+    change_weights,
+)
+from caretbench.suites.efcb.attacks.learners import Linear, Trees
+from caretbench.suites.efcb.attacks.line_context import Numbers
 from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.attacks.sites import edit_differences
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
 from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.filtering import accepted
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
+
+ROUNDS: Final = 2
+"""Rounds that select, before one that corrects them by other repositories."""
+_FOLDS: Final = 3
+# What cross-validated scores are multiplied with to be odds.
+_TRUSTS: Final = tuple(step / 20 for step in range(25))
+
+
+class Size(NamedTuple):
+    """How much the learners of a round may learn: :meth:`Linear.learn` and :meth:`Trees.learn` say what each is."""
+
+    linear_penalty: float
+    trees: int
+    depth: int
+    rate: float
+    penalty: float
+    every: int
+
+
+FIRST: Final = Size(linear_penalty=3.0, trees=400, depth=6, rate=0.08, penalty=10.0, every=4)
+"""Of the first round, which sees edits as they are drawn: most of them tell, and there are many."""
+LATER: Final = Size(linear_penalty=20.0, trees=80, depth=3, rate=0.1, penalty=40.0, every=3)
+"""Of rounds that see what passed: little is left to learn, and few edits count."""
+
+
+def learn_round(differences: Numbers, importance: Numbers, size: Size = LATER) -> Round:
+    """Learners of differences, each the right reading less the wrong one."""
+    linear = Linear.learn(differences, importance, penalty=size.linear_penalty)
+    trees = Trees.learn(
+        differences,
+        importance,
+        linear.score(differences),
+        trees=size.trees,
+        depth=size.depth,
+        rate=size.rate,
+        penalty=size.penalty,
+        every=size.every,
+    )
+    return Round(linear, trees)
+
+
+def row(one: Round) -> LearnedRound:
+    """A round as numbers."""
+    return LearnedRound.model_validate(
+        {
+            "trust": one.trust,
+            "linear_sizes": one.linear.scale.sizes.tolist(),
+            "linear_weights": one.linear.weights.tolist(),
+            "tree_sizes": one.trees.scale.sizes.tolist(),
+            "tree_features": one.trees.features.tolist(),
+            "tree_cuts": one.trees.cuts.tolist(),
+            "tree_values": one.trees.values.tolist(),
+        }
+    )
+
+
+def learned(samples: Sequence[Sample], unseen: Sequence[Sample] = (), rounds: int = ROUNDS) -> Attackers:
+    """Attackers from edits of several repositories.
+
+    What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
+    see the repository. Changes count alike: a question takes two edits of a change, however many it has.
+
+    Args:
+        samples: One of each repository.
+        unseen: Of other repositories. One more round, and the judge, learn from them what the rounds before let pass
+            where they have not learned; without them the judge learns from ``samples``, too.
+        rounds: Those that select and learn from ``samples``.
+    """
+    passes = [np.ones(len(sample.changes)) for sample in samples]
+    found: list[Round] = []
+    for number in range(rounds):
+        one, passes = _next_round(samples, passes, LATER if number else FIRST)
+        found.append(one)
+    if unseen:
+        samples, passes = unseen, [chances_to_pass(found, sample.differences) for sample in unseen]
+        one, passes = _next_round(samples, passes, LATER)
+        found.append(one)
+    return Attackers(tuple(found), _next_round(samples, passes, LATER)[0])
+
+
+def _next_round(
+    samples: Sequence[Sample], passes: Sequence[Numbers], size: Size
+) -> tuple[Round, list[Numbers]]:
+    """Return a round learned on edits with these chances to pass, and the chances after it."""
+    weights = [change_weights(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
+    unseen = _unseen_scores(samples, weights, size)
+    trust = _trust(np.concatenate(unseen), np.concatenate(weights))
+    after = [
+        chances * np.exp(-np.clip(trust * scores, 0.0, SURE))
+        for chances, scores in zip(passes, unseen, strict=True)
+    ]
+    return _learned(samples, weights, size)._replace(trust=trust), after
+
+
+def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> list[Numbers]:
+    """The scores of each sample's edits by learners that did not see the repository."""
+    found: list[Numbers] = [np.zeros(0)] * len(samples)
+    for fold in range(min(_FOLDS, len(samples))):
+        others = [place for place in range(len(samples)) if place % _FOLDS != fold] or [0]
+        one = _learned([samples[place] for place in others], [weights[place] for place in others], size)
+        for place in range(fold, len(samples), _FOLDS):
+            found[place] = one.scores(samples[place].differences)[:, 1]
+    return found
+
+
+def _trust(scores: Numbers, weights: Numbers) -> float:
+    """Return the factor by which scores are the likeliest odds."""
+    losses = [float((np.log1p(np.exp(-trust * scores)) * weights).sum()) for trust in _TRUSTS]
+    return _TRUSTS[int(np.argmin(np.round(losses, 6)))]
+
+
+def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> Round:
+    together = np.concatenate([*weights])
+    scale = together.sum() / max(float((together**2).sum()), 1e-12)  # as many rows as they are worth
+    return learn_round(np.concatenate([sample.differences for sample in samples]), together * scale, size)
 
 
 def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sample:
@@ -84,7 +211,7 @@ def main() -> None:
             features=FEATURES,
             learned_on=tuple(counted[0]),
             corrected_on=tuple(counted[1]),
-            rounds=tuple(one.row() for one in (*found.rounds, found.judge)),
+            rounds=tuple(row(one) for one in (*found.rounds, found.judge)),
         )
         write_atomically(chosen.output, file.model_dump_json() + "\n")
 

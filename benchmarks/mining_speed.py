@@ -22,8 +22,7 @@ from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit, read_diffs
 from caretbench.sources.git.history import list_commits
 from caretbench.sources.git.patch_stream import PatchLimits
-from caretbench.sources.mining import mine_git
-from caretbench.sources.selecting import Period
+from caretbench.sources.mining import Period, mine_git
 
 FILES = 300
 LINES = 250

@@ -9,6 +9,7 @@ import pytest
 import caretbench
 from caretbench.models import ClientOptions
 from caretbench.problem import Caret
+from tests.support.efcb_changes import write_history
 from tests.support.fakes import FakeClient
 
 PAGE = Path(__file__).parents[1] / "docs" / "python-api.md"
@@ -81,3 +82,17 @@ def test_the_first_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.
     example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
     exec(example, {})  # noqa: S102  our own page
     assert (tmp_path / "runs" / "baselines" / "scores.jsonl").exists()
+
+
+def test_the_third_example_of_the_page_builds_and_validates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_history(tmp_path / "clone", 6).write()
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path / "clone")
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[2]
+    exec(example, {})  # noqa: S102  our own page
+    numbers, *verdicts = capsys.readouterr().out.splitlines()
+    assert "problems" in numbers
+    assert len(verdicts) == 5
+    assert "valid" in verdicts[0]

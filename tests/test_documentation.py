@@ -21,9 +21,8 @@ from caretbench.execution.scan.tamper import FLAGS
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
-from caretbench.runs.building.asked import BuildAnswer, MissingBuildAnswer
-from caretbench.runs.folder import Manifest, ModelInfo
-from caretbench.runs.judging.missing import MissingJudgement
+from caretbench.runs.building.questions import BuildAnswer, MissingBuildAnswer
+from caretbench.runs.folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.validation.validity import Validity
 

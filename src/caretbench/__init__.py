@@ -9,22 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from caretbench.api import compare, generate, judge, load_suite, report, run, score
+    from caretbench.api import build, compare, generate, judge, load_suite, report, run, score
     from caretbench.problem import Completion, Problem, Score
+    from caretbench.runs.building.config import BuildAsking
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.plans.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
+    from caretbench.runs.validating import validate
     from caretbench.suites.base import Suite
 
 __all__ = [
-    "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score", "Suite",
-    "SuiteConfig", "compare", "generate", "judge", "load_suite", "report", "run", "score",
+    "BuildAsking", "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score",
+    "Suite", "SuiteConfig", "build", "compare", "generate", "judge", "load_suite", "report", "run", "score", "validate",
 ]  # fmt: skip
 
 _MODULES = {
-    "api": ("compare", "generate", "judge", "load_suite", "report", "run", "score"),
+    "api": ("build", "compare", "generate", "judge", "load_suite", "report", "run", "score"),
     "problem": ("Completion", "Problem", "Score"),
     "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
+    "runs.building.config": ("BuildAsking",),
     "runs.judging.plan": ("JudgingConfig",),
+    "runs.validating": ("validate",),
     "suites.base": ("Suite",),
 }
 

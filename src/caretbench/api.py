@@ -6,6 +6,7 @@ Import the names from :mod:`caretbench`, which loads them when they are asked fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from caretbench.models import Opener
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
+    from caretbench.runs.building.config import BuildAsking
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.judging.result import GradingResult
     from caretbench.suites.base import Suite
+    from caretbench.suites.values import BuildResult
 
 
 def load_suite(name: str) -> Suite:
@@ -113,6 +116,46 @@ def judge(
     if not config.judges:
         raise ValueError("say who judges: judges={'NAME': 'openai/o3-mini'}, for example")
     return JudgingPlan(RunFolder(Path(folder)), config).judge(opener or _opener(), progress)
+
+
+def build(
+    suite: str,
+    sources: Sequence[str],
+    output: Path | str = "tasks",
+    *,
+    models: Mapping[str, str] | None = None,
+    asking: BuildAsking | None = None,
+    opener: Opener | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> BuildResult:
+    """Make problems of one's own sources; the same call goes on after a stop.
+
+    Args:
+        suite: The suite's name.
+        sources: Projects, clones, files: as the suite says.
+        output: The folder of the problems.
+        models: Specs by role, for a suite whose build asks models.
+        asking: Sampling, connection, prices and limits of these models.
+        opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
+        progress: Told of steps and notes.
+        options: The suite's own options by name, ``--max-changes`` as ``max_changes``.
+
+    Raises:
+        ValueError: the suite builds none, an option is wrong, or a model is lacking or refused.
+        DataError: a source cannot be used, or the folder holds something else.
+    """
+    from caretbench.runs.building.build import build as carry_out
+    from caretbench.runs.building.build import own_options
+    from caretbench.runs.building.config import BuildAsking, models_by_role
+
+    house, progress = load_suite(suite), progress or Progress()
+    named = models_by_role(
+        suite, house.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()]
+    )
+    stated, values = own_options(house, sources, options, progress.note)
+    asked = replace(asking or BuildAsking(), models=named)
+    return carry_out(house, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:

@@ -15,13 +15,16 @@ import os
 import re
 import stat
 import tempfile
+import tomllib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from caretbench.errors import DataError as DataError
 
@@ -44,6 +47,11 @@ def cache_folder() -> Path:
     if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
         return Path("/var/cache/caretbench")
     return home / ".cache" / "caretbench"
+
+
+def packaged_table(package: str, name: str) -> dict[str, Any]:
+    """A TOML file that lies in a package."""
+    return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def sha256_text(*parts: str) -> str:
@@ -131,9 +139,14 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def describe(error: ValidationError) -> str:
-    """The first faults of a row in one line, by field."""
-    faults = error.errors(include_url=False, include_input=False)
+def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The first faults of a row in one line, by field.
+
+    Args:
+        error: The faults.
+        words: Messages by kind of fault, with places for the ``input`` and what pydantic knows of the kind.
+    """
+    faults = error.errors(include_url=False)
     # A list whose only entry is wrong is also called too short: that says nothing new.
     places = [fault["loc"] for fault in faults]
     faults = [
@@ -142,10 +155,13 @@ def describe(error: ValidationError) -> str:
         if fault["type"] != "too_short"
         or not any(place[: len(fault["loc"])] == fault["loc"] != place for place in places)
     ]
-    shown = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'row'}: {fault['msg'].removeprefix('Value error, ')}"
-        for fault in faults[:3]
-    ]
+
+    def told(fault: ErrorDetails) -> str:
+        if fault["type"] not in words:
+            return fault["msg"].removeprefix("Value error, ")
+        return words[fault["type"]].format(input=repr(fault["input"])[:40], **fault.get("ctx", {}))
+
+    shown = [f"{'.'.join(map(str, fault['loc'])) or 'row'}: {told(fault)}" for fault in faults[:3]]
     more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
     return "; ".join(shown) + more
 

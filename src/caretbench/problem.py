@@ -22,7 +22,7 @@ Label = str | float | list[str]
 
 
 class Row(BaseModel):
-    """Base of everything that is stored: unknown fields are errors, values never change."""
+    """Base of everything that is stored or read from a table: unknown fields are errors, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

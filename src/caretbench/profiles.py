@@ -113,11 +113,9 @@ class ProfileRules:
         said=("1 if any passed", "it is excluded"),
     )
     first_lines = Rule(
-        "Which texts does similarity compare?",
-        paper=True,
-        default=False,
-        said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
-    )
+        "Which texts does similarity compare?", paper=False, default=False,
+        said=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
+    )  # fmt: skip
     paper_bounds = Rule(
         "Where are numbers cut into parts?",
         paper=True,

@@ -15,7 +15,6 @@ from caretbench.files import DataError, read_rows
 from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judging.missing import errors_path
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.suites import suite
 from tests.support.fakes import FakeClient, failure
@@ -158,12 +157,12 @@ def test_what_did_not_come_ends_with_one(folder: RunFolder, graders: Graders) ->
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert done.code == 1
     assert "4 judgements did not come" in done.err
-    assert str(errors_path(folder)) in done.err
+    assert str(folder.judge_errors_path) in done.err
     graders.reply = "I like it"
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert done.code == 1
     assert "4 judgements could not be read" in done.err
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
     graders.reply = GOOD
     assert Done(folder, "-m", "fake/a", "--no-controls").code == 0
 

@@ -18,7 +18,6 @@ from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.reports.judged.rated_answers import JudgedAnswers
 from caretbench.reports.judged.values import judged_values
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence
 from tests.support.questions import CHANGES, question_problem, question_problems
@@ -233,7 +232,7 @@ def test_a_slow_grader(tmp_path: Path) -> None:
     with ModelServer(asleep) as server:
         done = Done(folder, server, *chosen, "--timeout", "5", "--retries", "0", "--json")
         assert done.code == 1, (done.err, done.error)
-        assert {row.kind for row in missing_judgements(folder)} == {"timeout"}
+        assert {row.kind for row in folder.missing_judgements()} == {"timeout"}
         [column] = done.sections()[CLAIMS]["columns"]
         assert (column["answers"], column["rated"]) == (6, 3)
         stuck.clear()

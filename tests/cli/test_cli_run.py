@@ -20,11 +20,14 @@ from caretbench import cli
 from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
+from caretbench.reports.results.identity import selection_notes
+from caretbench.reports.run_summary import load
 from caretbench.runs.asking import prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import Plan
 from caretbench.runs.plans.roles import named_model
+from caretbench.suites.selection import Selection
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error
 
@@ -140,8 +143,14 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
         (("devbench", "-m", "golden=fake/a"), "is the name of a baseline"),
         (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
-        (("devbench", "-m", "fake/a", "--temperature", "-1"), "--temperature: Input should be"),
-        (("devbench", "-m", "fake/a", "--mode", "quick"), "--mode: Input should be"),
+        (
+            ("devbench", "-m", "fake/a", "--temperature", "-1"),
+            "--temperature: -1.0 is too small; give 0 or more",
+        ),
+        (
+            ("devbench", "-m", "fake/a", "--mode", "quick"),
+            "--mode: 'quick' is not known; give 'reproducible' or 'fast'",
+        ),
         (("devbench", "-m", "fake/a", "--preset", "x"), "unknown preset 'x'; known: devbench-paper"),
         (("devbench", "-m", "fake/a", "--prompt", "x"), "unknown prompt 'x'"),
         (("devbench", "-m", "fake/a", "--prompt", "fill"), "fake/a takes chat prompts"),
@@ -385,18 +394,21 @@ def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (("max_cost = 100.0", "max_costs = 100.0"), "max_costs: Extra inputs are not permitted"),
-        (('spec = "fake/a"', 'name = "a"'), "models.0.spec: Field required"),
+        (("max_cost = 100.0", "max_costs = 100.0"), "max_costs: there is no such key; correct its name"),
+        (('spec = "fake/a"', 'name = "a"'), "models.0.spec: it is missing; add it"),
         (('spec = "fake/a"', 'spec = "a"'), "models.0.spec: 'a' names no model"),
-        (('spec = "fake/a"', 'spec = "fake/a"\nspek = "b"'), "models.0.spek: Extra inputs are not permitted"),
-        (("seed = 5", "seeds = 5"), "defaults.sampling.seeds: Extra inputs"),
-        (("max_tokens = 50", "max_tokens = 0"), "models.1.sampling.max_tokens: Input should be"),
-        (("connections = 3", "connection = 3"), "models.0.options.connection: Extra inputs"),
+        (('spec = "fake/a"', 'spec = "fake/a"\nspek = "b"'), "models.0.spek: there is no such key"),
+        (("seed = 5", "seeds = 5"), "defaults.sampling.seeds: there is no such key"),
+        (
+            ("max_tokens = 50", "max_tokens = 0"),
+            "models.1.sampling.max_tokens: 0 is too small; give 1 or more",
+        ),
+        (("connections = 3", "connection = 3"), "models.0.options.connection: there is no such key"),
         (('preset = "devbench-paper"', 'preset = "x"'), "models.0.preset: unknown preset 'x'"),
         (('profile = "paper"', 'profile = "x"'), "suites.1: --profile 'x'"),
         (('name = "devbench"\nprofile', 'name = "x"\nprofile'), "suites.1: unknown suite 'x'"),
         (("input_per_million = 1", "input_per_million = -1"), "prices"),
-        (("[[suites]]", "[[suits]]"), "suits: Extra inputs"),
+        (("[[suites]]", "[[suits]]"), "suits: there is no such key"),
         (("max_cost = 100.0", "max_cost = "), "not TOML"),
     ],
 )
@@ -409,6 +421,50 @@ def test_a_faulty_run_file_names_itself_and_the_key(
     with pytest.raises(DataError, match="faulty") as caught:
         Plan.of(RunConfig.load(path), path)
     assert complaint in str(caught.value)
+
+
+def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    own = RUN_FILE.replace("seed = 5", "temperature = 0.9").replace(
+        'spec = "fake/a"', 'spec = "fake/a"\npreset = "greedy"'
+    )
+    path.write_text(own)
+    first, second = Plan.of(RunConfig.load(path), path).models
+    assert (first.sampling.temperature, second.sampling.temperature) == (0.0, None)
+    path.write_text(own.replace('preset = "greedy"', ""))
+    assert Plan.of(RunConfig.load(path), path).models[0].sampling.temperature == 0.9
+
+
+def test_a_flag_that_says_the_default_wins_over_a_run_file(tmp_path: Path, models: Models) -> None:
+    path = tmp_path / "both.toml"
+    path.write_text("score = false\n" + RUN_FILE)
+    out = tmp_path / "out"
+    assert Done(str(path), "-o", str(out), "--no-html").code == 0
+    assert not (out / "devbench-starter-default" / "scores.jsonl").exists()
+    done = Done(str(path), "-o", str(out), "--no-html", "--score", "--baseline", "all")
+    assert done.code == 0, done.err
+    scored = {row.model for row in RunFolder(out / "devbench-starter-default").scores()}
+    assert scored == {"fake/a", "b", "golden", "empty", "stub", "copy-context"}
+
+
+def test_the_choice_of_problems_is_kept_and_compared(tmp_path: Path, models: Models) -> None:
+    common = ("devbench", "-m", "m=fake/a", "--no-execute", "--no-html", "--select", "language=python")
+    done = Done(*common, "--limit", "40", "-o", str(tmp_path / "one"))
+    assert "--limit 40: there are 12 problems that do not overlap" in done.err
+    [chosen] = RunFolder(tmp_path / "one").manifest().selections
+    assert chosen == Selection(select="language=python", limit=40)
+    assert Done(*common, "-o", str(tmp_path / "two")).code == 0
+    Done(*common, "-o", str(tmp_path / "two"))
+    assert len(RunFolder(tmp_path / "two").manifest().selections) == 1
+    Done(*common, "--per-cell", "1", "-o", str(tmp_path / "two"))
+    assert len(RunFolder(tmp_path / "two").manifest().selections) == 2
+    runs = [load(tmp_path / name) for name in ("one", "two")]
+    [note] = selection_notes(runs)
+    assert note == (
+        "The runs chose their problems differently. one: --select language=python --limit 40 --sample-seed 0; two: "
+        "--select language=python and --select language=python --per-cell 1. Only common problems are compared."
+    )
+    assert list(selection_notes(runs[:1])) == []
 
 
 def test_two_suites_in_one_folder_are_refused(tmp_path: Path, models: Models) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect import InspectClient, open_client
-from caretbench.inspect.client.provider_table import provider, providers
+from caretbench.inspect.client.facts import provider, providers
 from caretbench.models import (
     ChatPrompt,
     ClientOptions,

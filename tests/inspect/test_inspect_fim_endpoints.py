@@ -24,7 +24,8 @@ from inspect_ai.model import (
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
-from caretbench.inspect.providers.fim_endpoints import FIRST_S, UNSENT, FimEndpointAPI
+from caretbench.inspect.providers.base import FIRST_S
+from caretbench.inspect.providers.fim_endpoints import UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.shapes import Shape, look, shape, shapes
 from caretbench.inspect.providers.streams import Assembly, Reader, Splitter
 from tests.support import model_server

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
-from caretbench.inspect.client.waiting import computed, result_of
+from caretbench.inspect.client.background import computed, result_of
 from caretbench.inspect.tasks.gathering import LANES, Gatherer
 from tests.support.fakes import ISOLATION
 

@@ -131,9 +131,20 @@ def test_every_metric_is_in_the_results_and_no_reducer_touches_one(
     assert log.results.headline.metric == "pass@1"
 
 
-def row(identity: str, passed: float, verdict: float, cosine: float, profile: str = "default") -> SampleScore:
+def row(
+    identity: str,
+    passed: float,
+    verdict: float,
+    cosine: float,
+    profile: str = "default",
+    *,
+    first_lines: bool = False,
+) -> SampleScore:
     value = {"passed": passed, "verdict": verdict, "cosine": cosine, "line0_match": float(cosine > 0.5)}
-    return SampleScore(score=Score(value=value, metadata={"profile": profile}), sample_id=identity)
+    return SampleScore(
+        score=Score(value=value, metadata={"profile": profile, "first_lines": first_lines}),
+        sample_id=identity,
+    )
 
 
 NAN = float("nan")
@@ -155,10 +166,12 @@ def test_rows_without_a_verdict_are_in_no_rate_and_in_the_coverage() -> None:
 
 
 def test_the_paper_folds_in_its_own_way() -> None:
-    rows = [row("a", 1, 1, 0.2, "paper"), row("a", 0, 1, 0.9, "paper"), row("b", 1, 1, 0.1, "paper")]
-    found = metric()(rows)
+    values = [("a", 1, 1, 0.2), ("a", 0, 1, 0.9), ("b", 1, 1, 0.1)]
+    found = metric()([row(*value, "paper", first_lines=True) for value in values])
     assert found["line0_match_any"] == 0.5
     assert found["pass@2"] == 1.0  # b has one sample, and it passed
+    full = metric()([row(*value, "paper") for value in values])
+    assert (full["line0_match"], full["pass@2"]) == (0.25, 1.0)  # a suite that compares full texts
 
 
 # --- what timed out is run again --------------------------------------------------------------------------------

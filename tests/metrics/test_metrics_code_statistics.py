@@ -2,12 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.metrics.code_statistics import (
-    cyclomatic_complexity,
-    lines_of_code,
-    problem_statistics,
-    token_count,
-)
+from caretbench.metrics.code_statistics import lines_of_code, problem_statistics
 from caretbench.metrics.complexity import ProblemStatistics
 
 
@@ -30,7 +25,7 @@ def test_lines(text: str, lines: int) -> None:
     ],
 )
 def test_tokens(text: str, language: str, tokens: int) -> None:
-    assert token_count(text, language) == tokens
+    assert problem_statistics(text, "", "", "", language).total_tokens == tokens
 
 
 BODIES = {
@@ -63,6 +58,10 @@ BODIES = {
         10,
     ),
 }
+
+
+def cyclomatic_complexity(text: str, language: str) -> int:
+    return problem_statistics(text, "", "", "", language).cyclomatic
 
 
 @pytest.mark.parametrize("language", BODIES)

@@ -11,6 +11,7 @@ from scipy import stats
 
 from caretbench.metrics.intervals import wilson
 from caretbench.metrics.paired import compare, holm, mcnemar_exact, sign_flip_p_value, with_holm
+from caretbench.metrics.resampling import units_of
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 
@@ -38,25 +39,24 @@ def test_sign_flips_approach_the_exact_permutation_test() -> None:
     differences = np.array([0.4, 0.2, -0.2, 0.6, 0.2, 0.0, 0.8, -0.4, 0.2, 0.4])
     flips = [abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=10)]
     exact = float(np.mean(np.array(flips) >= abs(differences.sum()) - 1e-9))
-    assert sign_flip_p_value(differences, seed=1, resamples=100_000) == pytest.approx(exact, abs=0.005)
+    assert sign_flip_p_value(units_of(differences), 1, 100_000) == pytest.approx(exact, abs=0.005)
 
 
 def test_sign_flips_of_clusters_are_of_their_sums() -> None:
     differences = [0.1, 0.2, 0.3, 0.1] * 10
     clusters = [str(index // 2) for index in range(40)]
     sums = [0.3, 0.4] * 10
-    together = sign_flip_p_value(differences, seed=1, clusters=clusters)
-    assert together == sign_flip_p_value(sums, seed=1)
+    together = sign_flip_p_value(units_of(differences, clusters), 1)
+    assert together == sign_flip_p_value(units_of(sums), 1)
     # All differences of one of two sources lean one way: that is two observations, not forty.
-    few = sign_flip_p_value(differences, seed=1, clusters=["a"] * 20 + ["b"] * 20)
+    few = sign_flip_p_value(units_of(differences, ["a"] * 20 + ["b"] * 20), 1)
     assert few > 0.4
 
 
 def test_sign_flips_hold_their_level() -> None:
     rng = np.random.default_rng(1)
     rejected = sum(
-        sign_flip_p_value(rng.integers(-5, 6, 60) / 5, seed=seed, resamples=999) <= 0.05
-        for seed in range(400)
+        sign_flip_p_value(units_of(rng.integers(-5, 6, 60) / 5), seed, 999) <= 0.05 for seed in range(400)
     )
     assert 0.025 <= rejected / 400 <= 0.08
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.metrics.passk import pass_at_k
+from caretbench.metrics.passk import coverage, pass_at_k, pass_rates
 
 COUNTS = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -62,3 +62,14 @@ def test_any_pass_counts_where_samples_are_few_and_it_is_asked_for() -> None:
 def test_impossible_counts_are_errors(samples: int, passed: int, k: int) -> None:
     with pytest.raises(ValueError, match=r"samples|k is"):
         pass_at_k(samples, passed, k)
+
+
+def test_rates_of_problems_with_different_numbers_of_samples() -> None:
+    counts = [(2, 1), (1, 1), (0, 0), (1, 0)]
+    assert pass_rates(counts) == {1: [0.5, 1.0, None, 0.0], 2: [1.0, None, None, None]}
+    assert pass_rates(counts, any_of_fewer=True) == {1: [0.5, 1.0, None, 0.0], 2: [1.0, 1.0, None, 0.0]}
+    assert pass_rates([]) == {}
+
+
+def test_coverage_of_nothing_is_unknown() -> None:
+    assert (coverage(3, 4), coverage(0, 4), coverage(0, 0)) == (0.75, 0.0, None)

@@ -79,4 +79,3 @@ def test_all_lie_between_0_and_1_and_a_text_is_all_of_itself(first: str, second:
 def test_precision_is_recall_the_other_way_round(first: str, second: str) -> None:
     here, there = rouge_l(first, second), rouge_l(second, first)
     assert (here.precision, here.recall) == (there.recall, there.precision)
-    assert chrf(first, second, beta=1) == pytest.approx(chrf(second, first, beta=1))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.fim.detection import Order, formats
+from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.format import Order
 from caretbench.prompts.strategy import UnpromptableError
 
 ONE = ContextFile(path="lib/one.py", text="ONE = 1\n")

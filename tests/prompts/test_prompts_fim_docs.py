@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.prompts.fim.detection import FimFormat, families_without, formats
+from caretbench.prompts.fim.detection import families_without, formats
+from caretbench.prompts.fim.format import FimFormat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fim.md").read_text("utf-8")
 

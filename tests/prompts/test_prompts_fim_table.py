@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from caretbench.prompts.fim.detection import FimFormat, formats
+from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.format import FimFormat
 
 ENTRY: dict[str, Any] = {
     "name": "example",

@@ -6,8 +6,7 @@ import pytest
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.fim.fill import Fill
-from caretbench.prompts.left_to_right import LeftToRight
+from caretbench.prompts.plain import Fill, LeftToRight
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from tests.support.prompt_samples import EVERYTHING
 

@@ -3,7 +3,7 @@
 from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_markdown
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [make_problem("java", "c", number) for number in range(4)]

@@ -12,9 +12,9 @@ from caretbench.reports.output.page import render_html
 from caretbench.reports.results.error_classes import AnswerEvidence as Evidence
 from caretbench.reports.results.error_classes import class_of, class_title, error_classes
 from caretbench.reports.results.errors import error_columns
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.answer_charts import error_shares
 from caretbench.reports.sections.errors import error_tables, error_titles
-from caretbench.reports.summarise import summarise
 from tests.support.report_runs import make_problem
 
 MESSAGES = [

@@ -16,7 +16,7 @@ from caretbench.reports.output.page import render_html
 from caretbench.reports.output.samples import pack_samples
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.results.flags import Flagged
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem
 

@@ -14,10 +14,10 @@ from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import Run
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
 from caretbench.reports.output.samples import pack_samples, to_island
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections import answer_charts, rate_charts
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
-from tests.support.report_runs import XSS, make_run
+from tests.support.report_runs import XSS, make_run, to_svg
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt install chromium")
@@ -90,20 +90,20 @@ def test_the_manifest_is_flattened() -> None:
 
 def test_a_legend_of_long_names_has_several_rows() -> None:
     names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
-    colour = charts.model_colour(names, charts.PAGE).to_dict()
+    colour = charts.model_colour(names).to_dict()
     assert colour["legend"]["columns"] == 1
-    assert charts.model_colour(["a", "b", "c"], charts.PAGE).to_dict()["legend"]["columns"] >= 3
+    assert charts.model_colour(["a", "b", "c"]).to_dict()["legend"]["columns"] >= 3
 
 
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [
-        rate_charts.rates_by(columns, "language", charts.PAPER),
-        rate_charts.heat_map(columns[0], palette=charts.PAPER),
-        rate_charts.similarity_against_passing(columns, charts.PAPER),
-        answer_charts.status_shares(columns, charts.PAPER),
+        rate_charts.rates_by(columns, "language"),
+        rate_charts.heat_map(columns[0]),
+        rate_charts.similarity_against_passing(columns),
+        answer_charts.status_shares(columns),
     ]
-    drawn = [charts.to_svg(spec) for spec in specs if spec is not None]
+    drawn = [to_svg(spec) for spec in specs if spec is not None]
     assert len(drawn) == 4
     assert all(svg.startswith("<svg") for svg in drawn)
     assert "r = " in drawn[2]

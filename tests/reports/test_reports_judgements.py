@@ -11,7 +11,6 @@ from caretbench.extraction.policies import policy
 from caretbench.judging.answers import answer_key, inserted
 from caretbench.judging.controls import controls
 from caretbench.problem import Judgement
-from caretbench.reports.charts import PAPER, to_svg
 from caretbench.reports.frame import Run
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
 from caretbench.reports.judged.caret_tables import judged_tables
@@ -21,10 +20,10 @@ from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
 from caretbench.reports.published import judged_beside_published
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
-from tests.support.report_runs import LANGUAGES, make_run
+from tests.support.report_runs import LANGUAGES, make_run, to_svg
 
 CRITERION = "devbench-quality@1"
 Opinion = Callable[[str, str], tuple[float, float]]
@@ -245,7 +244,7 @@ def test_table_7_in_form(summary: Summary) -> None:
 
 def test_the_charts_can_be_drawn(run: Run, summary: Summary) -> None:
     [judged] = summary.judged
-    for chart in (overall_scores(judged, PAPER), score_map(judged, PAPER)):
+    for chart in (overall_scores(judged), score_map(judged)):
         assert chart is not None
         svg = to_svg(chart)
         assert "gpt-4o" in svg

@@ -7,14 +7,13 @@ import pytest
 
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
-from caretbench.reports import charts
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.results.asked import context_titles
+from caretbench.reports.results.identity import context_titles
+from caretbench.reports.results.post_processing import step_examples
 from caretbench.reports.results.printed import forms_of, printed_estimates
-from caretbench.reports.results.step_examples import step_examples
 from caretbench.reports.run_summary import labels_by, summarised
 from caretbench.reports.sections.forms import form_tables, printed_table
 from caretbench.reports.sections.policies import policies_table
@@ -94,7 +93,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     assert "Python: pass@1 by mode and constructs" in page
     assert "m: pass@1 by mode and block" in page  # the heat map that was asked for
     assert "As the paper prints it" in page
-    heat = heat_map(summary.columns[0], "language / mode / constructs", charts.PAPER)
+    heat = heat_map(summary.columns[0], "language / mode / constructs")
     assert heat is not None
     assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]
     assert 'id="policies"' not in render_html(summarised(make_run(per_cell=1, samples=1)), found, samples=0)

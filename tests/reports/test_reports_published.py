@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.reports.published import beside_published, names, printed_cells
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import published_table
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 from caretbench.suites import suite
 from tests.support.report_runs import make_run

@@ -1,12 +1,12 @@
 """Sections of a report: the registry, and the defaults of a section that gives one table."""
 
 from caretbench.reports.frame import Run
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import PagePart, Section, Shown, groups
 from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_page
 from caretbench.reports.source import Source
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, number_field, numbers_table
+from caretbench.reports.tables import ReportTable, table_of
 from tests.support.report_runs import make_run
 
 
@@ -14,7 +14,7 @@ class Problems(Section):
     part = PagePart("count", "Count", "Number of problems")
 
     def tables(self, summary: Summary) -> list[ReportTable]:
-        return [numbers_table("Problems", ("Problems",), [(number_field(summary.problems),)], words=0)]
+        return [table_of("Problems", ("Problems",), [(summary.problems,)])]
 
 
 def test_a_sections_tables_are_its_part_of_the_page() -> None:

@@ -9,10 +9,10 @@ from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rate_charts import rates_by
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import decided, strata_of
-from caretbench.reports.summarise import summarise
 from caretbench.reports.summary import Summary
 from caretbench.suites.values import ORDINARY, Stratification
 from tests.support.questions import question_problems

@@ -9,7 +9,7 @@ from caretbench.problem import Score
 from caretbench.reports.frame import Run, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary, summary_tables
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem, make_run
 
@@ -163,6 +163,13 @@ def test_profiles_never_share_a_column() -> None:
     ours = {name: e.value for name, e in column(summary, "m").overall.similarity.items()}
     assert printed == {"cosine_first_line": pytest.approx(0.4), "line0_any": 1.0}
     assert ours == {"cosine_full_text": pytest.approx(0.8), "line0_mean": 0.5}
+
+
+def test_only_a_suite_that_compares_first_lines_names_its_columns_so() -> None:
+    rows = list(verdicts("m", ids(PROBLEMS[:1], ["passed", "failed"]), "paper", cosine=0.4, edit=0.3))
+    summary = summary_of(rows, manifest={"suite": "simcopilot"})
+    printed = {name: e.value for name, e in column(summary, "m", "paper").overall.similarity.items()}
+    assert printed == {"cosine_full_text": pytest.approx(0.4), "edit_mean": pytest.approx(0.3)}
 
 
 def test_discordant_cases_are_the_two_kinds() -> None:

@@ -13,11 +13,11 @@ from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelReques
 from caretbench.problem import Problem, Profile, Usage
 from caretbench.progress import Progress
 from caretbench.runs.asking import prompt_text
-from caretbench.runs.building.asked import AskedFiles, MissingBuildAnswer
 from caretbench.runs.building.asker import BuildAsker
 from caretbench.runs.building.build import build
 from caretbench.runs.building.config import BuildAsking, models_by_role
 from caretbench.runs.building.dry_run import BuildForecast, dry_run
+from caretbench.runs.building.questions import AskedFiles, MissingBuildAnswer
 from caretbench.runs.plans.config import SamplingConfig
 from caretbench.runs.plans.prices import Prices
 from caretbench.suites.base import Suite

@@ -17,7 +17,6 @@ from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judge import GradingResult, JudgingSettings, grade
-from caretbench.runs.judging.missing import errors_path, missing_judgements
 from caretbench.runs.judging.subjects import subjects
 from caretbench.runs.plans.prices import CostBudget, Price
 from tests.support.fakes import FakeClient, Reply, failure
@@ -76,7 +75,7 @@ def test_a_text_is_judged_once_whoever_wrote_it(tmp_path: Path, make_problem: Ma
     assert {row.criterion for row in rows} == {"devbench-quality@1"}
     assert rows[0].values == {"relevance": 4.0, "helpfulness": 3.0}
     assert (rows[0].text, rows[0].attempts, rows[0].fault) == (GOOD, 1, None)
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
 
 
 def test_what_is_there_is_not_asked_again(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -187,15 +186,15 @@ def test_failures_stand_in_a_file_and_are_asked_again(tmp_path: Path, make_probl
 
     result = judge(folder, grader(reply), repeats=2)
     assert (result.judged, result.failed) == (2, 2)
-    missing = list(missing_judgements(folder))
+    missing = list(folder.missing_judgements())
     assert [(row.problem_id, row.repeat, row.kind) for row in missing] == [
         ("python/low_context/two", 0, "provider"), ("python/low_context/two", 1, "provider"),
     ]  # fmt: skip
-    assert "sk-abc" not in errors_path(folder).read_text()
+    assert "sk-abc" not in folder.judge_errors_path.read_text()
     judge(folder, grader(reply), repeats=2)
-    assert len(list(missing_judgements(folder))) == 2
+    assert len(list(folder.missing_judgements())) == 2
     assert judge(folder, grader(), repeats=2).complete
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
     assert len(list(folder.judgements())) == 4
 
 
@@ -207,7 +206,7 @@ def test_a_client_that_forgets_a_request(tmp_path: Path, make_problem: MakeProbl
     folder = make_run(tmp_path, [make_problem()], [RIGHT, WRONG])
     result = judge(folder, Forgetful(lambda _request, _sample: GOOD, window=2))
     assert (result.judged, result.failed) == (1, 1)
-    [row] = missing_judgements(folder)
+    [row] = folder.missing_judgements()
     assert row.message == "the client gave neither an answer nor a failure"
 
 
@@ -223,11 +222,11 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
     assert 1.5 < result.cost <= 2.5
     assert result.judged + result.not_asked == 20
     assert result.judged == len(client.asked) == pytest.approx(result.cost * 10)
-    assert {row.kind for row in missing_judgements(folder)} == {"budget"}
+    assert {row.kind for row in folder.missing_judgements()} == {"budget"}
     assert sum(row.cost or 0 for row in folder.judgements()) == pytest.approx(result.cost)
     judge(folder, grader(), sampling=sampling)
     assert len(list(folder.judgements())) == 20
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
 
 
 def test_the_tries_before_are_paid_too(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -277,11 +276,11 @@ def test_a_grader_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem
     assert result.complaint(folder).startswith(
         "2 judgements did not come; HTTP 401 for Bearer [redacted]; the same"
     )
-    assert {row.message for row in missing_judgements(folder)} == {
+    assert {row.message for row in folder.missing_judgements()} == {
         "not asked: HTTP 401 for Bearer [redacted]"
     }
     assert judge(folder, grader()).complete
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
 
 
 def test_without_completions_nothing_is_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -302,7 +301,7 @@ def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
         judge(folder, grader(), budget=CostBudget(limit=1.0))
     with Appender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
         judge(folder, grader())
-    assert not errors_path(folder).exists()
+    assert not folder.judge_errors_path.exists()
 
 
 def test_a_stop_in_the_middle_loses_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:

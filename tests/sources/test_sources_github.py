@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from caretbench.errors import DataError
@@ -17,8 +18,8 @@ from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.mining import mine_github
 from caretbench.sources.github.records import files_of_diff
 from caretbench.sources.github.waiting import TRIES, after_answer
+from caretbench.sources.mining import Period
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.sources.selecting import Period
 from tests.support.github_server import (
     NOW,
     Fault,
@@ -232,13 +233,15 @@ def test_every_wait_is_bounded_and_grows() -> None:
     draw = random.Random(1)  # noqa: S311
     for code in (403, 429):
         waits = [
-            after_answer(code, {}, "secondary rate limit", attempt, NOW, draw)
+            after_answer(code, httpx.Headers(), "secondary rate limit", attempt, NOW, draw)
             for attempt in range(1, TRIES + 1)
         ]
         assert [step.action for step in waits] == ["wait"] * (TRIES - 1) + ["stop"]
         assert all(60 <= step.seconds <= 4000 for step in waits[:-1])
-    assert after_answer(403, {"Retry-After": "99999"}, "", 1, NOW, draw).action == "stop"
-    assert after_answer(403, {"retry-after": "soon"}, "rate limit", 1, NOW, draw).action == "wait"
+    assert after_answer(403, httpx.Headers({"Retry-After": "99999"}), "", 1, NOW, draw).action == "stop"
+    assert (
+        after_answer(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"
+    )
 
 
 def test_a_diff_gives_its_files() -> None:

@@ -10,9 +10,8 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.sources.git.patch_stream import PatchLimits
-from caretbench.sources.mining import MiningProgress, MiningYield, mine_git
+from caretbench.sources.mining import MiningProgress, MiningYield, Period, mine_git
 from caretbench.sources.pull_request import read_pull_requests
-from caretbench.sources.selecting import Period
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 

@@ -7,8 +7,13 @@ import pytest
 from caretbench.sources.git.access import opened
 from caretbench.sources.licences import identify, is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
-from caretbench.sources.repository import RepositoryFacts, repository_facts
-from caretbench.sources.repository_names import UNKNOWN, parse_remote, repository_name
+from caretbench.sources.repository import (
+    UNKNOWN,
+    RepositoryFacts,
+    parse_remote,
+    repository_facts,
+    repository_name,
+)
 from tests.support.git_repository import History, git, take_away
 
 MIT = (
@@ -24,12 +29,12 @@ BSD = "Redistribution and use in source and binary forms, with or without\nmodif
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        ("https://github.com/owner/name.git", ("github.com", "owner/name")),
-        ("https://user:secret@github.com/owner/name", ("github.com", "owner/name")),
-        ("git@github.com:owner/name.git", ("github.com", "owner/name")),
-        ("ssh://git@gitlab.com:2222/group/deep/name.git/", ("gitlab.com", "group/deep/name")),
+        ("https://github.com/owner/name.git", ("owner/name", "github.com")),
+        ("https://user:secret@github.com/owner/name", ("owner/name", "github.com")),
+        ("git@github.com:owner/name.git", ("owner/name", "github.com")),
+        ("ssh://git@gitlab.com:2222/group/deep/name.git/", ("group/deep/name", "gitlab.com")),
         ("HTTPS://example.org/x", None),
-        ("https://Example.org/x", ("example.org", "x")),
+        ("https://Example.org/x", ("x", "example.org")),
         ("/srv/git/name.git", None),
         ("../name", None),
         ("file:///srv/name.git", None),
@@ -102,7 +107,7 @@ def test_facts_of_a_clone(tmp_path: Path) -> None:
     git(history.folder, "remote", "add", "origin", "https://me:secret@github.com/owner/name.git")
     with opened(history.folder) as repository:
         facts = repository_facts(repository)
-        renamed = repository_facts(repository, "other/fork", type_="tunnel")
+        renamed = repository_facts(repository, "other/fork").model_copy(update={"type": "tunnel"})
     assert (facts.repo, facts.organization, facts.name) == ("owner/name", "owner", "name")
     assert facts.language_stats == {"go": 0.75, "python": 0.25}
     assert (facts.primary_language, facts.license, facts.shallow) == ("go", "MIT", False)

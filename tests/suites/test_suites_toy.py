@@ -229,6 +229,24 @@ def test_a_model_runs_and_is_reported(verb: Run, ran: Path) -> None:
     assert (found["adder"], found["golden"], found["empty"]) == (1.0, 1.0, 0.0)
 
 
+def test_its_own_baseline_is_no_model(verb: Run, ran: Path) -> None:
+    summary = json.loads(verb("report", ran.name, "--json", "--no-html").stdout)
+    assert [column["model"] for column in summary["columns"] if column["baseline"]] == [
+        "golden", "empty", "stub", "copy-context", "one",
+    ]  # fmt: skip
+    verb("score", "toy", "--baseline", "one,golden", "-o", "own", "--no-html", "--fail-under", "1")
+    assert "found: adder. Name" in verb("compare", ran.name, status=2).stderr
+    refused = verb("run", "toy", "-m", "one=command/x", "-o", "named", status=2)
+    assert "'one' is the name of a baseline" in refused.stderr
+
+
+def test_its_own_chart_is_on_the_page(verb: Run, ran: Path) -> None:
+    verb("report", ran.name)
+    page = (ran / "report.html").read_text("utf-8")
+    assert "Sums that were found" in page
+    assert "own charts" in page
+
+
 def test_recorded_answers_are_scored_and_compared(verb: Run, ran: Path, work: Path) -> None:
     rows = [{"problem_id": f"python/{first}-2", "text": "3"} for first in (1, 3, 5)]
     (work / "three.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -250,6 +268,26 @@ def test_a_judge_is_asked_by_its_own_criterion(verb: Run, ran: Path) -> None:
         assert "How short is the inserted text" in json.dumps(server.requests[0].body)
     summary = json.loads(verb("report", ran.name, "--json", "--no-html").stdout)
     assert "toy-brevity@1" in json.dumps(summary["judged"])
+
+
+def test_an_error_of_its_load_names_it(verb: Run) -> None:
+    named = "the suite 'toy' of toy_suite, --data nowhere: nowhere: no such folder"
+    for arguments in (("list", "toy"), ("score", "toy"), ("validate", "toy"), ("show", "toy", "x")):
+        assert named in verb(*arguments, "--data", "nowhere", status=2).stderr
+
+
+def test_the_python_api_builds_and_validates(call: Run) -> None:
+    program = (
+        "import caretbench as cb\n"
+        "print(cb.build('toy', ['2+2', '3+3'], 'by-api', language='py').numbers)\n"
+        "found = cb.validate(cb.SuiteConfig(name='toy', data='by-api', limit=1))\n"
+        "print(len(found.problems), found.verdicts[0].verdict, found.share)\n"
+        "try:\n    cb.build('toy', ['1+1'], tongue='py')\nexcept ValueError as error:\n    print(error)\n"
+        "try:\n    cb.build('toy', ['1+1'], models={'checker': 'a/b'})\nexcept ValueError as error:\n    print(error)\n"
+    )
+    done = call("-c", program).stdout.splitlines()
+    assert done[:3] == ["{'problems': 2}", "1 valid 1.0", "build toy has no option tongue; options: language"]
+    assert "roles of build toy: generator" in done[3]
 
 
 def test_the_python_api_runs_it(call: Run, adder: str) -> None:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelRequest, PromptKind, TextPrompt
 from caretbench.problem import Caret, Latency, Usage
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 ISOLATION = Isolation(
     backend="fake", level="none", memory="none", network="none", seccomp=False, user="unprivileged"
@@ -127,13 +127,12 @@ def failure(message: str = "no answer", kind: FailureKind = "provider") -> Model
     return ModelFailure(request_id="", samples=(), kind=kind, message=message)
 
 
-class PlainStrategy:
+class PlainStrategy(Strategy):
     """Sends what stands before the caret, cut to the budget from its beginning; a text with <FIM> cannot be asked."""
 
     name = "plain"
     version = 1
-    kind: PromptKind = "text"
-    key = "plain@1"
+    kind = "text"
 
     def render(self, caret: Caret, budget: Budget) -> TextPrompt:
         """The prefix as a text prompt."""

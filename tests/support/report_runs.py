@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
+
+import vl_convert
 
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance, Score
 from caretbench.reports.frame import Run, build_frame
@@ -24,6 +27,11 @@ FAILURES = (
     "incomplete",
 )
 XSS = "</script><script>window.attacked = true</script><!-- <img src=x onerror='window.attacked = true'>"
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """A chart of a page, drawn without a browser."""
+    return str(vl_convert.vegalite_to_svg({**spec, "width": 720}))
 
 
 def make_problem(language: str, category: str, number: int, **changes: object) -> Problem:

@@ -223,12 +223,3 @@ def test_damaged_programs_are_analysed_as_far_as_they_go(language: str, data: st
     )
     damaged = (program[:at] + text + program[at + length :]).replace("\0", " ")
     check_blocks(analysed(path, damaged))
-
-
-def test_runs_of_statements() -> None:
-    file = analysed("a.py", "def f():\n    a()\n    if b:\n        c()\n        d()\n    e()\n")
-    body = next(block for block in file.blocks if block.kind == "function_body")
-    runs = [file.source.text(run.span) for run in file.statement_runs(body)]
-    branch = "if b:\n        c()\n        d()"
-    assert runs == [f"a()\n    {branch}", f"a()\n    {branch}\n    e()", f"{branch}\n    e()"]
-    assert [run.statements for run in file.statement_runs(body, longest=2)] == [2, 2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.syntax import SourceFile, analyse, comment_distance, is_test_path, split_by_distance
+from caretbench.syntax import SourceFile, analyse, is_test_path
 
 DEEP = {
     "python": ("a.py", "x = " + "(" * 3000 + "y" + ")" * 3000 + "\n"),
@@ -96,25 +96,18 @@ def f():
 @pytest.mark.parametrize(
     ("text", "counting", "expected"),
     [
-        ("import a", "full_line", (1, "docstring")),
-        ("b = 1", "full_line", (1, "line")),
-        ("c = 2", "full_line", (2, "line")),
-        ("c = 2", "any", (1, "line")),
-        ("return 3", "full_line", (1, "docstring")),
+        ("import a", "full_line", 1),
+        ("b = 1", "full_line", 1),
+        ("c = 2", "full_line", 2),
+        ("c = 2", "any", 1),
+        ("return 3", "full_line", 1),
         ('"""Module', "any", None),
     ],
 )
-def test_comment_distance(text: str, counting: str, expected: tuple[int, str] | None) -> None:
+def test_comment_distance(text: str, counting: str, expected: int | None) -> None:
     file = analyse([SourceFile("a.py", COMMENTED)])["a.py"]
     found = file.comment_distance(COMMENTED.index(text), counting=counting)  # type: ignore[arg-type]
     assert found == expected
-    assert comment_distance(file.source, (), 3) is None
-
-
-def test_comment_distances_are_split_at_the_median_or_a_bound() -> None:
-    assert split_by_distance([1, 2, None, 30]) == ["short", "short", None, "long"]
-    assert split_by_distance([1, 2, None, 30], bound=1) == ["short", "long", None, "long"]
-    assert split_by_distance([]) == []
 
 
 @pytest.mark.parametrize(

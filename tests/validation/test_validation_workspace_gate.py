@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.validation.repeats import repeats
+from caretbench.validation.duplicates import repeats
 from caretbench.validation.validity import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 from tests.support.fakes import ISOLATION
@@ -74,21 +75,28 @@ def problem(
     )  # fmt: skip
 
 
-def gate(
-    engine: Engine, reached: Callable[[Sequence[Problem]], Collection[str]] | None = None
-) -> WorkspaceGate:
-    def request(one: Problem, text: str) -> WorkspaceRequest:
-        assert isinstance(one.splice, FileSplice)
-        patch = {one.splice.path: one.splice.content(SOURCE.encode(), text)}
-        return WorkspaceRequest(id=one.id, snapshot="s", command=CHECK.command, patch=patch)
+@dataclass
+class Gate(WorkspaceGate):
+    """A gate of a project that is one file in memory."""
 
-    return WorkspaceGate(
-        engine,
-        policy("block"),
-        request,
-        lambda _problem: SOURCE.encode(),
-        (lambda _request, problems: reached(problems)) if reached else None,
-    )
+    found: Callable[[Sequence[Problem]], Collection[str]] | None = None
+
+    def request(self, problem: Problem, text: str) -> WorkspaceRequest:
+        assert isinstance(problem.splice, FileSplice)
+        patch = {problem.splice.path: problem.splice.content(SOURCE.encode(), text)}
+        return WorkspaceRequest(id=problem.id, snapshot="s", command=CHECK.command, patch=patch)
+
+    def original(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
+        return SOURCE.encode()
+
+    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:  # noqa: ARG002
+        return self.found(problems) if self.found else {problem.id for problem in problems}
+
+
+def gate(
+    engine: Engine, found: Callable[[Sequence[Problem]], Collection[str]] | None = None
+) -> WorkspaceGate:
+    return Gate(engine, policy("block"), found=found)
 
 
 def checked(text: str) -> Status:

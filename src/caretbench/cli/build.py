@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json
+from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json, say_table
 from caretbench.cli.options import parameter
 from caretbench.runs.plans.options import BY_NAME
-from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.options import Option
@@ -146,19 +145,12 @@ def _asking_options(house: Suite) -> list[Option]:
 def _build(
     house: Suite, sources: Sequence[str], output: Path, given: dict[str, Any], *, as_json: bool
 ) -> None:
-    from caretbench.runs.building.build import build
+    from caretbench.runs.building.build import build, own_options
     from caretbench.suites.build_models import AnswersMissingError
 
     asking = _asking(house, given)
-    values = {option.name: given[option.name] for option in house.build_options if not option.instead}
-    values["sources"] = list(sources)
-    for option in house.build_options:
-        if option.instead and (value := given[option.name]) not in (None, []):
-            old = f"--{option.name.replace('_', '-')}"
-            note(f"{old} is replaced by {option.instead}; it works for one release more")
-            before = values[option.field]
-            values[option.field] = [*before, *value] if isinstance(before, list) else value
-    sources = values.pop("sources")
+    own = {option.name: given[option.name] for option in house.build_options}
+    sources, values = own_options(house, sources, own, note)
     if given.get("dry_run"):
         from caretbench.runs.building.dry_run import dry_run
 
@@ -192,10 +184,9 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
     """
     from pydantic import ValidationError
 
-    from caretbench.files import describe
     from caretbench.models import ClientOptions
     from caretbench.runs.building.config import BuildAsking, models_by_role
-    from caretbench.runs.plans.config import SamplingConfig
+    from caretbench.runs.plans.config import SamplingConfig, in_words
     from caretbench.runs.plans.options import tables_of
     from caretbench.runs.plans.prices import Prices
 
@@ -207,7 +198,7 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
         sampling = SamplingConfig.model_validate(tables["sampling"])
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
-        raise ValueError(describe(error)) from None
+        raise ValueError(in_words(error)) from None
     return BuildAsking(
         models=models_by_role(house.name, house.build_roles, given["model"] or ()),
         sampling=sampling,
@@ -233,8 +224,7 @@ def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
         )
         for row in found.roles.values()
     ]  # fmt: skip
-    for line in aligned(rows, header):
-        say(line)
+    say_table(rows, header)
     for text in found.texts:
         row = found.roles[text.role]
         about = f", {text.about}" if text.about else ""

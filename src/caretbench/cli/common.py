@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 import typer
 
 from caretbench.progress import Progress
+from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
@@ -59,6 +60,12 @@ def say(line: str = "") -> None:
 def note(line: str) -> None:
     """One line on standard error: what is not the result."""
     _print(line, sys.stderr)
+
+
+def say_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
+    """Aligned columns under their heads on standard output."""
+    for line in aligned(rows, head):
+        say(line)
 
 
 def say_json(value: Any) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, note, say, say_json
-from caretbench.text_tables import aligned
+from caretbench.cli.common import AsJson, note, say, say_json, say_table
 
 app = typer.Typer(
     help="Dependency bundles: show them, build them.", invoke_without_command=True, no_args_is_help=False
@@ -28,8 +27,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     table = [
         [row.name, row.state, str(row.packages), f"{row.size_bytes / 1e6:.0f} MB", row.detail] for row in rows
     ]
-    for line in aligned(table, ("bundle", "state", "packages", "size", "")):
-        say(line)
+    say_table(table, ("bundle", "state", "packages", "size", ""))
     for row in rows:
         if row.fix:
             say(f"{row.name}: {row.fix}")

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from caretbench.cli.common import note, say, say_json
-from caretbench.text_tables import aligned
+from caretbench.cli.common import note, say, say_json, say_table
 
 if TYPE_CHECKING:
     from caretbench.runs.forecast import AskingForecast, JudgeForecast, RunForecast
@@ -41,8 +40,7 @@ def print_forecast(plan: Plan, found: RunForecast, *, as_json: bool) -> None:
         )
         for row in found.models
     ]  # fmt: skip
-    for line in aligned(rows, header):
-        say(line)
+    say_table(rows, header)
     say(f"\n{_how_counted(found.models)}")
     say("expected: answers as long as the reference answers; at most: --max-tokens for every answer")
     _print_judges(found.judges)
@@ -83,8 +81,7 @@ def _print_judges(judges: Sequence[JudgeForecast]) -> None:
         for one in judges
     ]  # fmt: skip
     say("")
-    for line in aligned(rows, header):
-        say(line)
+    say_table(rows, header)
     say("\ncontrols are judged too; equal texts are judged once, so that it may be less")
 
 
@@ -122,8 +119,7 @@ def print_judging(
         )
         for row in rows
     ]  # fmt: skip
-    for line in aligned(lines, header):
-        say(line)
+    say_table(lines, header)
     say(f"\ncontrols of {control_problems} problems for each criterion")
     say(f"expected: {EXPECTED_TOKENS} tokens for each answer (a grader that reasons may need many more)")
     if in_steps:

@@ -63,8 +63,7 @@ def judge(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Sent to the grader, where it takes one.")] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing."),
+        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing.")
     ] = False,
     rating_sheet: Annotated[
         Path | None,

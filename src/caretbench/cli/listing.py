@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, note, say, say_json, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, note, say, say_json, say_table, selection
 from caretbench.cli.options import with_options
-from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from caretbench.problem import Problem
@@ -49,7 +48,7 @@ def listing(
     **options: Any,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
-    from caretbench.suites import suite, usable_suites
+    from caretbench.suites import load_problems, suite, usable_suites
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
@@ -62,7 +61,7 @@ def listing(
     if profiles or tables:
         _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
         return
-    loaded = house.load(data)
+    loaded = load_problems(house, data)
     problems = selection(options).of(house, loaded.problems)
     if sizes:
         _statistics(house, problems, profile, as_json=as_json)
@@ -82,8 +81,7 @@ def _suites(suites: Sequence[Suite], *, as_json: bool) -> None:
     if as_json:
         say_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
         return
-    for line in aligned([[one.name, one.about] for one in suites], ("suite", "measures")):
-        say(line)
+    say_table([[one.name, one.about] for one in suites], ("suite", "measures"))
 
 
 def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
@@ -104,8 +102,7 @@ def _tables(found: Sequence[Table], *, as_json: bool) -> None:
         return
     for place, table in enumerate(found):
         say(("\n" if place else "") + table.title)
-        for line in aligned([list(row) for row in table.rows], table.columns):
-            say(line)
+        say_table([list(row) for row in table.rows], table.columns)
 
 
 def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_json: bool) -> None:
@@ -127,8 +124,7 @@ def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_j
         return
     heads = [key.replace("_", " ") for key in means["all"]]
     rows = [[name, *(_one_digit(value) for value in sizes.values())] for name, sizes in means.items()]
-    for line in aligned(rows, (house.strata[0], *heads)):
-        say(line)
+    say_table(rows, (house.strata[0], *heads))
 
 
 def _one_digit(value: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Steps, harmless, say, say_json
+from caretbench.cli.common import AsJson, Steps, harmless, say, say_json, say_table
 from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
@@ -54,12 +54,10 @@ def list_models(as_json: AsJson = False) -> None:
         [f"{_LOCAL}{name}", _state(name), f"{model.size / _MB:.0f} MB", model.licence, model.about]
         for name, model in catalogue().items()
     ]
-    for line in aligned(table, ("model", "state", "size", "licence", "")):
-        say(line)
+    say_table(table, ("model", "state", "size", "licence", ""))
     say(f"{_LOCAL}PATH: any other GGUF file on this machine")
     say()
-    for line in aligned(_ELSEWHERE, ("elsewhere", "")):
-        say(line)
+    say_table(_ELSEWHERE, ("elsewhere", ""))
 
 
 def _state(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +52,7 @@ def parameter(option: Option) -> inspect.Parameter:
     )
 
 
-def said(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The options that are given on the command line, without those that are as they are by default."""
-    return {name: value for name, value in values if name in BY_NAME and value != BY_NAME[name].default}
+def said(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are given on the command line, even where they say what holds by default."""
+    sources = {name: context.get_parameter_source(name) for name in values}
+    return {name: values[name] for name, source in sources.items() if source and source.name != "DEFAULT"}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @with_options(*(option.name for option in OPTIONS))
 def run(
+    command_line: typer.Context,
     target: Annotated[
         str,
         typer.Argument(
@@ -54,7 +55,7 @@ def run(
 
     source = Path(target) if target.endswith(".toml") else None
     config = (
-        _of_file(source, model, grader_base_url, options)
+        _of_file(source, model, grader_base_url, options, command_line)
         if source
         else _of_options(target, model, grader_base_url, options)
     )
@@ -71,7 +72,11 @@ def run(
 
 
 def _of_file(
-    path: Path, models: list[str] | None, grader_base_url: str | None, options: dict[str, Any]
+    path: Path,
+    models: list[str] | None,
+    grader_base_url: str | None,
+    options: dict[str, Any],
+    command_line: typer.Context,
 ) -> RunConfig:
     """The configuration of a run file, and over it the options that may win.
 
@@ -83,7 +88,7 @@ def _of_file(
     from caretbench.runs.plans.config import RunConfig
     from caretbench.runs.plans.options import BY_NAME, tables_of
 
-    given = said(options.items())
+    given = said(command_line, options)
     flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in given}
     refused = [flags[name] for name in given if name not in OVER_A_FILE]
     refused += [

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import (
-    SELECTION,
-    AsJson,
-    Data,
-    Steps,
-    SuiteName,
-    counted,
-    say,
-    say_json,
-    selection,
-)
+from caretbench.cli.common import SELECTION, AsJson, Data, Steps, SuiteName, counted, say, say_json, say_table
 from caretbench.cli.options import with_options
-from caretbench.text_tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,35 +46,29 @@ def validate(
     The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
     the golden answer must compile and then fail; no problem may repeat another.
     """
-    from caretbench.execution.dispatch import open_executor
-    from caretbench.files import read_rows, write_rows
+    from caretbench.files import write_rows
+    from caretbench.runs.plans.config import SuiteConfig
+    from caretbench.runs.plans.options import tables_of
+    from caretbench.runs.validating import validate as carry_out
     from caretbench.suites import suite
-    from caretbench.validation.validity import Validity, verdicts_path
 
-    house = suite(suite_name)
-    loaded = house.load(data)
-    problems = selection(options).of(house, loaded.problems)
-    path = verdicts_path(suite_name, loaded.hash)
-    if again and path.exists():
-        dropped = {problem.id for problem in problems}
-        kept = [row for row in read_rows(path, Validity, torn_tail=True) if row.problem_id not in dropped]
-        write_rows(path, kept)
+    config = SuiteConfig(name=suite_name, data=data, **tables_of(options)["suite"])
     with Steps(quiet=as_json) as steps:
-        steps("problems", 0, len(problems))
-        opened = partial(
-            open_executor, options["workers"], use_cache=True, engine=options["engine"] or "local"
+        problems, verdicts, path = found = carry_out(
+            config,
+            again=again,
+            workers=options["workers"],
+            engine=options["engine"] or "local",
+            progress=steps,
         )
-        gate = house.gate(opened, lambda count: steps("problems", count, None))
-        verdicts = gate.run(problems, path)
     if output is not None:
         write_rows(output, verdicts)
     if as_json:
         say_json([verdict.model_dump() for verdict in verdicts])
     else:
-        _print(problems, verdicts, house.strata[0], show_all=show_all)
+        _print(problems, verdicts, suite(suite_name).strata[0], show_all=show_all)
         say(f"\nverdicts: {output or path}")
-    share = sum(verdict.verdict == "valid" for verdict in verdicts) / len(verdicts)
-    if fail_under is not None and share < fail_under:
+    if fail_under is not None and found.share < fail_under:
         raise typer.Exit(1)
 
 
@@ -102,8 +84,7 @@ def _print(
         [name, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
         for name, counts in by_stratum.items()
     ]
-    for line in aligned(rows, (stratum, *_VERDICTS, "problems")):
-        say(line)
+    say_table(rows, (stratum, *_VERDICTS, "problems"))
     say("\n" + counted(Counter(verdict.verdict for verdict in verdicts)))
     for (name, reason), count in reasons.most_common():
         say(f"  {name}: {reason} ({count})")

@@ -5,13 +5,5 @@ from caretbench.extraction.policies import DEFAULT_POLICY, POLICIES, Extracted, 
 from caretbench.extraction.surroundings import Surroundings
 
 __all__ = [
-    "DEFAULT_POLICY",
-    "POLICIES",
-    "Cleaned",
-    "Extracted",
-    "Policy",
-    "Surroundings",
-    "clean",
-    "policies",
-    "policy",
-]
+    "DEFAULT_POLICY", "POLICIES", "Cleaned", "Extracted", "Policy", "Surroundings", "clean", "policies", "policy",
+]  # fmt: skip

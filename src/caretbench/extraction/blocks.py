@@ -194,19 +194,8 @@ def _clause_end(text: str, around: Surroundings) -> int | None:
 
 
 _HEADERS = (
-    "if ",
-    "elif ",
-    "for ",
-    "while ",
-    "with ",
-    "def ",
-    "class ",
-    "async ",
-    "try",
-    "except",
-    "else",
-    "match ",
-)
+    "if ", "elif ", "for ", "while ", "with ", "def ", "class ", "async ", "try", "except", "else", "match ",
+)  # fmt: skip
 
 
 def within_block(text: str, around: Surroundings) -> str:

@@ -21,33 +21,11 @@ _REASONING_END = re.compile(
 )
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,})[ \t]*(?P<word>[\w+#.-]*)[ \t]*\r?$", re.MULTILINE)
 _CHATTER = re.compile(
-    "(?:"
-    + "|".join(
-        (
-            r"absolutely",
-            r"based on",
-            r"below is",
-            r"certainly",
-            r"completion",
-            r"given the",
-            r"great",
-            r"here(?:['\u2019]s| is| are)",
-            r"i(?:['\u2019]ll|['\u2019]ve| will| have)",
-            r"in this",
-            r"let me",
-            r"let['\u2019]s",
-            r"my completion",
-            r"of course",
-            r"okay|ok,",
-            r"sure",
-            r"the (?:following|completed?|completion|missing|code|function|implementation|corrected|updated)",
-            r"this (?:is the|code|completion|implementation)",
-            r"to (?:complete|fill|fix|implement)",
-            r"we (?:can|need|should)",
-            r"you can",
-        )
-    )
-    + r")\b",
+    r"(?:absolutely|based on|below is|certainly|completion|given the|great|here(?:['\u2019]s| is| are)"
+    r"|i(?:['\u2019]ll|['\u2019]ve| will| have)|in this|let me|let['\u2019]s|my completion|of course|okay|ok,|sure"
+    r"|the (?:following|completed?|completion|missing|code|function|implementation|corrected|updated)"
+    r"|this (?:is the|code|completion|implementation)|to (?:complete|fill|fix|implement)"
+    r"|we (?:can|need|should)|you can)\b",
     re.IGNORECASE,
 )
 _CODE_MARKS = re.compile(r"[;{}=]|//|/\*|\w\(|^\s*(?:#|@|\*)|->|::")
@@ -73,11 +51,8 @@ def _without_reasoning(text: str, around: Surroundings) -> str:
     rest = text
     while hit := _REASONING.match(rest):
         rest = rest[hit.end() :].lstrip("\r\n")
-    if (
-        rest == text
-        and (end := _REASONING_END.search(text))
-        and not fits(around.program(text), around.language)
-    ):
+    end = _REASONING_END.search(text) if rest == text else None
+    if end is not None and not fits(around.program(text), around.language):
         rest = text[end.end() :].lstrip("\r\n")  # some chat templates put the opening tag into the prompt
     return rest
 
@@ -85,10 +60,11 @@ def _without_reasoning(text: str, around: Surroundings) -> str:
 def _is_prose(line: str) -> bool:
     """Whether a line is clearly chatter: its first words, how it ends, no mark of code."""
     line = line.strip().lstrip("*_> ")
+    if line.lower() in {"sure!", "certainly!", "absolutely!"}:
+        return True
     ends_well = line.rstrip("*_ ").endswith((":", ".", "!"))
-    return bool(
-        ends_well and len(line.split()) >= 2 and _CHATTER.match(line) and not _CODE_MARKS.search(line)
-    ) or line.lower() in {"sure!", "certainly!", "absolutely!"}
+    begins_so = len(line.split()) >= 2 and _CHATTER.match(line) is not None
+    return ends_well and begins_so and not _CODE_MARKS.search(line)
 
 
 def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:

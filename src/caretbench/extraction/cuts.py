@@ -98,9 +98,7 @@ def same_block(text: str, around: Surroundings) -> str:
     tokens = list(leaves(tree, offset, offset + len(encode(text))))
     is_python = around.language == "python"
     position = dedent(text, around, tokens, offset) if is_python else _unopened(text, tokens, offset)
-    if position is None:
-        return text
-    return closed(text[:position], around)
+    return text if position is None else closed(text[:position], around)
 
 
 def _candidates(ends: list[int], size: int) -> list[int]:
@@ -143,13 +141,8 @@ def longest_fit(text: str, around: Surroundings) -> str:
     for end in _candidates(_ends(text), len(program)):
         cut = closed(text[:end], around)
         shorter = before + encode(cut) + after
-        _edit(
-            tree,
-            len(before) + len(encode(text[:end])),
-            len(program) - len(after),
-            len(shorter) - len(after),
-            program,
-        )
+        start = len(before) + len(encode(text[:end]))
+        _edit(tree, start, len(program) - len(after), len(shorter) - len(after), program)
         tree = parse(shorter, around.language, old=tree)
         program = shorter
         if is_well_formed(tree, around.language):

@@ -48,7 +48,7 @@ class Policy:
     name: str
     version: Version
     description: str
-    cleans: bool
+    cleans: bool = False
     steps: tuple[tuple[str, _Step], ...] = ()
 
     @property
@@ -59,12 +59,8 @@ class Policy:
     def apply(self, text: str, caret: Caret, after: str | None = None) -> Extracted:
         """The text to insert at ``caret``.
 
-        Args:
-            text: The model's text, as it came.
-            caret: What the model was shown.
-            after: The text that follows the caret, where it is known better than the shown suffix tells (a
-            prompt
-                that was shortened to its budget). Hidden assertions do not belong into it.
+        ``after`` is the text that follows the caret, where it is known better than the shown suffix tells (a prompt
+        that was shortened to its budget). Hidden assertions do not belong into it.
         """
         return _apply(self, text, Surroundings.of(caret, after))
 
@@ -97,12 +93,11 @@ _RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
 )
 
 _POLICIES = (
-    Policy("raw", 1, "The text as it came.", cleans=False),
+    Policy("raw", 1, "The text as it came."),
     Policy(
         "released",
         1,
         "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
-        cleans=False,
         steps=(("fence removed", _released),),
     ),
     Policy("clean", 1, "Without reasoning, fences and a first line of chatter; nothing is cut.", cleans=True),
@@ -152,21 +147,18 @@ _POLICIES = (
         "simcopilot/clean",
         1,
         "SimCopilot's released first step: the fenced block, else what looks like code, without comments.",
-        cleans=False,
         steps=_RELEASED_STEPS[:1],
     ),
     Policy(
         "simcopilot/trim",
         1,
         "SimCopilot's released first two steps: then without lines that stand in prefix or suffix.",
-        cleans=False,
         steps=_RELEASED_STEPS[:2],
     ),
     Policy(
         "simcopilot/repair",
         1,
         "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
-        cleans=False,
         steps=_RELEASED_STEPS,
     ),
 )
@@ -209,7 +201,7 @@ def _of_plugin(plugin: Plugin) -> Policy:
         )
     description = " ".join((value.__doc__ or "A user's own policy.").split())
     step = (f"cut by {plugin.name}", _Guarded(plugin, value))
-    return Policy(plugin.name, plugin.version_of(value), description, cleans=False, steps=(step,))
+    return Policy(plugin.name, plugin.version_of(value), description, steps=(step,))
 
 
 @dataclass(frozen=True, eq=False)

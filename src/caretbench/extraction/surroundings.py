@@ -8,7 +8,7 @@ import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, text_of
 
 _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
 
@@ -37,19 +37,14 @@ class Surroundings(NamedTuple):
         return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
 
 
-def _is_literal(node: tree_sitter.Node) -> bool:
-    return any(word in node.type for word in _LITERAL)
-
-
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
     """Whether byte ``position`` stands inside a string or comment, behind its beginning."""
     node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
     while node is not None:
-        ends_line = (
-            "comment" in node.type and node.end_byte == position
-        )  # a line comment goes on until a newline
+        ends_line = "comment" in node.type and node.end_byte == position  # which goes on until a newline
         inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
-        if inside and _is_literal(node) and not (ends_line and (node.text or b"").endswith((b"*/", b"\n"))):
+        is_literal = any(word in node.type for word in _LITERAL)
+        if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):
             return True
         node = node.parent
     return False
@@ -58,7 +53,5 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
 def caret_in_literal(around: Surroundings, text: str) -> bool:
     """Whether the caret stands inside a string or comment, where prose and fences are as good as code."""
     position = len(encode(around.before))
-    return any(
-        within_literal(parse(around.program(middle), around.language), position)
-        for middle in (text, "\n", "")
-    )
+    trees = (parse(around.program(middle), around.language) for middle in (text, "\n", ""))
+    return any(within_literal(tree, position) for tree in trees)

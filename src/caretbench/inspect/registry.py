@@ -11,16 +11,7 @@ from caretbench.inspect.tasks.solver import ask
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite_names
 
-__all__ = [
-    "TASKS",
-    "ask",
-    "caret",
-    "caretbench",
-    "command",
-    "fim",
-    "gguf",
-    "numbers",
-]
+__all__ = ["TASKS", "ask", "caret", "caretbench", "command", "fim", "gguf", "numbers"]
 
 
 TASKS = {name: inspect_task(name) for name in suite_names()}

@@ -47,7 +47,7 @@ def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderA
                 first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both)
             )
         )
-    return GraderAgreement(krippendorff_alpha(ratings, "ordinal"), shared, tuple(pairs))
+    return GraderAgreement(krippendorff_alpha(ratings), shared, tuple(pairs))
 
 
 def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:

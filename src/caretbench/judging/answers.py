@@ -54,16 +54,12 @@ def inserted(
     A null completion inserts nothing: it is judged as the empty text. A released row that holds an error message is no
     completion, but under the paper profile, which judged the message.
     """
-    for completion in completions:
-        problem = problems.get(completion.problem_id)
-        if problem is None or not isinstance(problem.shown, Caret):
-            continue
-        if completion.error and not rules_of(profile).errors_are_answers:
-            continue
-        text = completion.text or ""
-        if completion.model != GOLDEN:
-            text = policy.apply(text, problem.shown).text
-        yield Inserted(completion, text, answer_key(text))
+    for completion, problem in _judged(completions, problems, profile):
+        if isinstance(problem.shown, Caret):
+            text = completion.text or ""
+            if completion.model != GOLDEN:
+                text = policy.apply(text, problem.shown).text
+            yield Inserted(completion, text, answer_key(text))
 
 
 def answered(
@@ -76,15 +72,20 @@ def answered(
 
     ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never cut.
     """
+    for completion, problem in _judged(completions, problems, profile):
+        asked = any(isinstance(check, CriterionCheck) for check in problem.checks)
+        if asked and isinstance(problem.shown, Question):
+            text = completion.text or ""
+            if completion.model != GOLDEN:
+                text = text_of(problem, text, profile)
+            yield Inserted(completion, text, answer_key(text))
+
+
+def _judged(
+    completions: Iterable[Completion], problems: Mapping[str, Problem], profile: Profile
+) -> Iterator[tuple[Completion, Problem]]:
+    """Yield the completions of known problems, without errors that are no answers under the profile."""
     for completion in completions:
         problem = problems.get(completion.problem_id)
-        if problem is None or not isinstance(problem.shown, Question):
-            continue
-        if not any(isinstance(check, CriterionCheck) for check in problem.checks):
-            continue
-        if completion.error and not rules_of(profile).errors_are_answers:
-            continue
-        text = completion.text or ""
-        if completion.model != GOLDEN:
-            text = text_of(problem, text, profile)
-        yield Inserted(completion, text, answer_key(text))
+        if problem is not None and (not completion.error or rules_of(profile).errors_are_answers):
+            yield completion, problem

@@ -8,13 +8,13 @@ low score and is a hallucination; ``empty`` nothing, which must get a low score.
 from __future__ import annotations
 
 import tomllib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final
 
 from caretbench.files import sha256_text
+from caretbench.judging.controls import even_sample, rings_of, shuffled
 from caretbench.judging.criteria import Criterion, Form
 from caretbench.problem import Problem, Question
 
@@ -33,8 +33,6 @@ _BY_FORM: Mapping[Form, tuple[str, ...]] = {
     "claims": (GOLDEN, FALSE_CLAIM, OTHER),
 }
 
-_GROUP = ("task", "repository")
-
 
 def control_names(criterion: Criterion) -> tuple[str, ...]:
     """The controls by which a criterion's judges are judged, the best text first."""
@@ -48,13 +46,11 @@ def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[st
     that looks random and depends on the ids alone. What is the reference itself again is left out.
     """
     wanted = control_names(criterion)
-    ordered = sorted(problems, key=lambda problem: sha256_text(problem.id))
-    near, far = _rings(ordered, _GROUP), _rings(ordered, _GROUP[:1])
+    ordered = shuffled(problems)
+    near, far = rings_of(ordered, _near), rings_of(ordered, _far)
     found = {}
     for problem in ordered:
-        other = _other(problem, near[_group(problem, _GROUP)]) or _other(
-            problem, far[_group(problem, _GROUP[:1])]
-        )
+        other = _other(problem, near[_near(problem)]) or _other(problem, far[_far(problem)])
         texts = {GOLDEN: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
         found[problem.id] = {
             name: text
@@ -67,20 +63,16 @@ def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[st
 
 def asked_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
     """At most ``limit`` problems, as evenly over tasks and repositories as can be; always the same ones."""
-    rings = _rings(sorted(problems, key=lambda problem: sha256_text(problem.id)), _GROUP)
-    turns = [(turn, name, problem) for name, ring in rings.items() for turn, problem in enumerate(ring)]
-    return [problem for _, _, problem in sorted(turns, key=lambda entry: entry[:2])[:limit]]
+    return even_sample(rings_of(shuffled(problems), _near), limit)
 
 
-def _group(problem: Problem, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(problem.label(name) if name in problem.labels else "" for name in names)
+def _near(problem: Problem) -> tuple[str, ...]:
+    """Return the task and the repository of a problem, where it has them."""
+    return tuple(problem.label(name) if name in problem.labels else "" for name in ("task", "repository"))
 
 
-def _rings(ordered: Sequence[Problem], names: Sequence[str]) -> dict[tuple[str, ...], list[Problem]]:
-    rings: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
-    for problem in ordered:
-        rings[_group(problem, names)].append(problem)
-    return rings
+def _far(problem: Problem) -> tuple[str, ...]:
+    return _near(problem)[:1]
 
 
 def _other(problem: Problem, ring: Sequence[Problem]) -> str | None:

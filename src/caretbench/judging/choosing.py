@@ -34,15 +34,11 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
 
 
 def parts(problems: Sequence[Problem], profile: Profile, asked: Criterion | None = None) -> list[Part]:
-    """The problems by criterion, in the order in which the criteria come up; a problem may stand in several parts.
+    """Return the problems by criterion, in the order in which these come up; a problem may stand in several parts.
 
-    Args:
-        problems: The problems to judge.
-        profile: The run's.
-        asked: Ask this of all problems that a judge is asked about, as far as it is about problems of their kind.
+    ``asked`` is asked of all problems that a judge is asked about, as far as it is about problems of their kind.
 
     Raises:
-        KeyError: a check names a criterion that is not known.
         ValueError: ``asked`` is about statements, which only another criterion finds.
     """
     if asked is not None and asked.subject == "claim":

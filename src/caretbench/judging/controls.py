@@ -7,7 +7,8 @@ something else than quality.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
@@ -25,12 +26,8 @@ def controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
     The other problem is the next one in an order that looks random and depends on the ids alone. A control that is the
     same text as the reference is left out (a problem that is alone in its language has no other).
     """
-    rings: dict[str, list[Problem]] = {}
-    for problem in sorted(problems, key=lambda entry: sha256_text(entry.id)):
-        if isinstance(problem.shown, Caret):
-            rings.setdefault(problem.shown.language, []).append(problem)
     found: dict[str, dict[str, str]] = {}
-    for ring in rings.values():
+    for ring in _by_language(problems).values():
         for place, problem in enumerate(ring):
             texts = {
                 "golden": problem.reference,
@@ -47,25 +44,40 @@ def controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
 
 
 def control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """At most ``limit`` problems with a caret, as evenly over the languages as can be; always the same ones."""
-    waiting: dict[str, list[Problem]] = {}
-    for problem in sorted(problems, key=lambda entry: sha256_text(entry.id)):
-        if isinstance(problem.shown, Caret):
-            waiting.setdefault(problem.shown.language, []).append(problem)
-    turns = [(turn, name, problem) for name, ring in waiting.items() for turn, problem in enumerate(ring)]
-    turns.sort(key=lambda entry: entry[:2])
-    return [problem for _, _, problem in turns[:limit]]
+    """Return at most ``limit`` problems with a caret, as evenly over the languages as can be; always the same ones."""
+    return even_sample(_by_language(problems), limit)
+
+
+def _by_language(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[Problem]]:
+    carets = [problem for problem in problems if isinstance(problem.shown, Caret)]
+    return rings_of(shuffled(carets), lambda problem: (problem.caret.language,))
+
+
+def shuffled(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in an order that looks random and depends on their ids alone."""
+    return sorted(problems, key=lambda problem: sha256_text(problem.id))
+
+
+def rings_of(
+    ordered: Iterable[Problem], group: Callable[[Problem], tuple[str, ...]]
+) -> dict[tuple[str, ...], list[Problem]]:
+    """Return the problems of each group, in the order of all."""
+    rings: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
+    for problem in ordered:
+        rings[group(problem)].append(problem)
+    return rings
+
+
+def even_sample(rings: Mapping[tuple[str, ...], Sequence[Problem]], limit: int) -> list[Problem]:
+    """Return at most ``limit`` problems, as evenly over the groups as can be."""
+    turns = [(turn, name, problem) for name, ring in rings.items() for turn, problem in enumerate(ring)]
+    return [problem for _, _, problem in sorted(turns, key=lambda entry: entry[:2])[:limit]]
 
 
 def completely_judged(
     texts: Mapping[str, Mapping[str, str]], totals: Mapping[tuple[str, str], float]
 ) -> dict[str, list[float]]:
-    """The totals of every control over the problems of which all controls are judged, in one order of problems.
-
-    Args:
-        texts: The answer (hash of the text) by problem and control.
-        totals: A grader's totals by problem and answer.
-    """
+    """Return a grader's totals of every control over the problems of which it judged all, in one order of problems."""
     whole = [
         problem
         for problem, named in sorted(texts.items())

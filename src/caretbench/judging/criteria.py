@@ -37,7 +37,7 @@ _SHOWN: Mapping[About, frozenset[str]] = {
 }
 """What a prompt must show."""
 
-_DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then"])
+_DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
 """Fields that leave a judge's answer to a prompt as it is."""
 
 
@@ -86,6 +86,7 @@ class Criterion(Row):
         overall: The scores whose mean is the score of a text; none: the sum of all is.
         paper: The name of the criterion that is asked under the paper profile instead.
         then: The name of the criterion by which each statement is judged that was found by this one.
+        only: ``passed``: ask about the completions that passed, and about no other; None: about all.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
@@ -102,6 +103,7 @@ class Criterion(Row):
     overall: tuple[str, ...] = ()
     paper: str | None = None
     then: str | None = None
+    only: Literal["passed"] | None = None
 
     @model_validator(mode="after")
     def _scores_are_distinct(self) -> Self:
@@ -121,6 +123,10 @@ class Criterion(Row):
     @model_validator(mode="after")
     def _places_are_known(self) -> Self:
         found = self.prompt.places
+        if self.only is not None and self.subject != "caret":
+            raise ValueError(
+                "only = 'passed' is for texts at carets: judges decide whether answers to questions pass"
+            )
         if self.subject == "caret" and found - _CARET_PLACES:
             raise ValueError(f"unknown places: {', '.join(sorted(found - _CARET_PLACES))}")
         if lacking := _SHOWN[self.subject] - found:

@@ -103,8 +103,7 @@ def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -
         more["subject"] = criterion.subject
     if criterion.overall:
         more["overall"] = list(criterion.overall)
-    if criterion.then is not None:
-        more["then"] = criterion.then
+    more |= {name: value for name in ("then", "only") if (value := getattr(criterion, name)) is not None}
     return more | {
         "criterion": criterion.key,
         "form": criterion.form,

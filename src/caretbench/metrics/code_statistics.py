@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from caretbench.languages import node_kinds
 from caretbench.metrics.complexity import ProblemStatistics
 from caretbench.syntax.parser import encode, parse
 
@@ -44,37 +43,8 @@ def lines_of_code(text: str) -> int:
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
-def token_count(text: str, language: str) -> int:
-    """Number of leaves of the syntax tree, comments left out.
-
-    A string literal counts its quotes and its content; what a parser had to invent does not count.
-
-    Raises:
-        KeyError: the table of languages has no such language.
-    """
-    return sum(1 for _ in _token_starts(parse(text, language).root_node))
-
-
-def _token_starts(root: Node) -> Iterator[int]:
-    return (node.start_byte for node in _nodes(root) if _is_token(node))
-
-
 def _is_token(node: Node) -> bool:
     return not node.child_count and node.end_byte > node.start_byte
-
-
-def cyclomatic_complexity(text: str, language: str) -> int:
-    """1 + the number of decisions of the whole text, in functions and outside (McCabe 1976, for one module).
-
-    Decisions are branches, loops (comprehensions included), cases, arms of switch expressions, handlers of
-    exceptions, conditional expressions and short-circuit operators; ``else``, ``default``, ``finally`` and
-    jumps are none.
-
-    Raises:
-        KeyError: the table of languages has no such language.
-    """
-    decisions = _DECISIONS | node_kinds("decisions")
-    return 1 + sum(node.type in decisions for node in _nodes(parse(text, language).root_node))
 
 
 def problem_statistics(
@@ -82,7 +52,11 @@ def problem_statistics(
 ) -> ProblemStatistics:
     """The statistics of one problem, with the reference completion in its place.
 
-    A token belongs to the part in which it begins. Complexity is that of the whole program.
+    A token is a leaf of the syntax tree (a string literal counts its quotes and its content; comments and what a parser
+    had to invent do not count) and belongs to the part in which it begins. Complexity is 1 + the number of decisions of
+    the whole program (McCabe 1976, for one module): branches, loops (comprehensions included), cases, arms of switch
+    expressions, handlers of exceptions, conditional expressions and short-circuit operators; ``else``, ``default``,
+    ``finally`` and jumps are none.
 
     Args:
         prefix: Text before the caret.

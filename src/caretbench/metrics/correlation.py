@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,37 +26,30 @@ def _constant(values: Sequence[float]) -> bool:
     return bool(np.linalg.norm(array - array.mean()) <= 1e-13 * max(abs(array.mean()), np.finfo(float).tiny))
 
 
-def _defined(first: Sequence[float], second: Sequence[float]) -> bool:
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
-    if not all(map(math.isfinite, first)) or not all(map(math.isfinite, second)):
-        raise ValueError("a correlation needs finite values")
-    return len(first) >= _FEWEST and not _constant(first) and not _constant(second)
-
-
 def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
     """Pearson's linear correlation; None where a series is constant or has fewer than three values.
 
     Raises:
         ValueError: the series differ in length or hold values that are not finite.
     """
-    if not _defined(first, second):
-        return None
-    from scipy import stats  # takes half a second to load, which every import of the room would pay
-
-    result = stats.pearsonr(first, second)
-    return Correlation(float(result.statistic), float(result.pvalue), len(first))
+    return _correlation("pearsonr", first, second)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """Spearman's rank correlation; None where a series is constant or has fewer than three values.
+    """Spearman's rank correlation; None and errors as of :func:`pearson`."""
+    return _correlation("spearmanr", first, second)
 
-    Raises:
-        ValueError: the series differ in length or hold values that are not finite.
-    """
-    if not _defined(first, second):
+
+def _correlation(
+    test: Literal["pearsonr", "spearmanr"], first: Sequence[float], second: Sequence[float]
+) -> Correlation | None:
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
+    if not all(map(math.isfinite, first)) or not all(map(math.isfinite, second)):
+        raise ValueError("a correlation needs finite values")
+    if len(first) < _FEWEST or _constant(first) or _constant(second):
         return None
     from scipy import stats  # takes half a second to load, which every import of the room would pay
 
-    result = stats.spearmanr(first, second)
+    result = getattr(stats, test)(first, second)
     return Correlation(float(result.statistic), float(result.pvalue), len(first))

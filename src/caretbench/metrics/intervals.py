@@ -51,9 +51,7 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Int
     return Interval(low, high, "wilson")
 
 
-def parametric_bootstrap(
-    successes: int, trials: int, *, seed: int, resamples: int = RESAMPLES, confidence: float = CONFIDENCE
-) -> Interval:
+def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: int = RESAMPLES) -> Interval:
     """The interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
 
     The released code sets no seed. It treats problems as independent, and its bounds may leave the range from 0 to 1;
@@ -67,13 +65,13 @@ def parametric_bootstrap(
     if resamples < 1:
         raise ValueError("a bootstrap needs resamples")
     rates = np.random.default_rng(seed).binomial(trials, successes / trials, size=resamples) / trials
-    mean, half = float(rates.mean()), _quantile(confidence) * float(rates.std())
+    mean, half = float(rates.mean()), _quantile(CONFIDENCE) * float(rates.std())
     return Interval(mean - half, mean + half, "parametric")
 
 
-def plus_minus(rate: float, interval: Interval, digits: int = 1) -> str:
+def plus_minus(rate: float, interval: Interval) -> str:
     """A rate as papers print it, in percent, with half the width of its interval: ``78.5 ± 4.1``."""
-    return f"{100 * rate:.{digits}f} ± {50 * (interval.high - interval.low):.{digits}f}"
+    return f"{100 * rate:.1f} ± {50 * (interval.high - interval.low):.1f}"
 
 
 def _quantile(confidence: float) -> float:
@@ -90,7 +88,6 @@ def bootstrap_mean(
     overlap_groups: Sequence[str | None] | None = None,
     method: BootstrapMethod = "bca",
     resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Bootstrap interval of the mean over problems; the same seed gives the same interval.
 
@@ -104,7 +101,6 @@ def bootstrap_mean(
         overlap_groups: Drawn in place of the sources where these are fewer than 20, with a warning.
         method: ``percentile``, or ``bca``, which corrects for bias and skewness (Efron 1987).
         resamples: How many.
-        confidence: Of the interval, between 0 and 1.
 
     Raises:
         ValueError: no values, values that are not finite, or sequences of different lengths.
@@ -112,8 +108,8 @@ def bootstrap_mean(
     units = units_of(values, clusters, overlap_groups)
     array = np.asarray(values, dtype=np.float64)
     if (array == array[0]).all() and array[0] in (0.0, 1.0):
-        return wilson(array[0] * units.number, units.number, confidence)._replace(warning=units.warning)
-    return units_interval(units, seed=seed, method=method, resamples=resamples, confidence=confidence)
+        return wilson(array[0] * units.number, units.number)._replace(warning=units.warning)
+    return units_interval(units, seed=seed, method=method, resamples=resamples)
 
 
 def mean_interval(
@@ -122,7 +118,6 @@ def mean_interval(
     seed: int,
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
-    confidence: float = CONFIDENCE,
 ) -> Interval:
     """The interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
 
@@ -132,23 +127,21 @@ def mean_interval(
     array = np.asarray(values, dtype=np.float64)
     units = units_of(array, clusters, overlap_groups)
     if not units.clustered and np.isin(array, (0.0, 1.0)).all():
-        return wilson(float(array.sum()), len(array), confidence)._replace(warning=units.warning)
-    return bootstrap_mean(
-        array, seed=seed, clusters=clusters, overlap_groups=overlap_groups, confidence=confidence
-    )
+        return wilson(float(array.sum()), len(array))._replace(warning=units.warning)
+    return bootstrap_mean(array, seed=seed, clusters=clusters, overlap_groups=overlap_groups)
 
 
 def units_interval(
-    units: Units, *, seed: int, method: BootstrapMethod, resamples: int, confidence: float
+    units: Units, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
 ) -> Interval:
     """Bootstrap interval of the mean over problems, given the units to draw.
 
     Raises:
-        ValueError: fewer than one resample, or a confidence that cannot be.
+        ValueError: fewer than one resample.
     """
     if resamples < 1:
         raise ValueError("a bootstrap needs resamples")
-    z = _quantile(confidence)
+    z = _quantile(CONFIDENCE)
     if units.number < 2:
         return Interval(math.nan, math.nan, "undefined", "one unit alone says nothing about the spread")
     ratios = units.sums / units.sizes

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import bdtr
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, units_interval, wilson
-from caretbench.metrics.resampling import Floats, Units, sign_flipped_sums, units_of
+from caretbench.metrics.resampling import Units, sign_flipped_sums, units_of
 
 TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
 
@@ -47,26 +47,12 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * float(bdtr(min(only_first, only_second), discordant, 0.5)))
 
 
-def sign_flip_p_value(
-    differences: Sequence[float] | Floats,
-    *,
-    seed: int,
-    clusters: Sequence[str] | None = None,
-    overlap_groups: Sequence[str | None] | None = None,
-    resamples: int = RESAMPLES,
-) -> float:
-    """Two-sided p value of the paired permutation test: the sign of each difference is flipped at random.
+def sign_flip_p_value(units: Units, seed: int, resamples: int = RESAMPLES) -> float:
+    """Two-sided p value of the paired permutation test: the sign of each unit's difference is flipped at random.
 
-    With clusters, all differences of one change sign together. The observed difference counts as one of the
-    permutations, so the value is never 0 and the test is exact (Phipson and Smyth 2010).
-
-    Raises:
-        ValueError: no differences, or sequences of different lengths.
+    The observed difference counts as one of the permutations, so the value is never 0 and the test is exact (Phipson
+    and Smyth 2010).
     """
-    return _sign_flip(units_of(differences, clusters, overlap_groups), seed, resamples)
-
-
-def _sign_flip(units: Units, seed: int, resamples: int) -> float:
     observed = abs(float(units.sums.sum()))
     flipped = np.abs(sign_flipped_sums(units, resamples, np.random.default_rng(seed)))
     as_extreme = int((flipped >= observed - 1e-9 * max(1.0, observed)).sum())
@@ -80,8 +66,6 @@ def compare(
     seed: int,
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
-    resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Compare two runs by their scores on the same problems, in the same order.
 
@@ -100,29 +84,27 @@ def compare(
         method = "mcnemar_exact"
         p_value = mcnemar_exact(int((a > b).sum()), int((b > a).sum()))
     else:
-        p_value = _sign_flip(units, seed, resamples)
+        p_value = sign_flip_p_value(units, seed)
     within_one = bool(min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) <= 1)
     if within_one and not (b - a).any():
-        # Never different in n units: the share of problems that differ, and so the difference, is at most
-        # this.
-        bound = wilson(0, units.number, confidence).high
+        # Never different in n units: the share of problems that differ, and so the difference, is at most this.
+        bound = wilson(0, units.number).high
         interval = Interval(-bound, bound, "wilson", units.warning)
     else:
-        interval = units_interval(units, seed=seed, method="bca", resamples=resamples, confidence=confidence)
+        interval = units_interval(units, seed=seed)
     return Comparison(
         difference=units.mean,
         interval=interval,
         p_value=p_value,
         method=method,
         n=units.problems,
-        distinguishable=_distinguishable(p_value, interval, confidence),
+        distinguishable=_distinguishable(p_value, interval),
     )
 
 
-def _distinguishable(p_value: float, interval: Interval, confidence: float) -> bool:
-    if math.isnan(interval.low):
-        return False
-    return p_value < 1 - confidence and not interval.low <= 0 <= interval.high
+def _distinguishable(p_value: float, interval: Interval) -> bool:
+    known = not math.isnan(interval.low)
+    return known and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -143,12 +125,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def with_holm(comparisons: Sequence[Comparison], confidence: float = CONFIDENCE) -> list[Comparison]:
+def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
     adjusted = holm([comparison.p_value for comparison in comparisons])
     return [
-        comparison._replace(
-            p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval, confidence)
-        )
+        comparison._replace(p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval))
         for comparison, p_value in zip(comparisons, adjusted, strict=True)
     ]

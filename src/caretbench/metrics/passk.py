@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from math import comb
 
 
@@ -28,3 +30,32 @@ def pass_at_k(samples: int, passed: int, k: int, *, any_of_fewer: bool = False) 
             return float(passed > 0)
         raise ValueError(f"pass@{k} needs {k} samples; there are {samples}")
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
+
+
+def pass_rates(
+    counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False
+) -> dict[int, list[float | None]]:
+    """Return pass@k of each problem, for every k up to the largest number of samples; None: it has no part.
+
+    Args:
+        counts: The numbers of samples with a verdict, and of those that passed, by problem.
+        any_of_fewer: As :func:`pass_at_k` takes it; otherwise a problem with fewer than k samples has no part.
+    """
+    most = max((samples for samples, _ in counts), default=0)
+    return {
+        k: [
+            _rate(samples, passed, k) if samples >= k or (any_of_fewer and samples) else None
+            for samples, passed in counts
+        ]
+        for k in range(1, most + 1)
+    }
+
+
+@lru_cache(maxsize=4096)
+def _rate(samples: int, passed: int, k: int) -> float:
+    return pass_at_k(samples, passed, k, any_of_fewer=True)
+
+
+def coverage(verdicts: int, expected: int) -> float | None:
+    """Return the share of the expected verdicts that there are; None where none is expected."""
+    return verdicts / expected if expected else None

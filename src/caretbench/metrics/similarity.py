@@ -1,6 +1,6 @@
 """How like the reference a completion is.
 
-Two sets of numbers that are never mixed: :func:`paper_similarities` gives DevBench's, with the semantics of
+Two sets of numbers that are never mixed: :func:`paper_line0` gives DevBench's, with the semantics of
 its released script (first lines only), :func:`similarities` those of the default profile (full texts).
 Samples repeat a lot, so what is computed for a pair of texts is remembered.
 """
@@ -134,11 +134,6 @@ def _similarity(completion: str, reference: str) -> Similarity:
         indel_similarity=indel_similarity(completion, reference),
         levenshtein_similarity=levenshtein_similarity(completion, reference),
     )
-
-
-def paper_similarities(pairs: Iterable[Pair]) -> list[PaperSimilarity]:
-    """:func:`paper_line0` of each pair of completion and reference."""
-    return [paper_line0(completion, reference) for completion, reference in pairs]
 
 
 def similarities(pairs: Iterable[Pair]) -> list[Similarity]:

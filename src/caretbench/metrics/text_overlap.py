@@ -100,17 +100,17 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 @lru_cache(maxsize=64)  # samples of a problem come close together, and patches are long
-def _grams(text: str, order: int) -> tuple[Counter[str], ...]:
+def _grams(text: str) -> tuple[Counter[str], ...]:
     return tuple(
         Counter(text[start : start + size] for start in range(len(text) - size + 1))
-        for size in range(1, order + 1)
+        for size in range(1, CHRF_ORDER + 1)
     )
 
 
-def chrf(answer: str, reference: str, *, order: int = CHRF_ORDER, beta: float = CHRF_BETA) -> float:
+def chrf(answer: str, reference: str) -> float:
     """The chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
 
-    Blanks are left out. Orders for which one of the texts is too short do not count; ``beta`` 2 weighs recall twice.
+    Blanks are left out. Orders for which one of the texts is too short do not count; recall weighs twice.
     Equal texts give 1, empty ones too; an empty one beside another gives 0.
     Source: Popović, "chrF: character n-gram F-score for automatic MT evaluation" (2015); the numbers agree with
     sacreBLEU 2.6 (``chrF2``, sentence level, no smoothing).
@@ -118,16 +118,16 @@ def chrf(answer: str, reference: str, *, order: int = CHRF_ORDER, beta: float = 
     first, second = _BLANKS.sub("", answer), _BLANKS.sub("", reference)
     if first == second:
         return 1.0
-    usable = min(order, len(first), len(second))
+    usable = min(CHRF_ORDER, len(first), len(second))
     if not usable:
         return 0.0
     precision = recall = 0.0
-    for mine, other in zip(_grams(first, order)[:usable], _grams(second, order)[:usable], strict=True):
+    for mine, other in zip(_grams(first)[:usable], _grams(second)[:usable], strict=True):
         shared = (mine & other).total()
         precision += shared / mine.total()
         recall += shared / other.total()
     if not precision + recall:
         return 0.0
     precision, recall = precision / usable, recall / usable
-    weight = beta * beta
+    weight = CHRF_BETA * CHRF_BETA
     return (1 + weight) * precision * recall / (weight * precision + recall)

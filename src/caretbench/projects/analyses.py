@@ -17,10 +17,8 @@ _KEPT = 4
 def analysis_of(snapshot: str, store: SnapshotStore | None = None, *, holding: str | None = None) -> Analysis:
     """What the files of a project hold; a snapshot never changes, so that it is analysed once.
 
-    Args:
-        snapshot: The project's name in the store.
-        store: The user's cache by default.
-        holding: A file that was mined: where it is too long to be mined by default, files of any length are analysed.
+    ``holding`` is a file that was mined: where it is too long to be mined by default, files of any length are
+    analysed.
 
     Raises:
         DataError: the project is not in the store.

@@ -1,16 +1,25 @@
-"""The project's own tests, three times, before anything is cut out: they must pass, and tell how long they take."""
+"""The project's own tests, three times, before anything is cut out; and those among them that decide a task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
-from caretbench.projects.project_check import ProjectCheck, check_project, failing_tests
+from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.project_check import (
+    ProjectCheck,
+    bounded,
+    check_project,
+    failing_tests,
+    passed_tests,
+)
+from caretbench.projects.reach import Reach
 from caretbench.projects.runners import reversed_order
-from caretbench.projects.running import check_request, project_key
-from caretbench.projects.selecting import rounded
+from caretbench.projects.running import check_request, file_splice, project_key
 from caretbench.projects.setup.commands import NamedCheck
 
 _NAMED = 5
@@ -79,3 +88,65 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
             return ""
     names = ", ".join(failing_tests(result)[:_NAMED])
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
+
+
+MOST_TESTS: Final = 300
+"""A task that more tests reach is decided by all of them: their names would be larger than the task."""
+
+
+class Selected(NamedTuple):
+    """Problems whose checks name tests, and what came out when those ran by themselves, by the command."""
+
+    problems: tuple[Problem, ...]
+    projects: Mapping[str, ProjectCheck]
+
+
+def select_tests(
+    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: Reach
+) -> Selected:
+    """Give each problem the tests that reach it.
+
+    A choice of tests runs once in the project as it is, by itself. Where it does not pass so, as many tests as were
+    chosen, all tests decide.
+
+    Raises:
+        DataError: the snapshot is not here, or damaged.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for problem in problems:
+        splice = file_splice(problem)
+        tests = reach.tests_of(splice.path, splice.start, splice.end)
+        if 0 < len(tests) <= MOST_TESTS:
+            chosen[problem.id] = tests
+    snapshots = {file_splice(problem).snapshot for problem in problems}
+    distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
+    fewest = min(1, check.minimum_tests)
+    named = [check.model_copy(update={"tests": tests, "minimum_tests": fewest}) for _, tests in distinct]
+    requests = [
+        check_request(one, snapshot, identity=f"tests {n}")
+        for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
+    ]
+    results = {result.id: result for result in engine.submit(requests)}
+    checks: dict[tuple[str, ...], TestsCheck] = {}
+    projects: dict[str, ProjectCheck] = {}
+    for (snapshot, tests), request in zip(distinct, requests, strict=True):
+        result = results[request.id]
+        passed = passed_tests(result)
+        if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+            continue
+        changes = {"tests": tests, "minimum_tests": passed, "golden_s": rounded(result.cpu_s)}
+        checks[tests] = check.model_copy(update=changes)
+        projects[project_key(checks[tests], snapshot)] = bounded(request, result)
+    found = [
+        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)})
+        for problem in problems
+    ]
+    return Selected(tuple(found), projects)
+
+
+def rounded(cpu_s: float) -> float:
+    """CPU seconds up to the next power of two, one at least.
+
+    No two runs take the same time, and a project mined twice is to give the same tasks.
+    """
+    return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))

@@ -45,10 +45,6 @@ class Marked(NamedTuple):
 def mark(source: SourceFile, number: int) -> Marked:
     """Put a mark before every statement of a file.
 
-    Args:
-        source: A file in a language that has marks.
-        number: The file's number in the marks.
-
     Raises:
         DataError: the file does not parse.
         KeyError: its language has no marks.
@@ -100,7 +96,8 @@ def marks_in(result: WorkspaceResult) -> Marks:
     for line in data.splitlines():
         if line.startswith(b"{"):
             found = _Line.model_validate_json(line)
-            marks = {(file, n) for file, bits in found.marks.items() for n in _numbers(int(bits, 16))}
+            numbers = ((file, int(bits, 16)) for file, bits in found.marks.items())
+            marks = {(file, n) for file, bits in numbers for n in range(bits.bit_length()) if bits >> n & 1}
             if found.test is None:
                 shared |= marks
             else:
@@ -113,10 +110,6 @@ class _Line(BaseModel):
 
     test: str | None
     marks: Mapping[int, str]
-
-
-def _numbers(bits: int) -> Iterator[int]:
-    return (n for n in range(bits.bit_length()) if bits >> n & 1)
 
 
 def _filled(template: str, numbers: Mapping[str, str]) -> str:
@@ -134,11 +127,8 @@ def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
 
 
 def _is_compound(node: tree_sitter.Node) -> bool:
-    return any(child.type == ":" for child in node.children) or node.type in {
-        "decorated_definition",
-        "try_statement",
-        "match_statement",
-    }
+    compound = {"decorated_definition", "try_statement", "match_statement"}
+    return node.type in compound or any(child.type == ":" for child in node.children)
 
 
 def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
@@ -153,9 +143,10 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
         head = _head(children, table)
         for child in children[head:]:
             inside = any(span.start <= child.start_byte < span.end for span in constant)
+            directive = child.type.startswith("preproc_")  # it has lines of its own
             before = child.prev_named_sibling
             follows = before is not None and before.type in table.not_behind
-            if child.type not in table.unmarked and not (inside or follows or _is_directive(child)):
+            if child.type not in table.unmarked and not (inside or follows or directive):
                 yield child
 
 
@@ -170,11 +161,6 @@ def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
         if child.type == _FUTURE or (is_text and n == head):
             head = n + 1
     return head
-
-
-def _is_directive(node: tree_sitter.Node) -> bool:
-    """Whether a node belongs to the preprocessor, which has lines of its own."""
-    return node.type.startswith("preproc_")
 
 
 def _is_class_body(node: tree_sitter.Node) -> bool:

@@ -12,6 +12,7 @@ import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -101,9 +102,8 @@ def _is_utf8(name: str) -> bool:
 
 
 def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
-    return any(
-        fnmatch.fnmatchcase(path if "/" in pattern else name, pattern.strip("/")) for pattern in patterns
-    )
+    places = ((path if "/" in pattern else name, pattern.strip("/")) for pattern in patterns)
+    return any(fnmatch.fnmatchcase(place, pattern) for place, pattern in places)
 
 
 def languages_in(taken: Taken) -> tuple[str, ...]:
@@ -137,11 +137,7 @@ def read(
 ) -> Readable:
     """Read and analyse the files of these languages; test files too, for what they tell about names.
 
-    Args:
-        taken: The project.
-        languages: Names of languages that can be mined.
-        exclude: Patterns of paths that are not mined.
-        most_lines: Files of more lines are not mined; the bound of ``mining.toml`` by default.
+    Files that match ``exclude`` or have more than ``most_lines`` are not mined.
 
     Raises:
         DataError: there is no file of these languages.
@@ -174,12 +170,8 @@ def read(
             continue
         mined[source.language].append(source.path)
         lines[source.language] += line_count(source)
-    return Readable(
-        analysis,
-        {name: tuple(paths) for name, paths in mined.items()},
-        dict(sorted(passed_over.items())),
-        lines,
-    )
+    by_language = {name: tuple(paths) for name, paths in mined.items()}
+    return Readable(analysis, by_language, dict(sorted(passed_over.items())), lines)
 
 
 def line_count(source: SourceFile) -> int:
@@ -211,9 +203,7 @@ def _source(snapshot: Snapshot, path: str, most_lines: int) -> tuple[SourceFile 
             f"{count:,} lines; files of more than {most_lines:,} are not mined "
             f"(`most_lines = {count}` in {SETTINGS_FILE} lets this one in)"
         )
-    long = sum(
-        b - a > rules.longest_line for a, b in zip(source.line_starts, source.line_starts[1:], strict=False)
-    )
+    long = sum(b - a > rules.longest_line for a, b in pairwise(source.line_starts))
     if long >= _LEAST_LONG or (count < _LEAST_LONG and len(source.data) > rules.longest_line * _LEAST_LONG):
         return None, f"{long} lines of more than {rules.longest_line} bytes: written by a tool"
     return source, ""

@@ -76,11 +76,6 @@ class ProjectCheck(NamedTuple):
 def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS) -> ProjectCheck:
     """Run a project's tests as they are.
 
-    Args:
-        engine: Runs them.
-        request: The command in the project, without a patch.
-        runs: So many times.
-
     Raises:
         DataError: the snapshot is not here, or damaged.
     """
@@ -106,9 +101,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
 def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     found = _check(engine, request, runs)
     flaky = found.flaky
-    if not flaky:
-        return found
-    without = deselected(request.command, flaky)
+    without = deselected(request.command, flaky) if flaky else None
     if without is None:
         return found
     again = _check(engine, request.model_copy(update={"command": without}), runs)
@@ -132,8 +125,7 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     if not failed:
         if all(_no_tests(result) for result in results):
             return ProjectCheck(request, _runs_nothing(results[0]))
-        found = bounded(request, *results)
-        return found._replace(held_up=held_up)
+        return bounded(request, *results)._replace(held_up=held_up)
     ours = all(result.status.is_machine_fault for result in failed)
     if ours or len(failed) == len(results):
         return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
@@ -222,15 +214,12 @@ def _why(result: WorkspaceResult) -> str:
 
 def _first_error(result: WorkspaceResult) -> str:
     """What the first test that did not pass says; of pytest's many lines the first with an error's name."""
-    said = next(
-        (test.message for test in result.tests if test.outcome in ("failed", "error") and test.message), ""
-    )
+    failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
+    said = next(filter(None, failed), "")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
-    found = next(
-        (line for line in marked if "Error" in line or "not found" in line), (marked or lines or [""])[0]
-    )
-    return found[:_MOST_CHARACTERS]
+    telling = [line for line in marked if "Error" in line or "not found" in line]
+    return (telling or marked or lines or [""])[0][:_MOST_CHARACTERS]
 
 
 # --- leaving tests out ------------------------------------------------------------------------------------------------

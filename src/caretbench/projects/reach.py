@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from caretbench.errors import DataError
-from caretbench.execution.types import Limits, Status
+from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
@@ -23,9 +23,8 @@ from caretbench.projects.language_tables import mark_table
 from caretbench.projects.marking import MARKS_FILE, Marked, Marks, mark, marks_in
 from caretbench.projects.runners import runs_pytest, watched
 from caretbench.projects.running import original
-from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.types import Span
+from caretbench.syntax.types import Nesting, Span
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0
@@ -121,13 +120,7 @@ def reached(
     *,
     store: SnapshotStore | None = None,
 ) -> Reach:
-    """Find out what the tests of a project reach in these files.
-
-    Args:
-        engine: Runs them.
-        request: The command in the project as it is, which passes.
-        paths: Files to look at; test code had better not be among them.
-        store: Where the project lies; the user's cache by default.
+    """Find out what the tests of a project reach in these files; test code had better not be among ``paths``.
 
     Raises:
         DataError: the project is not here, or has no such file.
@@ -156,31 +149,23 @@ def reached(
         for number, n in own:
             if number in paths_by_number:
                 tests.setdefault((paths_by_number[number], n), set()).add(name)
-    return Reach(
-        statements,
-        unknown,
-        {place: frozenset(names) for place, names in tests.items()},
-        tuple(marks.tests),
-        probe.runs,
-        probe.cpu_s,
-    )
+    by_place = {place: frozenset(names) for place, names in tests.items()}
+    return Reach(statements, unknown, by_place, tuple(marks.tests), probe.runs, probe.cpu_s)
 
 
+@dataclass
 class _Probe:
     """Runs the tests with marks; where they do not pass with them, with the marks of half the files, and so on."""
 
-    def __init__(
-        self, engine: WorkspaceEngine, request: WorkspaceRequest, marked: Mapping[str, Marked]
-    ) -> None:
-        self._engine = engine
-        self._request = request
-        self._marked = marked
-        self.runs = 0
-        self.cpu_s = 0.0
+    engine: WorkspaceEngine
+    request: WorkspaceRequest
+    marked: Mapping[str, Marked]
+    runs: int = 0
+    cpu_s: float = 0.0
 
     def run(self, paths: Sequence[str], unknown: dict[str, str]) -> Marks:
         """The marks of all files; those of single tests only where one run tells of all files."""
-        if paths and runs_pytest(self._request.command):
+        if paths and runs_pytest(self.request.command):
             result = self._once(paths, by_test=True)
             if result.status is Status.PASSED and result.file(MARKS_FILE) is not None:
                 return marks_in(result)
@@ -199,23 +184,20 @@ class _Probe:
         return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)
 
     def _once(self, paths: Sequence[str], *, by_test: bool = False) -> WorkspaceResult:
-        patch = {path: self._marked[path].content for path in paths}
-        limits = _longer(self._request.limits)
-        request = self._request.model_copy(
+        patch = {path: self.marked[path].content for path in paths}
+        limits = self.request.limits
+        longer = {"cpu_s": _PATIENCE * limits.cpu_s, "wall_s": _PATIENCE * limits.wall_s}
+        request = self.request.model_copy(
             update={
                 "id": f"reach {self.runs}",
-                "patch": {**self._request.patch, **patch, MARKS_FILE: b""},
-                "results": (*self._request.results, MARKS_FILE),
-                "limits": limits,
+                "patch": {**self.request.patch, **patch, MARKS_FILE: b""},
+                "results": (*self.request.results, MARKS_FILE),
+                "limits": limits.model_copy(update=longer),
                 "expected": None,
                 "result_bytes": _MOST_BYTES,
             }
         )
-        [result] = self._engine.submit([watched(request, MARKS_FILE) if by_test else request])
+        [result] = self.engine.submit([watched(request, MARKS_FILE) if by_test else request])
         self.runs += 1
         self.cpu_s += result.cpu_s
         return result
-
-
-def _longer(limits: Limits) -> Limits:
-    return limits.model_copy(update={"cpu_s": _PATIENCE * limits.cpu_s, "wall_s": _PATIENCE * limits.wall_s})

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 
-class SnapshotRules(_Entry):
+class SnapshotRules(Row):
     """Files that are no part of the project."""
 
     ignored: tuple[str, ...]
 
 
-class FileRules(_Entry):
+class FileRules(Row):
     """Files that are not read as the project's own code."""
 
     folders: frozenset[str]
@@ -28,7 +23,7 @@ class FileRules(_Entry):
     longest_line: int
 
 
-class ProjectRules(_Entry):
+class ProjectRules(Row):
     """All rules."""
 
     snapshot: SnapshotRules
@@ -38,5 +33,4 @@ class ProjectRules(_Entry):
 @cache
 def project_rules() -> ProjectRules:
     """The rules."""
-    text = resources.files("caretbench.projects").joinpath("projects.toml").read_text("utf-8")
-    return ProjectRules.model_validate(tomllib.loads(text))
+    return ProjectRules.model_validate(packaged_table("caretbench.projects", "projects.toml"))

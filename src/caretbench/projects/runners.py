@@ -98,14 +98,6 @@ def _text(module: str) -> bytes:
 _REVERSED: Final = {"CARETBENCH_ORDER": "reversed"}
 
 
-def _turn_pytest(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    return _with_plugin(request, _REVERSED)
-
-
-def _turn_unittest(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    return _with_tools(request, _UNITTEST, _REVERSED, {})
-
-
 def _turn_ctest(request: WorkspaceRequest) -> WorkspaceRequest | None:
     words, option = request.command, "--schedule-random"
     by_shell = len(words) == 3 and words[1] == "-c"
@@ -114,8 +106,8 @@ def _turn_ctest(request: WorkspaceRequest) -> WorkspaceRequest | None:
 
 
 _TURNING: Mapping[Callable[[str], object], Callable[[WorkspaceRequest], WorkspaceRequest | None]] = {
-    _STARTS_PYTEST.search: _turn_pytest,
-    _STARTS_UNITTEST.search: _turn_unittest,
+    _STARTS_PYTEST.search: lambda request: _with_plugin(request, _REVERSED),
+    _STARTS_UNITTEST.search: lambda request: _with_tools(request, _UNITTEST, _REVERSED, {}),
     re.compile(r"(?:^|&&\s*|/|-c )ctest\b[^&|;]*$").search: _turn_ctest,
 }
 """From what starts a runner to how its order is turned round; the first that fits is taken."""

@@ -1,7 +1,6 @@
 """From what a problem shows to what a model is sent: strategies, templates, FIM formats, budgets."""
 
-from caretbench.prompts.choice import choose
 from caretbench.prompts.plugged import Preprocessor, preprocessor, preprocessors
-from caretbench.prompts.registry import AUTO, strategies, strategy
+from caretbench.prompts.registry import AUTO, choose, strategies, strategy
 
 __all__ = ["AUTO", "Preprocessor", "choose", "preprocessor", "preprocessors", "strategies", "strategy"]

@@ -7,6 +7,7 @@ room for both and the suffix one; what a side does not need goes to the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -132,11 +133,7 @@ def _beginning_of(text: str, whole: int, size: Callable[[str], int], room: int) 
 
 def _after_line_feeds(text: str) -> list[int]:
     """Positions after each line feed, and the end of the text. Other line breaks of Unicode stand in strings."""
-    positions = []
-    position = text.find("\n") + 1
-    while position:
-        positions.append(position)
-        position = text.find("\n", position) + 1
+    positions = [found.end() for found in re.finditer("\n", text)]
     if not positions or positions[-1] != len(text):
         positions.append(len(text))
     return positions

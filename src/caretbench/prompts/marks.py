@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from caretbench.languages import Language
 from caretbench.languages import language as language_named
-from caretbench.problem import Caret
+from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.strategy import UnpromptableError
 
 Place = Literal["line start", "indentation", "inside"]
@@ -50,13 +50,14 @@ def marker(caret: Caret, language: Language) -> str:
     It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
     """
     opening, closing = language.block_comment or (language.line_comment, "")
-    for number in count(1):
-        mark = f"{opening}[CARET{f'-{number}' if number > 1 else ''}]{closing}"
-        program = caret.prefix + mark + caret.suffix
-        alone = program.find(mark) == len(caret.prefix) == program.rfind(mark)
-        if alone and not any(mark in text for text in texts_of(caret)):
-            return mark
-    raise AssertionError  # pragma: no cover - a text does not hold every number
+    marks = (f"{opening}[CARET{f'-{number}' if number > 1 else ''}]{closing}" for number in count(1))
+    return next(mark for mark in marks if _is_new(mark, caret))
+
+
+def _is_new(mark: str, caret: Caret) -> bool:
+    program = caret.prefix + mark + caret.suffix
+    alone = program.find(mark) == len(caret.prefix) == program.rfind(mark)
+    return alone and not any(mark in text for text in texts_of(caret))
 
 
 def fence(texts: Iterable[str]) -> str:
@@ -99,6 +100,11 @@ def fence_word(path: str) -> str:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
     except KeyError:
         return ""
+
+
+def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
+    """Return files as templates show them: path, text, and the word behind the fence."""
+    return [{"path": file.path, "text": file.text, "tag": fence_word(file.path)} for file in files]
 
 
 def commented(text: str, language: Language) -> str:

@@ -14,26 +14,20 @@ STRATEGIES: Final = "caretbench.prompts"
 PREPROCESSORS: Final = "caretbench.preprocess"
 
 
-class PluggedStrategy:
+class PluggedStrategy(Strategy):
     """A plug-in's strategy under the name it was asked for by; its errors are one line that names it."""
 
     def __init__(self, plugin: Plugin, strategy: Strategy) -> None:
         self.name = plugin.name
-        self.version: Version = plugin.version_of(strategy)
-        self.kind: PromptKind = strategy.kind
+        self.version = plugin.version_of(strategy)
+        self.kind = strategy.kind
         self._plugin = plugin
         self._strategy = strategy
 
-    @property
-    def key(self) -> str:
-        """Name and version; the hash of its source where it has no version."""
-        return f"{self.name}@{self.version}"
-
     def render(self, caret: Caret, budget: Budget) -> Prompt:
-        """What the plug-in renders.
+        """Return what the plug-in renders.
 
         Raises:
-            UnpromptableError: It cannot be asked so.
             PluginError: The plug-in failed, or gave no prompt of its kind.
         """
         try:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from string import ascii_uppercase
-from typing import Literal, NoReturn
 
-from caretbench.models import ChatPrompt, PromptKind, TextPrompt
-from caretbench.problem import Caret, Question
-from caretbench.prompts.marks import fence, fence_word
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.problem import Question
+from caretbench.prompts.marks import fence, fenced_files
+from caretbench.prompts.strategy import AsksQuestions, Budget, UnpromptableError
 from caretbench.prompts.templating import filled
 
 LETTERS = ascii_uppercase
@@ -27,42 +26,21 @@ def question_texts(question: Question) -> tuple[str, ...]:
     return (question.text, *question.choices, *files)
 
 
-class AskQuestion:
-    """For conversations. See :class:`caretbench.prompts.Strategy`."""
+class AskQuestion(AsksQuestions):
+    """For conversations."""
 
     name = "question"
     version = 1
-    kind: PromptKind = "chat"
-
-    @property
-    def key(self) -> str:
-        """Name and version."""
-        return f"{self.name}@{self.version}"
-
-    def render(self, caret: Caret, budget: Budget) -> NoReturn:
-        """Carets are not asked so.
-
-        Raises:
-            UnpromptableError: always.
-        """
-        del caret, budget
-        raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
+    kind = "chat"
 
     def render_question(self, question: Question, budget: Budget) -> ChatPrompt:
-        """The question, its files and its choices, and in what form the answer is wanted.
-
-        Raises:
-            UnpromptableError: it does not fit, or has more choices than there are letters.
-        """
+        """Return the question, its files and its choices, and in what form the answer is wanted."""
         _check(question)
         messages = filled(
             self.name,
             {
                 "text": question.text.rstrip("\n"),
-                "files": [
-                    {"path": file.path, "text": file.text, "tag": fence_word(file.path)}
-                    for file in question.context
-                ],
+                "files": fenced_files(question.context),
                 "choices": question.choices,
                 "letters": LETTERS[: len(question.choices)],
                 "fence": fence(question_texts(question)),
@@ -72,34 +50,17 @@ class AskQuestion:
         return ChatPrompt(messages=messages)
 
 
-class ContinueQuestion:
+class ContinueQuestion(AsksQuestions):
     """For base models: the question as a text that ends where the answer begins."""
 
     name = "question-text"
     version = 1
-    kind: PromptKind = "text"
-
-    @property
-    def key(self) -> str:
-        """Name and version."""
-        return f"{self.name}@{self.version}"
-
-    def render(self, caret: Caret, budget: Budget) -> NoReturn:
-        """Carets are not asked so.
-
-        Raises:
-            UnpromptableError: always.
-        """
-        del caret, budget
-        raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
+    kind = "text"
 
     def render_question(self, question: Question, budget: Budget) -> TextPrompt:
-        """The question, its files and its choices, then ``Answer:``.
+        """Return the question, its files and its choices, then ``Answer:``.
 
         An answer to a question without choices ends with the model's own end of text, or at ``max_tokens``.
-
-        Raises:
-            UnpromptableError: it does not fit, or has more choices than there are letters.
         """
         _check(question)
         text = "\n\n".join(_parts(question))
@@ -110,19 +71,14 @@ class ContinueQuestion:
 class LikeliestLetter(ContinueQuestion):
     """The same text for base models that need not write a letter: the likeliest one is read off the first token.
 
-    What has no choices is asked as :class:`ContinueQuestion` does.
+    A question without choices is asked as :class:`ContinueQuestion` does.
     """
 
     name = "question-logprob"
-    version = 1
-    reads_first_token: Literal[True] = True
+    reads_first_token = True
 
     def render_question(self, question: Question, budget: Budget) -> TextPrompt:
-        """The question, its files and its choices, then ``Answer:``, and the letters to choose from.
-
-        Raises:
-            UnpromptableError: it does not fit, or has more choices than there are letters.
-        """
+        """Return the question, its files and its choices, then ``Answer:``, and the letters to choose from."""
         prompt = super().render_question(question, budget)
         if not question.choices:
             return prompt

@@ -1,4 +1,4 @@
-"""All prompt strategies by name: ours, one for each FIM format, and those of plug-ins."""
+"""Prompt strategies by name (ours, one for each FIM format, those of plug-ins), and the choice of one for a model."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from caretbench.models import ModelClient
 from caretbench.plugins import installed, load
-from caretbench.prompts.chat import Chat
-from caretbench.prompts.fim.detection import formats
-from caretbench.prompts.fim.fill import Fill
+from caretbench.prompts.conversations import Chat, DevBenchPaper, Natural
+from caretbench.prompts.fim.detection import for_model, formats
 from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
-from caretbench.prompts.left_to_right import LeftToRight
-from caretbench.prompts.natural import Natural
+from caretbench.prompts.plain import Fill, LeftToRight
 from caretbench.prompts.plugged import STRATEGIES, plugged_strategy
 from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
-from caretbench.prompts.released import DevBenchPaper
-from caretbench.prompts.strategy import Strategy
+from caretbench.prompts.strategy import AsksQuestions, Strategy, unreadable
 
 AUTO: Final = "auto"
 """The name that leaves the choice to :func:`caretbench.prompts.choose`; no strategy has it."""
@@ -72,3 +70,80 @@ def _fim(name: str) -> FimStrategy | None:
     if order is None:
         raise KeyError(f"prompt {name!r}: {entry.title} has no such order; it has {', '.join(entry.orders)}")
     return FimStrategy(entry, order)
+
+
+def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
+    """The strategy for a model. The caller says which it is: a choice that nobody sees would be a default.
+
+    ``auto`` (or None) takes what tells most about a model's skill at the caret:
+
+    * raw text, where it is accepted: the FIM format that tokens and name of the model tell; left-to-right, where its
+      tokens are known and belong to no format;
+    * text before and after the caret apart (``fill``), where the endpoint places its sentinels itself and the format
+      is not known here;
+    * a conversation, where nothing else is accepted.
+
+    Questions are asked in a conversation wherever one is accepted.
+
+    Args:
+        client: The model.
+        wanted: The name of a strategy, ``auto`` or None.
+        questions: The problems are questions, none of them a place in a program.
+
+    Raises:
+        KeyError: There is no such strategy.
+        ValueError: The model does not take such prompts, tells not what they need, or its format is not known; the
+            message says what to give.
+    """
+    if wanted is None or wanted == AUTO:
+        found = _automatic_question(client) if questions else _automatic(client)
+    else:
+        found = strategy(wanted)
+    if questions is not isinstance(found, AsksQuestions):
+        asked = "questions" if questions else "places in programs"
+        raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
+    if found.kind not in client.accepts:
+        raise ValueError(
+            f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
+            f"give --prompt {_offers(client, questions=questions)}"
+        )
+    if reason := unreadable(found, client):
+        raise ValueError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
+    return found
+
+
+def _automatic(client: ModelClient) -> Strategy:
+    if "text" not in client.accepts:
+        return strategy("fill" if "fill" in client.accepts else "chat")
+    tokens = client.special_tokens()
+    try:
+        return strategy(f"fim/{for_model(client.name, tokens).name}")
+    except ValueError as refusal:
+        if tokens is not None:
+            return strategy("left-to-right")
+        if "fill" in client.accepts:
+            return strategy("fill")
+        raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
+
+
+def _automatic_question(client: ModelClient) -> Strategy:
+    return strategy("question" if "chat" in client.accepts else "question-text")
+
+
+def _kinds(client: ModelClient) -> str:
+    return " and ".join(sorted(client.accepts))
+
+
+def _offers(client: ModelClient, *, questions: bool = False) -> str:
+    """What --prompt may say for this model; the formats as one."""
+    ours = [
+        entry.name
+        for entry in OURS
+        if entry.kind in client.accepts
+        and isinstance(entry, AsksQuestions) is questions
+        and unreadable(entry, client) is None
+    ]
+    return (
+        ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)
+        or "(none fits)"
+    )

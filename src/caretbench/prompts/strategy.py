@@ -1,9 +1,10 @@
-"""What a prompt strategy is: from what a problem shows to what a model is sent."""
+"""Prompt strategies: from what a problem shows to what a model is sent."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple
 
 from caretbench.models import ModelClient, Prompt, PromptKind
 from caretbench.problem import Caret, Question
@@ -25,63 +26,52 @@ class Budget(NamedTuple):
     count: Callable[[str], int]
 
 
-class Strategy(Protocol):
-    """One way to ask. Instances are stateless."""
+class Strategy(ABC):
+    """One way to ask. Instances are stateless; a change of what is sent needs a new ``version``."""
 
-    @property
-    def name(self) -> str:
-        """``chat``, ``natural``, ``left-to-right``, ``fill``, ``fim/starcoder``."""
-        ...
-
-    @property
-    def version(self) -> int | str:
-        """A change of what is sent needs a new version."""
-        ...
-
-    @property
-    def kind(self) -> PromptKind:
-        """What a client has to accept."""
-        ...
+    name: str
+    version: int | str
+    kind: PromptKind
+    """What a client has to accept."""
+    reads_first_token: ClassVar[bool] = False
+    """Whether answers are read off the probabilities of the first token."""
 
     @property
     def key(self) -> str:
         """Name and version, ``chat@1``: stands in every completion."""
-        ...
+        return f"{self.name}@{self.version}"
 
+    @abstractmethod
     def render(self, caret: Caret, budget: Budget) -> Prompt:
-        """What is sent for ``caret``.
+        """Return what is sent for ``caret``.
 
         Text that does not fit is left out at line starts: the prefix loses its beginning, the suffix its end, the
         files of the context go first.
 
         Raises:
-            UnpromptableError: it cannot be asked so.
+            UnpromptableError: it cannot be asked so, nothing of it fits, or its language is unknown.
         """
-        ...
 
 
-@runtime_checkable
-class AsksQuestions(Protocol):
-    """A strategy for problems that are questions: it has this beside what every strategy has."""
+class AsksQuestions(Strategy):
+    """A strategy for problems that are questions."""
 
+    def render(self, caret: Caret, budget: Budget) -> Prompt:
+        """Refuse a place in a program."""
+        del caret, budget
+        raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
+
+    @abstractmethod
     def render_question(self, question: Question, budget: Budget) -> Prompt:
-        """What is sent for ``question``; nothing of it is ever left out.
+        """Return what is sent for ``question``; nothing of it is ever left out.
 
         Raises:
-            UnpromptableError: it cannot be asked so.
+            UnpromptableError: it does not fit, or has more choices than there are letters.
         """
-        ...
-
-
-@runtime_checkable
-class ReadsFirstToken(Protocol):
-    """A strategy whose answers are read off the probabilities of the first token: it has this beside the rest."""
-
-    reads_first_token: Literal[True]
 
 
 def unreadable(strategy: Strategy, client: ModelClient) -> str | None:
-    """Why answers under ``strategy`` cannot be read off what ``client`` tells; None where they can."""
-    if not isinstance(strategy, ReadsFirstToken) or client.tells_probabilities:
+    """Return why answers under ``strategy`` cannot be read off what ``client`` tells; None where they can."""
+    if not strategy.reads_first_token or client.tells_probabilities:
         return None
     return f"{strategy.name} reads the log-probabilities of the first token, and {client.name} tells none"

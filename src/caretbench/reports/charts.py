@@ -1,74 +1,25 @@
-"""Palettes and common parts of charts: Vega-Lite specifications, drawn by the page, or by :func:`to_svg`."""
+"""Common parts of charts: Vega-Lite specifications, drawn by the page.
+
+Colours are CSS variables of the page, so that one drawing follows dark, light and print.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 Spec = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Palette:
-    """Colours of a chart; the page's are CSS variables, so that one drawing follows dark, light and print."""
-
-    ink: str
-    soft: str
-    grid: str
-    series: tuple[str, ...]
-    good: str
-    bad: tuple[str, ...]
-    ours: str
-    font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
-
-
-PAGE = Palette(
-    ink="var(--ink)",
-    soft="var(--soft)",
-    grid="var(--grid)",
-    series=tuple(f"var(--series-{number})" for number in range(1, 9)),
-    good="var(--good)",
-    bad=tuple(f"var(--bad-{number})" for number in range(1, 13)),
-    ours="var(--ours)",
-)
-PAPER = Palette(
-    ink="#1b2330",
-    soft="#59636f",
-    grid="#e1e5ea",
-    series=("#2563a8", "#d9730d", "#1f8a70", "#a23b72", "#6b5ca5", "#8c6d1f", "#3f8fb0", "#7a7f87"),
-    good="#2c8c66",
-    bad=(
-        "#c8553d",
-        "#e08e45",
-        "#a23b72",
-        "#6b5ca5",
-        "#3f8fb0",
-        "#b8a13a",
-        "#8a5a44",
-        "#7a7f87",
-        "#d98880",
-        "#5b8c3a",
-        "#b58ad1",
-        "#2f4f7f",
-    ),
-    ours="#b5bbc3",
-    font="DejaVu Sans, sans-serif",
-)
+INK, SOFT, GRID, GOOD, OURS = "var(--ink)", "var(--soft)", "var(--grid)", "var(--good)", "var(--ours)"
+SERIES = tuple(f"var(--series-{number})" for number in range(1, 9))
+BAD = tuple(f"var(--bad-{number})" for number in range(1, 13))
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 _LETTER, _LEGEND_LABEL, _LEGEND_WIDTH = 7, 260, 420
 """Pixels: a letter of a legend, its longest label, and the room for it in half a page."""
-
-
-def to_svg(spec: Spec, width: int = 720) -> str:
-    """A chart as SVG, drawn without a browser; build it with the ``PAPER`` palette."""
-    import vl_convert
-
-    sized = {**spec, "width": width} if spec.get("width") == "container" else spec
-    return str(vl_convert.vegalite_to_svg(sized))
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -82,15 +33,13 @@ def quiet_axis(label_limit: int = 220, **options: Any) -> alt.Axis:
     return alt.Axis(labelLimit=label_limit, ticks=False, domain=False, **options)
 
 
-def bars_with_intervals(base: alt.Chart, palette: Palette, x: alt.X, colour: alt.Color) -> Any:
+def bars_with_intervals(base: alt.Chart, x: alt.X, colour: alt.Color) -> Any:
     """Return a bar for each row, with a line from ``low`` to ``high``."""
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=x, color=colour)
-    return bars + base.mark_rule(strokeWidth=1.6, color=palette.ink).encode(x="low:Q", x2="high:Q")
+    return bars + base.mark_rule(strokeWidth=1.6, color=INK).encode(x="low:Q", x2="high:Q")
 
 
-def stacked_shares(
-    rows: Sequence[Mapping[str, Any]], palette: Palette, bar: alt.Y, part: alt.Color, title: str
-) -> Any:
+def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Color, title: str) -> Any:
     """Return bars whose parts add up to one; rows hold ``share``, ``count`` and the part's ``place``."""
     share = alt.X(
         "share:Q",
@@ -101,7 +50,7 @@ def stacked_shares(
     )
     return (
         chart_of(rows)
-        .mark_bar(stroke="var(--surface)" if palette is PAGE else "#ffffff", strokeWidth=1)
+        .mark_bar(stroke="var(--surface)", strokeWidth=1)
         .encode(
             y=bar,
             x=share,
@@ -118,15 +67,7 @@ def stacked_shares(
 
 
 def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
-    """Return fields coloured by a share from 0 to 1, each with its number on it.
-
-    Args:
-        base: The rows, with their places.
-        share: The field of the share.
-        number: The number that is written.
-        size: Font size of the number.
-        corner: Radius of the corners; as wide are the gaps.
-    """
+    """Return fields coloured by the field ``share``, from 0 to 1, each with its number; gaps are as wide as corners."""
     scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab")
     fields = base.mark_rect(cornerRadius=corner, stroke="transparent", strokeWidth=corner).encode(
         color=alt.Color(f"{share}:Q", scale=scale, legend=None)
@@ -138,9 +79,9 @@ def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, 
     return fields + numbers
 
 
-def model_colour(models: Sequence[str], palette: Palette) -> alt.Color:
+def model_colour(models: Sequence[str]) -> alt.Color:
     """The encoding of models by colour; with a legend where there are several."""
-    colours = [palette.series[place % len(palette.series)] for place in range(len(models))]
+    colours = [SERIES[place % len(SERIES)] for place in range(len(models))]
     scale = alt.Scale(domain=list(models), range=colours)
     # Two charts stand side by side: what does not fit into one's width goes to the next row.
     widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
@@ -154,38 +95,39 @@ def model_colour(models: Sequence[str], palette: Palette) -> alt.Color:
     return alt.Color("model:N", sort=list(models), scale=scale, legend=legend)
 
 
-def tooltips(plain: Mapping[str, str], rates: Sequence[str]) -> list[alt.Tooltip]:
-    """Tooltips of plain fields by their types, and of rates in percent."""
+def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%") -> list[alt.Tooltip]:
+    """Return tooltips of plain fields by their types, and of numbers in a format."""
     shown = [alt.Tooltip(f"{name}:{kind}") for name, kind in plain.items()]
-    return shown + [alt.Tooltip(f"{name}:Q", format=".1%") for name in rates]
+    return shown + [alt.Tooltip(f"{name}:Q", format=form) for name in numbers]
 
 
-def finished(chart: Any, palette: Palette, description: str) -> Spec:
-    """The specification with the palette's configuration."""
+def finished(chart: Any, height: int | Mapping[str, int], description: str) -> Spec:
+    """Return the specification of a chart as wide as its place, with the page's colours and letters."""
     configured = (
         chart.properties(
+            width="container",
+            height=height,
             background="transparent",
             description=description,
             autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         )
-        .configure(font=palette.font)
+        .configure(font=_FONT)
         .configure_axis(
-            labelColor=palette.ink,
-            titleColor=palette.soft,
-            gridColor=palette.grid,
-            domainColor=palette.grid,
-            tickColor=palette.grid,
+            labelColor=INK,
+            titleColor=SOFT,
+            gridColor=GRID,
+            domainColor=GRID,
+            tickColor=GRID,
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
         )
         .configure_view(stroke=None)
-        .configure_legend(labelColor=palette.ink, titleColor=palette.soft, labelFontSize=12)
-        .configure_title(color=palette.ink, fontSize=13, anchor="start", fontWeight=600)
+        .configure_legend(labelColor=INK, titleColor=SOFT, labelFontSize=12)
+        .configure_title(color=INK, fontSize=13, anchor="start", fontWeight=600)
     )
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # altair's hints about automatic types do not apply: all given
+        # altair's hints about automatic types do not apply: all are given
+        warnings.simplefilter("ignore", UserWarning)
         spec: Spec = configured.to_dict()
     return spec

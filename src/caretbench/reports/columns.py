@@ -9,7 +9,9 @@ from typing import Any
 import polars as pl
 
 from caretbench.metrics.intervals import RESAMPLES
+from caretbench.metrics.passk import coverage
 from caretbench.problem import Problem
+from caretbench.profiles import profile_named
 from caretbench.reports.estimates import (
     SimilarityColumn,
     correlate,
@@ -18,12 +20,14 @@ from caretbench.reports.estimates import (
     similarity_columns,
     similarity_estimates,
 )
-from caretbench.reports.frame import BASELINES, GROUP, metric_columns
-from caretbench.reports.results.asked import context_titles
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
+from caretbench.reports.results.identity import context_titles
 from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
+from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
+from caretbench.suites import suite_of_run
+from caretbench.suites.base import Suite
 from caretbench.suites.values import Stratification
 
 STRATUM_RESAMPLES = 2000
@@ -55,10 +59,15 @@ def columns_of(
         profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
     }
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
-    maker = _Maker(frame, problems, left_out, int(manifest.get("seed") or 0), rates_only)
+    names = model_titles(frame.select("model", "parameters").unique().iter_rows())
+    baselines = baselines_in(manifest)
+    seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
+    maker = _Maker(frame, problems, left_out, names, seed, rates_only, baselines, suite)
     columns = [
         maker.column(group, _wanted(group, strata, policies, stratification))
-        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies))
+        for group in sorted(
+            frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines)
+        )
     ]
     titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
     columns = [
@@ -91,9 +100,11 @@ def _wanted(
     return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
 
 
-def _group_order(group: pl.DataFrame, policies: Sequence[str]) -> tuple[object, ...]:
+def _group_order(
+    group: pl.DataFrame, policies: Sequence[str], baselines: Sequence[str]
+) -> tuple[object, ...]:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
-    rank = BASELINES.index(model) + 1 if model in BASELINES else 0
+    rank = baselines.index(model) + 1 if model in baselines else 0
     place = policies.index(policy) if policy in policies else len(policies)
     return (profile, rank, model.lower(), parameters, place, policy)
 
@@ -124,16 +135,17 @@ class _Maker:
     frame: pl.DataFrame
     problems: Sequence[Problem]
     left_out: Sequence[LeftOut]
+    titles: Mapping[tuple[str, str], str]
     seed: int
     rates_only: bool
+    baselines: Sequence[str]
+    suite: Suite | None
 
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if decided(problem)]
-        excluded = {
-            problem for entry in self.left_out if entry.profile == profile for problem in entry.problems
-        }
+        excluded = left_out_of(self.left_out, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
@@ -147,13 +159,13 @@ class _Maker:
             parameters=parameters,
             policy=policy,
             profile=profile,
-            title=self._title(model, parameters),
-            baseline=model in BASELINES,
+            title=self.titles[model, parameters],
+            baseline=model in self.baselines,
             samples=samples,
             completions=group.height,
             verdicts=verdicts,
             expected=expected,
-            coverage=verdicts / expected if expected and group["counted"].count() else None,
+            coverage=coverage(verdicts, expected) if group["counted"].count() else None,
             overall=cells.cell({}, cells.table),
             strata=dict(cells.strata(strata)),
             strata_notes={stratum.name: stratum.note for stratum in strata if stratum.note},
@@ -167,18 +179,14 @@ class _Maker:
 
     def _cells(self, group: pl.DataFrame, profile: str, excluded: set[str]) -> _Cells:
         measured = [name for name in metric_columns(group) if group[name].count() > 0]
-        known = similarity_columns(profile, [] if self.rates_only else measured)
+        first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
+        known = similarity_columns([] if self.rates_only else measured, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
         table = fold_problems(rows, known)
         if self.rates_only:
             there = [problem.id for problem in self.problems if decided(problem)]
             table = table.filter(pl.col("problem_id").is_in(there))
         return _Cells(table, known, profile, self.seed)
-
-    def _title(self, model: str, parameters: str) -> str:
-        """The model's name; with a few letters of the parameter hash where the run holds it more than once."""
-        several = self.frame.filter(pl.col("model") == model)["parameters"].n_unique() > 1
-        return f"{model} ({parameters[:8]})" if several else model
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,17 @@ import polars as pl
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
 from caretbench.reports.estimates import Reported
-from caretbench.reports.frame import BASELINES, Run
-from caretbench.reports.results.asked import differences, settings_of
-from caretbench.reports.results.identity import Alignable, IncomparableError, check_identity, identity_of
-from caretbench.reports.results.left_out import find_left_out
+from caretbench.reports.frame import Run
+from caretbench.reports.results.identity import (
+    Alignable,
+    IncomparableError,
+    check_identity,
+    differences,
+    identity_of,
+    selection_notes,
+    settings_of,
+)
+from caretbench.reports.results.problem_lists import find_left_out, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.suites.values import ORDINARY, Stratification
 
@@ -121,7 +128,12 @@ def compare_runs(
         names=tuple(entry.name for entry in entries),
         seed=seed,
         aligned=tuple(aligned),
-        notes=(*(f"Aligned, {line}." for line in aligned), *_asked_differently(pairs), *_notes(runs, tests)),
+        notes=(
+            *(f"Aligned, {line}." for line in aligned),
+            *selection_notes(runs),
+            *_asked_differently(pairs),
+            *_notes(runs, tests),
+        ),
         overall=_adjusted([test for test in tests if test[0].scope == "all"]),
         strata=_adjusted([test for test in tests if test[0].scope != "all"]),
     )
@@ -143,12 +155,7 @@ def _entries(
     rows = run.frame.filter(
         (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
     )
-    left_out = {
-        problem
-        for entry in find_left_out(run.frame, run.problems, run.manifest)
-        if entry.profile == identity["profile"]
-        for problem in entry.problems
-    }
+    left_out = left_out_of(find_left_out(run.frame, run.problems, run.manifest), identity["profile"])
     judged = rows.filter(pl.col("passed").is_not_null() & ~pl.col("problem_id").is_in(list(left_out)))
     if same is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(same)))
@@ -156,7 +163,7 @@ def _entries(
         model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1
     }
     for (model, parameters), part in sorted(judged.partition_by("model", "parameters", as_dict=True).items()):
-        if model not in models if models else model in BASELINES:
+        if model not in models if models else model in run.baselines:
             continue
         name = str(model) if model not in several or len(runs) == 1 else f"{run.name}: {model}"
         if part.height and judged.filter(pl.col("model") == model)["parameters"].n_unique() > 1:
@@ -167,11 +174,7 @@ def _entries(
 
 
 def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None) -> list[_Entry]:
-    """The models to compare.
-
-    Raises:
-        DataError: there are fewer than two.
-    """
+    """Return the models to compare."""
     entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
     if len(entries) > 1:
         return entries

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Literal
 
 import polars as pl
@@ -16,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, mean_interval
-from caretbench.metrics.passk import pass_at_k
+from caretbench.metrics.passk import pass_rates
 from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.frame import LABELS
 
@@ -52,13 +51,12 @@ DEFAULT_COLUMNS = (
 )
 
 
-def similarity_columns(profile: str, metrics: list[str]) -> tuple[SimilarityColumn, ...]:
-    """The similarity columns of a profile, given the metrics that the scores hold.
+def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[SimilarityColumn, ...]:
+    """The similarity columns, given the metrics that the scores hold.
 
-    The paper's columns fold as its released code does (a line matches if any of the samples matches); the default
-    ones take means, and every further metric keeps its own name.
+    Those of first lines fold as DevBench's released code does (a line matches if any of the samples matches); the
+    others take means, and every further metric keeps its own name.
     """
-    first_lines = rules_of(profile_named(profile)).first_lines
     known = PAPER_COLUMNS if first_lines else DEFAULT_COLUMNS
     named = {column.metric for column in known}
     further = tuple(
@@ -134,21 +132,13 @@ def pass_estimates(
     code counts them (1 if any sample passed).
     """
     any_of_fewer = rules_of(profile_named(profile)).any_of_fewer
-    judged = problems.filter(pl.col("samples") > 0)
+    counts = list(problems.select("samples", "passes").iter_rows())
     estimates = {}
-    for k in range(1, int(judged["samples"].max() or 0) + 1):  # type: ignore[arg-type]
-        enough = judged if any_of_fewer else judged.filter(pl.col("samples") >= k)
-        rates = [
-            _pass_rate(samples, passes, k)
-            for samples, passes in enough.select("samples", "passes").iter_rows()
-        ]
-        estimates[k] = mean_estimate(rates, enough, seed, resamples)
+    for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
+        known = [rate for rate in rates if rate is not None]
+        enough = problems.filter(pl.Series([rate is not None for rate in rates], dtype=pl.Boolean))
+        estimates[k] = mean_estimate(known, enough, seed, resamples)
     return estimates
-
-
-@lru_cache(maxsize=4096)
-def _pass_rate(samples: int, passes: int, k: int) -> float:
-    return pass_at_k(samples, passes, k, any_of_fewer=True)
 
 
 def similarity_estimates(

@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,10 @@ from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import missing_judgements
 from caretbench.runs.judging.ratings import HumanRating, ratings
-from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
-from caretbench.suites.baselines import NAMES
-
-BASELINES = NAMES
-"""Names of the answers that no model gave, in the order in which they are shown."""
+from caretbench.runs.verdict import decided, deciding, needs_execution
+from caretbench.suites import baselines_of
+from caretbench.validation.validity import GATE
 
 LABELS = ("language", "category", "mode")
 """Labels by which every suite's numbers are broken down, where its problems carry them."""
@@ -34,32 +32,16 @@ KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
 """What makes one column of a report: policies and profiles are never mixed."""
 
-FIXED_COLUMNS: Mapping[str, Any] = {
-    "problem_id": pl.String,
-    "model": pl.String,
-    "parameters": pl.String,
-    "sample": pl.Int64,
-    "policy": pl.String,
-    "profile": pl.String,
-    "language": pl.String,
-    "category": pl.String,
-    "mode": pl.String,
-    "cluster": pl.String,
-    "overlap_group": pl.String,
-    "verdict": pl.String,
-    "valid": pl.Boolean,
-    "status": pl.String,
-    "counted": pl.Boolean,
-    "passed": pl.Boolean,
-    "stage": pl.String,
-    "message": pl.String,
-    "flags": pl.List(pl.String),
-    "fault": pl.String,
-}
+FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
+    (
+        *KEY, *LABELS, "cluster", "overlap_group", "verdict", "valid", "status",
+        "counted", "passed", "stage", "message", "flags", "fault",
+    ),
+    pl.String,
+) | {
+    "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
+}  # fmt: skip
 """Columns that every table has; one more stands beside them for each similarity metric of the scores."""
-
-EXECUTION_SCORER = "execution@"
-"""How the names of scorers that ran the program begin."""
 
 PARSED = "parses"
 """The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
@@ -89,6 +71,19 @@ class Run:
     """How many judgements did not come, by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
     """What people said of the same texts."""
+    older_verdicts: int = 0
+    """Number of verdicts of the gate that an older gate gave."""
+
+    @cached_property
+    def baselines(self) -> tuple[str, ...]:
+        """Names of the answers that no model gave, in the order in which they are shown."""
+        return baselines_in(self.manifest)
+
+
+def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the baselines of a run's manifest, in the order in which they are shown."""
+    stated = (info["model"] for info in manifest.get("models") or () if info.get("source") == "baseline")
+    return baselines_of(manifest.get("suite"), stated)
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
@@ -111,7 +106,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"
-    verdicts = read_verdicts(verdicts_path) if verdicts_path.exists() else {}
+    verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
@@ -125,27 +120,29 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
         ],
         judgements_missing=missing_counts(files),
         ratings=ratings(files),
+        older_verdicts=older,
     )
 
 
 def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
     """Return how many judgements did not come, by grader, parameters and criterion."""
-    return Counter((row.grader, row.parameters, row.criterion) for row in missing_judgements(folder))
+    return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
-def read_verdicts(path: Path) -> dict[str, str]:
-    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem.
+def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
+    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
 
     Raises:
         DataError: a row has no problem or no verdict.
     """
-    verdicts = {}
+    verdicts, gates = {}, {}
     for number, row in read_lines(path, torn_tail=True):
         try:
             verdicts[str(row["problem_id"])] = str(row["verdict"])
         except KeyError as error:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
-    return verdicts
+        gates[row["problem_id"]] = row.get("gate", 1)
+    return verdicts, sum(gate != GATE for gate in gates.values())
 
 
 def build_frame(
@@ -160,7 +157,7 @@ def build_frame(
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
-        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decide`).
+        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided`).
 
     Raises:
         DataError: a score names an unknown problem.
@@ -198,6 +195,13 @@ def build_frame(
     return pl.DataFrame(rows, schema=schema).sort(KEY)
 
 
+def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the names of models, with a few letters of the parameter hash where one was asked in several ways."""
+    keys = sorted(set(asked))
+    names = Counter(name for name, _ in keys)
+    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in keys}
+
+
 def metric_columns(frame: pl.DataFrame) -> list[str]:
     """The similarity metrics that the table holds."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
@@ -218,25 +222,11 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
 
 
 def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
-    """The verdict over all check scorers of one completion: a row without verdict outweighs a failure.
-
-    Where the problem has a program to run and no row says how it ended (a run without execution, or one that was
-    stopped), the other checks alone are no verdict.
-    """
-    checks = [score for score in scores if "passed" in score.values or not score.counted]
-    ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
-    if not checks or (executed and not ended):
-        return {
-            "status": None,
-            "counted": None,
-            "passed": None,
-            "stage": None,
-            "message": None,
-            "flags": None,
-        }
-    decision = decide(
-        [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
-    )
+    """Return the verdict over all check scorers of one completion: a row without verdict outweighs a failure."""
+    checks = deciding(scores, executed=executed)
+    if not checks:
+        return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
+    decision = decided(checks)
     decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
     stage = decisive.details.get("stage")

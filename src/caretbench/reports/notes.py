@@ -6,11 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from caretbench.reports.results.asked import differences, settings_of
+from caretbench.reports.frame import Run
+from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
+from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.validation.validity import GATE
 
-COVERAGE_WANTED = 0.98
-"""Below this share of verdicts a run has failed (docs/verbs.md)."""
+
+def older_gate(run: Run) -> Iterator[str]:
+    """Yield that verdicts of the gate are of an older one."""
+    if run.older_verdicts:
+        yield (
+            f"{run.older_verdicts} verdicts on problems are of an older gate (this one is version {GATE}): "
+            f"`caretbench validate {run.manifest.get('suite')}` decides them again, and scoring the run again takes "
+            "them over."
+        )
 
 
 def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, TypeVar
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import Reported, ReportedNumber
-from caretbench.reports.judged.scores import JudgedColumn
+from caretbench.reports.judged.scores import JudgedCell
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.suites import suite as find_suite
 from caretbench.suites import suite_names
+
+CellT = TypeVar("CellT", RateCell, JudgedCell)
 
 JUDGE_METRIC = "judge_score"
 """The name in ``names.toml`` of what a paper's judge gave."""
@@ -148,17 +150,14 @@ def beside_published(summary: Summary) -> tuple[Beside, ...]:
 
 
 def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Beside]:
-    labels = names(suite).get("labels", {})
     for printed in printed_cells(suite):
-        if printed.model != printed_model:
+        cell = (
+            _find(column.overall, column.strata, printed, suite) if printed.model == printed_model else None
+        )
+        if cell is None:
             continue
-        cell = _find(column, printed.stratum, printed.label, labels.get(printed.stratum, {}))
-        estimate = None
-        if cell is not None:
-            estimate = (
-                cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
-            )
-        if cell is None or estimate is None:
+        estimate = cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
+        if estimate is None:
             continue
         low, high = estimate.value, estimate.value
         if printed.metric == "pass@1" and cell.if_left_out_failed is not None:
@@ -199,34 +198,26 @@ def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
             printed=ReportedNumber(
                 value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
             ),
-            ours=ours,
+            ours=cell.scores[TOTAL],
         )
         for judged in summary.judged
         for column in judged.columns
         for printed in printed_cells(summary.suite)
         if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
-        if (ours := _judged_estimate(column, printed, summary.suite)) is not None
+        if (cell := _find(column.overall, column.strata, printed, summary.suite)) is not None
     ]
     return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.label)))
 
 
-def _judged_estimate(column: JudgedColumn, printed: PrintedCell, suite: str) -> ReportedNumber | None:
+def _find(
+    overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PrintedCell, suite: str
+) -> CellT | None:
+    """Return our cell for a printed one, whatever the two call it."""
     if printed.label == "all":
-        return column.overall.scores[TOTAL]
+        return overall
     labels = names(suite).get("labels", {}).get(printed.stratum, {})
-    cells = column.strata.get(printed.stratum, ())
-    found = (
-        cell.scores[TOTAL] for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)
-    )
-    return next(found, None)
-
-
-def _find(column: Column, stratum: str, label: str, mapping: Mapping[str, str]) -> RateCell | None:
-    """Our cell for a printed one, whatever the two call it."""
-    if label == "all":
-        return column.overall
-    cells = column.strata.get(stratum, ())
-    return next((cell for cell in cells if _same(cell.labels[stratum], label, mapping)), None)
+    cells = strata.get(printed.stratum, ())
+    return next((cell for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)), None)
 
 
 def _same(ours: str, printed: str, mapping: Mapping[str, str]) -> bool:

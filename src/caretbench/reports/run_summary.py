@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.reports.frame import Run, load_run
 from caretbench.reports.judged.answers import control_failures, coverage_warnings
-from caretbench.reports.notes import COVERAGE_WANTED
-from caretbench.reports.summarise import summarise
+from caretbench.reports.notes import older_gate
+from caretbench.reports.sections.registry import SECTIONS, in_text
+from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import RunFolder
-from caretbench.suites import suite, suite_names
+from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.suites import suite_of_run
+from caretbench.suites.base import Suite
 from caretbench.suites.values import ORDINARY, Stratification
 
 
 def load(folder: Path) -> Run:
-    """The rows of a run with its problems.
-
-    Raises:
-        DataError: a file is missing or malformed.
-    """
+    """Return the rows of a run with its problems."""
     files = RunFolder(folder)
     files.manifest()
     return load_run(folder, files.problems())
@@ -30,7 +30,8 @@ def load(folder: Path) -> Run:
 
 def of_suite(name: str) -> Stratification:
     """The stratification of the suite of this name; the ordinary one where it is not here."""
-    return suite(name).stratification if name in suite_names() else ORDINARY
+    found = suite_of_run(name)
+    return found.stratification if found else ORDINARY
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -49,12 +50,31 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
-    name = str(run.manifest.get("suite"))
-    house = suite(name) if name in suite_names() else None
-    return summarise(
-        run,
-        stratification=_extended(of_suite(name), by),
-        suite=house,
+    own = suite_of_run(run.manifest.get("suite"))
+    return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
+
+
+def summarise(run: Run, stratification: Stratification = ORDINARY, suite: Suite | None = None) -> Summary:
+    """Return the numbers of a run; without its suite there are no tables of the suite's own."""
+    source = Source(run, stratification, suite)
+    fields: dict[str, Any] = {}
+    for section in SECTIONS:
+        fields |= section.compute(source)
+    name = run.manifest.get("suite") or (run.problems[0].suite if run.problems else "")
+    summary = Summary(
+        suite=str(name),
+        run=run.name,
+        seed=source.seed,
+        problems=len(run.problems),
+        manifest=dict(run.manifest),
+        **fields,
+    )
+    sections = in_text(published=False)
+    return summary.model_copy(
+        update={
+            "warnings": tuple(text for section in sections for text in section.warnings(summary)),
+            "notes": (*older_gate(run), *(text for section in sections for text in section.notes(summary))),
+        }
     )
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from caretbench.reports.frame import Run
-from caretbench.reports.results.left_out import LeftOut
-from caretbench.reports.results.step_examples import ShownStep
+from caretbench.reports.results.post_processing import ShownStep
+from caretbench.reports.results.problem_lists import LeftOut
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column, Summary
 from caretbench.reports.tables import ReportTable
@@ -27,17 +27,9 @@ class Chart(NamedTuple):
 
 @dataclass(frozen=True)
 class PageBlock:
-    """A piece of a page part: heading, notes, charts, tables, in this order.
+    """A piece of a page part: heading, notes, charts, tables (with headings of ``level``), texts, lists, in this order.
 
-    Args:
-        title: The heading, or the line of what is folded.
-        aside: A small text next to the heading.
-        notes: Sentences above the tables; ``warning`` marks them.
-        charts: The charts.
-        tables: The tables, with headings of ``level``.
-        folded: The reader opens it; with ``opened`` it is open already.
-        steps: Texts one after the other.
-        lists: Problems by cause.
+    The reader opens what is ``folded``; with ``opened`` it is open already.
     """
 
     title: str = ""

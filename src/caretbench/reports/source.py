@@ -5,28 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import polars as pl
+
 from caretbench.judging.answers import plain_answer
+from caretbench.problem import Problem
 from caretbench.reports.columns import columns_of
 from caretbench.reports.frame import Run
 from caretbench.reports.judged.answers import run_answers
 from caretbench.reports.judged.rated_answers import JudgedAnswers
 from caretbench.reports.judged.values import KEY, judged_values
-from caretbench.reports.own_tables import OwnTable, own_tables
-from caretbench.reports.results.left_out import LeftOut, find_left_out
-from caretbench.reports.summary import Column
+from caretbench.reports.results.problem_lists import LeftOut, find_left_out
+from caretbench.reports.summary import Column, OwnTable
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import ORDINARY, OwnChart, Stratification
 
 
 @dataclass(frozen=True)
 class Source:
-    """A run, and how it is broken down. What several sections need is computed once.
-
-    Args:
-        run: The run.
-        stratification: By which labels, and by which of them at once.
-        suite: The run's suite, for its own tables and the text that judges saw; None where it is not here.
-    """
+    """A run, how it is broken down, and its suite where it is here. What several sections need is computed once."""
 
     run: Run
     stratification: Stratification = ORDINARY
@@ -47,9 +43,23 @@ class Source:
         """The suite's own tables."""
         if self.suite is None:
             return ()
-        values = judged_values(self.answers)
-        results = self.run.frame.join(values, on=list(KEY), how="left")
-        return own_tables(self.suite, results, self.run.problems, self.seed)
+        found = self.suite.result_tables(self._results, self._problems, self.seed)
+        return tuple(OwnTable(**table._asdict()) for table in found)
+
+    @property
+    def own_charts(self) -> tuple[OwnChart, ...]:
+        """The suite's own charts."""
+        if self.suite is None:
+            return ()
+        return self.suite.result_charts(self._results, self._problems, self.seed)
+
+    @cached_property
+    def _results(self) -> pl.DataFrame:
+        return self.run.frame.join(judged_values(self.answers), on=list(KEY), how="left")
+
+    @property
+    def _problems(self) -> dict[str, Problem]:
+        return {problem.id: problem for problem in self.run.problems}
 
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:

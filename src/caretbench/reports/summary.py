@@ -8,13 +8,11 @@ from pydantic import Field, JsonValue
 
 from caretbench.reports.estimates import Reported, ReportedNumber, SimilarityCorrelation
 from caretbench.reports.judged.scores import AnswersJudged, CaretsJudged
-from caretbench.reports.own_tables import OwnTable
-from caretbench.reports.results.best_of import BestOf
-from caretbench.reports.results.discordant import DiscordantCase
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.flags import Flagged
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.results.post_processing import BestOf
 from caretbench.reports.results.printed import PaperForm
+from caretbench.reports.results.problem_lists import DiscordantCase, LeftOut
 from caretbench.reports.results.usage import ModelUsage
 
 
@@ -65,6 +63,21 @@ class Column(Reported):
     correlation: SimilarityCorrelation | None = None
 
 
+class OwnTable(Reported):
+    """A table of results that a suite computes itself, because its score is its own: shown as it is.
+
+    The first line of a cell is its text, what follows is shown below it, smaller. ``withheld``: the reasons why numbers
+    that were asked for are not in it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+
 class Summary(Reported):
     """A run in numbers. Rates, similarities and coverage run from 0 to 1."""
 
@@ -101,3 +114,8 @@ class Summary(Reported):
     """The paper's tables of results, in form."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def baselines(self) -> frozenset[str]:
+        """Names of the answers that no model gave."""
+        return frozenset(column.model for column in self.columns if column.baseline)

@@ -31,12 +31,24 @@ class ReportTable(Reported):
     caption: str = ""
 
 
-def numbers_table(
-    title: str, heads: Sequence[str], rows: Iterable[tuple[Field, ...]], caption: str = "", *, words: int = 1
-) -> ReportTable:
-    """Return a table whose first ``words`` columns are texts and whose others are numbers."""
-    numeric = (*[False] * words, *[True] * (len(heads) - words))
-    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=tuple(rows), caption=caption)
+Cell = Field | str | float | None
+"""A field, or what makes a plain one: words, or a number that may be missing."""
+Cells = Sequence[Cell]
+
+
+def table_of(title: str, heads: Sequence[str], rows: Iterable[Cells], caption: str = "") -> ReportTable:
+    """Return a table; a column is numeric where all its fields are sorted by numbers."""
+    fields = tuple(tuple(map(_field, row)) for row in rows)
+    numeric = tuple(
+        not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads))
+    )
+    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
+
+
+def _field(cell: Cell) -> Field:
+    if isinstance(cell, Field):
+        return cell
+    return text_field(cell) if isinstance(cell, str) else number_field(cell)
 
 
 def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:
@@ -70,18 +82,11 @@ def rate_field(estimate: ReportedNumber | None) -> Field:
     )
 
 
-def similarity_field(estimate: ReportedNumber | None) -> Field:
-    """A mean similarity, from 0 to 1, with its interval."""
+def score_field(estimate: ReportedNumber | None, digits: int = 2) -> Field:
+    """A judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
-    return Field(text=f"{estimate.value:.3f}", sort=estimate.value, note=_range(estimate, 2))
-
-
-def score_field(estimate: ReportedNumber | None) -> Field:
-    """A judge's score with its interval, in points."""
-    if estimate is None:
-        return number_field(None)
-    return Field(text=f"{estimate.value:.2f}", sort=estimate.value, note=_range(estimate, 2))
+    return number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
 
 
 def title_field(title: str, *, baseline: bool) -> Field:

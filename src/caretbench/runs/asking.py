@@ -18,7 +18,6 @@ from caretbench.prompts.question import question_texts
 from caretbench.prompts.strategy import (
     AsksQuestions,
     Budget,
-    ReadsFirstToken,
     Strategy,
     UnpromptableError,
     unreadable,
@@ -128,16 +127,12 @@ class Asking:
 
     def count(self, text: str) -> int:
         """The tokens of ``text``, counted or estimated."""
-        if self.counted:
-            found = self.client.count_tokens(text)
-            if found is not None:
-                return found
-        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+        return tokens_of(self.client, text) if self.counted else estimated(text)
 
     @cached_property
     def budget(self) -> Budget:
         """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
-        return self._room(1 if isinstance(self.strategy, ReadsFirstToken) else self.sampling.max_tokens)
+        return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
 
     def _room(self, answer_tokens: int) -> Budget:
         limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
@@ -230,6 +225,17 @@ class Asking:
         Zero where no price is known.
         """
         return worst_cost(self.client, self.price, prompt, samples, self.answer_tokens(prompt))
+
+
+def estimated(text: str) -> int:
+    """The tokens of a text where no tokenizer is known."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def tokens_of(client: ModelClient, text: str) -> int:
+    """The tokens of a text, counted by the model's own tokenizer, or estimated."""
+    counted = client.count_tokens(text)
+    return estimated(text) if counted is None else counted
 
 
 def worst_cost(

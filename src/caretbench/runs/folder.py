@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Score
+from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Row, Score
+from caretbench.suites.selection import Selection
 
 
 class DataInfo(BaseModel):
@@ -63,6 +64,8 @@ class Manifest(BaseModel):
     profile: Profile
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)
+    selections: list[Selection] = Field(default_factory=list)
+    """The choice of problems of each command that added some; empty in runs of before this was kept."""
     seed: int = 0
     versions: dict[str, str] = Field(default_factory=dict)
     toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)
@@ -82,6 +85,33 @@ class Manifest(BaseModel):
         }
 
 
+JudgementKey = tuple[str, str, str, str, str, int]
+
+
+class MissingJudgement(Row):
+    """A judgement that was asked for and did not come: a line of ``judge_errors.jsonl``; the next run asks again.
+
+    ``kind`` is that of a :class:`~caretbench.models.ModelFailure`; ``budget`` means that it was not asked, since the
+    money was spent. An answer that came and cannot be read is a :class:`Judgement` with a fault, not a line here.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    problem_id: str
+    answer: str
+    grader: str
+    parameters: str
+    criterion: str
+    repeat: int = 0
+    kind: str
+    message: str
+    attempts: int = 1
+
+    @property
+    def key(self) -> JudgementKey:
+        """The key of the judgement that is missing."""
+        return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
+
+
 class RunFolder:
     """The files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
 
@@ -92,6 +122,7 @@ class RunFolder:
         self.completions_path = path / "completions.jsonl"
         self.errors_path = path / "errors.jsonl"
         self.judgements_path = path / "judgements.jsonl"
+        self.judge_errors_path = path / "judge_errors.jsonl"
         self.scores_path = path / "scores.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.report_path = path / "report.html"
@@ -156,6 +187,11 @@ class RunFolder:
         """The graders' judgements, one at a time."""
         if self.judgements_path.exists():
             yield from read_rows(self.judgements_path, Judgement, torn_tail=True)
+
+    def missing_judgements(self) -> Iterator[MissingJudgement]:
+        """The judgements that did not come, one at a time."""
+        if self.judge_errors_path.exists():
+            yield from read_rows(self.judge_errors_path, MissingJudgement, torn_tail=True)
 
     def scores(self) -> Iterator[Score]:
         """The scores, one at a time."""

@@ -153,7 +153,7 @@ def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text
                     )
-                    texts, _ = settings.texts(benchmark.folder, part)
+                    texts = settings.texts(benchmark.folder, part, not_scored=True).subjects
                     ours = {problem.id for problem in part.problems}
                     texts += [
                         Subject(problem, problem.reference, f"to come {number}")

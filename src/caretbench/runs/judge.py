@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -23,20 +23,31 @@ from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import settings_of
 from caretbench.models import ModelClient, Sampling
-from caretbench.problem import Profile
+from caretbench.problem import Completion, CompletionKey, Profile
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.grader import Grader, Wanted
-from caretbench.runs.judging.missing import errors_path as errors_path
 from caretbench.runs.judging.result import COVERAGE_WANTED, Report
 from caretbench.runs.judging.result import GradingResult as GradingResult
 from caretbench.runs.judging.steps import AFTER, second_step, wanted_of
 from caretbench.runs.judging.subjects import Subject, answer_subjects, subjects
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import Tally
+from caretbench.runs.verdict import passed_of
 
 
 class NothingToJudgeError(DataError):
     """A run holds no text that a judge could be asked about."""
+
+
+class Texts(NamedTuple):
+    """The distinct texts that a judge is asked about, and how many completions hold them.
+
+    ``unscored`` counts the completions without a score, where only those that passed are judged.
+    """
+
+    subjects: list[Subject]
+    completions: int
+    unscored: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,21 +76,30 @@ class JudgingSettings:
     text_of: TextOf = plain_answer
     report: Report = lambda _step, _added, _total: None
 
-    def texts(self, folder: RunFolder, part: Part) -> tuple[list[Subject], int]:
-        """Return the distinct texts that a part has to judge, and how many completions hold them."""
-        controls, baselines = self.control_problems, self.baselines
-        if part.criterion.subject == "caret":
-            return subjects(
-                folder,
-                part.problems,
-                self.policy,
-                self.profile,
-                control_problems=controls,
-                baselines=baselines,
-            )
-        return answer_subjects(
-            folder, part, self.profile, control_problems=controls, baselines=baselines, text_of=self.text_of
-        )
+    def texts(self, folder: RunFolder, part: Part, *, not_scored: bool = False) -> Texts:
+        """Return the texts that a part has to judge.
+
+        Args:
+            folder: The run.
+            part: The problems and the criterion.
+            not_scored: Of a criterion that asks only about what passed, take completions without a score too.
+        """
+        common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
+        if part.criterion.subject != "caret":
+            return Texts(*answer_subjects(folder, part, self.profile, **common, text_of=self.text_of))
+        if part.criterion.only is None:
+            return Texts(*subjects(folder, part.problems, self.policy, self.profile, **common))
+        known = {problem.id: problem for problem in part.problems}
+        passed = passed_of(folder.scores(), known, self.policy.key, self.profile)
+        missing: set[CompletionKey] = set()
+
+        def asked(completion: Completion) -> bool:
+            if completion.key not in passed:
+                missing.add(completion.key)
+            return passed.get(completion.key, not_scored) is True
+
+        found = subjects(folder, part.problems, self.policy, self.profile, **common, asked=asked)
+        return Texts(*found, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
         """Raise where a judge cannot be asked.
@@ -126,12 +146,15 @@ def grade(
     """
     settings.check(judges)
     criterion = part.criterion
-    texts, count = settings.texts(folder, part)
+    texts, count, unscored = settings.texts(folder, part)
+    result = GradingResult(subjects=len(texts), completions=count, unscored=unscored)
+    if not count and unscored:
+        return result
     if not count:
+        which = " that passed" if criterion.only else ""
         raise NothingToJudgeError(
-            f"{folder.path}: holds no completion to judge (baselines are judged where that is asked for)"
+            f"{folder.path}: holds no completion{which} to judge (baselines are judged where that is asked for)"
         )
-    result = GradingResult(subjects=len(texts), completions=count)
     if criterion.subject != "caret":
         result.coverage_wanted = COVERAGE_WANTED
     wanted = wanted_of(criterion, texts, settings.repeats)
@@ -158,12 +181,7 @@ def grade_parts(
 ) -> dict[str, GradingResult]:
     """Have each part of a run judged by its criterion, as :func:`grade` does; return the results by criterion.
 
-    Args:
-        folder: The run.
-        parts: The problems by criterion (:func:`caretbench.judging.choosing.parts`).
-        judges: Names and clients.
-        settings: Settings of the judging.
-        changed: Fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
+    ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
     Raises:
         NothingToJudgeError: no part holds a text to judge.

@@ -14,7 +14,8 @@ from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.plans.plan import Plan
 from caretbench.runs.session import Session
-from caretbench.suites.baselines import NAMES, baseline
+from caretbench.suites import baselines_of
+from caretbench.suites.baselines import baseline
 
 PassedOver = Callable[[str], None]
 
@@ -48,16 +49,9 @@ def score(
     progress: Progress | None = None,
     read_log: LogReader = lambda _path, _suite, _hash: None,
 ) -> RunFolder:
-    """Score recorded completions and baselines of a plan's single benchmark; gives the run's folder.
+    """Score recorded completions and baselines of a plan's single benchmark, as :func:`caretbench.api.score` does.
 
-    Everything is read and checked before anything is written.
-
-    Args:
-        plan: The plan; its models are not asked.
-        paths: Folders of the released layout, JSONL files, logs.
-        models: Only these of the recorded models; all where empty.
-        progress: Told of steps and notes.
-        read_log: Reads logs of other harnesses.
+    Everything is read and checked before anything is written. ``read_log`` reads logs of other harnesses.
 
     Raises:
         ValueError: nothing is chosen, or names clash.
@@ -122,10 +116,11 @@ class _Recorded:
     def _of_file(
         self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver
     ) -> Iterator[Completion]:
+        names = baselines_of(self.benchmark.suite.name)
         for completion in self.benchmark.suite.recorded(path, problems, self.models, passed_over):
-            if completion.model in NAMES and completion.parameters == "none":
+            if completion.model in names and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
-            if completion.model in NAMES:
+            if completion.model in names:
                 raise ValueError(
                     f"{path}: {completion.model!r} is the name of a baseline; give the model another name, by the "
                     'field "model" or by the file\'s name'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatch import Dispatcher, open_executor
+from caretbench.judging.choosing import Part
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import Asking
@@ -35,13 +36,9 @@ class RunResult:
 def run(
     plan: Plan, opener: Opener, progress: Progress | None = None, probe: Probe | None = None
 ) -> RunResult:
-    """Carry out a plan; everything that can be checked is checked before the first request.
+    """Carry out a plan as :func:`caretbench.api.run` does; all that can be checked is checked before the first request.
 
-    Args:
-        plan: The plan.
-        opener: Opens the client of a model.
-        progress: Told of steps and notes.
-        probe: Asks a model some short things before the run, where the configuration wants that.
+    ``probe`` asks each model some short things before the run, where the configuration wants that.
 
     Raises:
         ValueError: the plan cannot work.
@@ -70,11 +67,7 @@ def run(
         budget = budget_of(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
         answered = [session for session in sessions if _answered(session, plan.models)]
-        if plan.judges and answered:
-            result.complaints += _judge(plan, clients, answered, budget, progress)
-        for session in answered if config.score else ():
-            session.add_baselines(plan.baselines)
-            session.score()
+        result.complaints += _judge_and_score(plan, clients, answered, budget, progress)
         result.folders = [session.folder for session in answered]
     return result
 
@@ -172,23 +165,37 @@ def one_line(text: str, most: int = 300) -> str:
 # --- judging ----------------------------------------------------------------------------------------------------
 
 
-def _judge(
+def _judge_and_score(
     plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+) -> list[str]:
+    """Judge all answers, score, then judge by criteria that ask only about what passed; gives the complaints."""
+    parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
+    last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
+    first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
+    first = {session: found for session, found in first.items() if found or not last[session]}
+    last = {session: found for session, found in last.items() if found}
+    complaints = _judge(plan, clients, first, budget, progress)
+    for session in sessions if plan.config.score else ():
+        session.add_baselines(plan.baselines)
+        session.score()
+    return complaints + _judge(plan, clients, last, budget, progress)
+
+
+def _judge(
+    plan: Plan, clients: Clients, parts: Mapping[Session, list[Part]], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Ask each judge in turn; gives what is to be complained of."""
     complaints = []
-    for judge in plan.judges:
+    for judge in plan.judges if parts else ():
         with clients.opened(judge) as client:
-            for session in sessions:
+            for session, ours in parts.items():
                 benchmark = session.benchmark
                 try:
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
                     )  # fmt: skip
-                    results = grade_parts(
-                        session.folder, plan.judged_parts(benchmark), [(judge.name, client)], settings
-                    )
+                    results = grade_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
                     progress.note(f"{judge.name}: {error}")
                     continue

@@ -76,6 +76,8 @@ class Session:
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
+        for line in self.benchmark.selection.shortfall(len(self.benchmark.problems)):
+            self._progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
             manifest.left_out = self._earlier.left_out
@@ -153,5 +155,9 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
             "models": stored.models + added,
             "graders": [*stored.graders, *manifest.graders],
             "further_policies": [*policies],
+            "selections": [
+                *stored.selections,
+                *(entry for entry in manifest.selections if entry not in stored.selections),
+            ],
         }
     )

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
 from caretbench.files import Appender, read_rows, write_rows
@@ -31,16 +31,6 @@ from caretbench.runs.plans.prices import CostBudget, Price
 
 HOPELESS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""
-
-
-class KeyedRow(Protocol):
-    """A row of a JSONL file that is unique by its key."""
-
-    @property
-    def key(self) -> Hashable:
-        """The key."""
-        ...
-
 
 About = TypeVar("About")
 Errors = TypeVar("Errors", bound=Row)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -11,10 +12,13 @@ from caretbench.execution.scan.swallowing import flags_in_place
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
-from caretbench.problem import Caret, InlineSplice, Problem, Profile
+from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import rules_of
 
 _SHOWN_CHARACTERS = 2000
+
+EXECUTION_SCORER = "execution@"
+"""The beginning of the names of scorers that ran the program."""
 
 
 class CheckOutcome(NamedTuple):
@@ -47,6 +51,36 @@ def decide(checks: Sequence[CheckOutcome]) -> Decision:
     passed = all(check.value >= 1.0 for check in checks)
     outcome = decisive.outcome or ("passed" if passed else "failed")
     return Decision(place, outcome, passed if decisive.counted else None)
+
+
+def deciding(scores: Iterable[Score], *, executed: bool) -> list[Score]:
+    """Return the rows of one completion that decide whether it passed.
+
+    None where the problem has something to run and no row says how that ended (a run without execution, or one that was
+    stopped): the other checks alone are no verdict.
+    """
+    checks = [score for score in scores if "passed" in score.values or not score.counted]
+    ended = any(score.scorer.startswith(EXECUTION_SCORER) for score in checks)
+    return [] if executed and not ended else checks
+
+
+def decided(checks: Iterable[Score]) -> Decision:
+    """Return the outcome of the rows that decide, at least one."""
+    return decide(
+        [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
+    )
+
+
+def passed_of(
+    scores: Iterable[Score], problems: Mapping[str, Problem], policy: str, profile: Profile
+) -> dict[CompletionKey, bool | None]:
+    """Return whether each scored completion passed under a policy and a profile; None where it has no verdict."""
+    rows: dict[CompletionKey, list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
+            rows[score.completion_key].append(score)
+    checks = {key: deciding(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()}
+    return {key: decided(found).passed for key, found in checks.items() if found}
 
 
 class Judged(NamedTuple):

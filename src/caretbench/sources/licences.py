@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
+
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 _BEGINNING = 800
 _QUOTES = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
@@ -18,10 +19,8 @@ _FILE = re.compile(
 )
 
 
-class Licence(BaseModel):
+class Licence(Row):
     """One licence and the words that tell it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     begins: tuple[str, ...] = ()
@@ -40,8 +39,9 @@ class Licence(BaseModel):
 
 @cache
 def _licences() -> tuple[Licence, ...]:
-    text = resources.files("caretbench.sources").joinpath("licences.toml").read_text("utf-8")
-    return TypeAdapter(tuple[Licence, ...]).validate_python(tomllib.loads(text)["licence"])
+    return TypeAdapter(tuple[Licence, ...]).validate_python(
+        packaged_table("caretbench.sources", "licences.toml")["licence"]
+    )
 
 
 def is_licence_file(name: str) -> bool:

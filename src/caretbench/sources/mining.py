@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Callable, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.files import Appender, read_lines
@@ -14,10 +16,44 @@ from caretbench.problem import Row
 from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.history import bounds, list_commits, read_changes, utc_moment, within
-from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, repository_facts
-from caretbench.sources.selecting import WHOLE_HISTORY, Period
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The changes that are wanted of each repository: merged from ``since`` to before ``until``, at most ``limit``.
+
+    Dates or moments (UTC); the limit counts the records that a file contains already.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+
+
+WHOLE_HISTORY: Final = Period()
+
+
+def newest(
+    pulls: Iterable[PullRequest], since: str | None = None, until: str | None = None, limit: int | None = None
+) -> list[PullRequest]:
+    """The changes that were merged within a time, by repository, the newest first.
+
+    At most ``limit`` of each repository.
+
+    Raises:
+        DataError: a date is none.
+    """
+    first, end = bounds(since, until)
+    found: dict[str, list[PullRequest]] = defaultdict(list)
+    for pull in sorted(pulls, key=lambda pull: pull.newest_first, reverse=True):
+        merged = datetime.fromisoformat(pull.merged_at)
+        inside = (first is None or merged >= first) and (end is None or merged < end)
+        if inside and (limit is None or len(found[pull.repo]) < limit):
+            found[pull.repo].append(pull)
+    return [pull for _, members in sorted(found.items()) for pull in members]
+
 
 _AT_ONCE = 100
 _AT_ONCE_CHARACTERS = 1 << 20
@@ -92,22 +128,13 @@ def mine_git(
     period: Period = WHOLE_HISTORY,
     *,
     name: str | None = None,
-    revision: str = "HEAD",
-    limits: PatchLimits | None = None,
     progress: Callable[[MiningProgress], None] | None = None,
 ) -> MiningYield:
     """Append the merged changes of a clone to a file, newest first; no network is used, and the clone stays untouched.
 
     Changes that stand in the file are not written again, so that a run that was stopped goes on.
 
-    Args:
-        path: A clone: with files, bare, shallow, partial.
-        out_file: The records, as JSON lines.
-        period: The changes that are wanted; its limit counts the records in the file that lie within it.
-        name: ``owner/name``, where the remote does not say it.
-        revision: The commit or branch whose first-parent history is read.
-        limits: How much of a patch is kept.
-        progress: Is told after every step.
+    ``name`` is ``owner/name``, where the remote does not say it.
 
     Raises:
         DataError: no clone, an empty one, a date that is none, a file that another process writes.
@@ -116,7 +143,7 @@ def mine_git(
     if period.limit is not None and period.limit < 0:
         raise DataError(f"a limit of {period.limit} records is none")
     with contextlib.ExitStack() as stack:
-        repository = stack.enter_context(opened(path, revision))
+        repository = stack.enter_context(opened(path))
         appender = stack.enter_context(Appender(out_file))
         history = list_commits(repository)
         wanted = within(history, period.since, period.until)
@@ -126,7 +153,7 @@ def mine_git(
         known = len(wanted) - len(pending)
         room = len(pending) if period.limit is None else max(0, period.limit - known)
         changes = stack.enter_context(
-            contextlib.closing(read_changes(repository, facts, pending if room else [], limits, history))
+            contextlib.closing(read_changes(repository, facts, pending if room else [], history=history))
         )
         batches = _Batches(appender, room)
         for done, change in enumerate(changes, start=1):

@@ -45,10 +45,6 @@ def near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float = TH
 
     An item repeats another when the Jaccard index of their shingles is above ``threshold``. Items without shingles
     repeat nothing. The order of the items decides which one is the first; give them in an order of their own.
-
-    Args:
-        items: Names, each once, with their shingles.
-        threshold: Between 0 and 1.
     """
     names: list[str] = []
     sets: list[Shingles] = []

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
+
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 
-class PathLanguage(BaseModel):
+class PathLanguage(Row):
     """One language: how a table writes it, and how its files end."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     suffixes: tuple[str, ...]
@@ -22,8 +21,9 @@ class PathLanguage(BaseModel):
 @cache
 def path_languages() -> Mapping[str, PathLanguage]:
     """All languages by name, in the order of the table."""
-    text = resources.files("caretbench.sources").joinpath("path_languages.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, PathLanguage]).validate_python(tomllib.loads(text))
+    return TypeAdapter(dict[str, PathLanguage]).validate_python(
+        packaged_table("caretbench.sources", "path_languages.toml")
+    )
 
 
 @cache

@@ -45,12 +45,10 @@ Moment = Annotated[str, AfterValidator(in_utc)]
 PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
 """Suffixes of prose. Where it speaks of @somebody it means people; elsewhere that may be an annotation."""
 
-_ANNOTATED = frozenset(
-    (
-        ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".py",
-        ".pyi", ".swift", ".php", ".dart", ".css", ".scss", ".less", ".m", ".ex", ".exs", ".jl",
-    )
-)  # fmt: skip
+_ANNOTATED = frozenset((
+    ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".py",
+    ".pyi", ".swift", ".php", ".dart", ".css", ".scss", ".less", ".m", ".ex", ".exs", ".jl",
+))  # fmt: skip
 """Suffixes of languages in which ``@Word`` is code."""
 
 

@@ -1,10 +1,18 @@
-"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats."""
+"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats.
+
+Its name is told by the remote, or by a folder in a form that mirrors use (``owner+name``, ``owner__name``,
+``owner%2Fname``) or below one that is called like the host (``github.com/owner/name``). No other folder above a
+clone is taken for an owner: ``~/code/project`` is not a project of ``code``.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+from urllib.parse import unquote
 
 from pydantic import Field
 
@@ -14,19 +22,74 @@ from caretbench.sources.git.access import GitError, GitRepository
 from caretbench.sources.licences import is_licence_file, licence_of
 from caretbench.sources.path_languages import language_of, path_languages
 from caretbench.sources.pull_request import Moment
-from caretbench.sources.repository_names import organization_of, repository_name
+
+UNKNOWN: Final = "unknown"
+"""The organisation of a repository whose name has no owner, in tables and messages."""
+
+_NO_NAME: Final = "repository"
+# Names of folders that say nothing about what is in them: the folder above names the repository.
+_ANY_CLONE: Final = ("repo", "repository", "clone", "checkout", "git", "source", "src", ".git")
+# A remote as git takes it, without who logs in and with what: scheme://user:secret@host:port/path or user@host:path.
+_REMOTE: Final = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]+):(?!/))(?P<path>[^?#]+?)(?:\.git)?/*"
+)
+_OWNER: Final = r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?!-)){0,38}"
+_PAIR: Final = re.compile(rf"(?P<owner>{_OWNER})(?:\+|__|/)(?P<name>[A-Za-z0-9._][\w.-]{{0,99}})")
+_HOST: Final = re.compile(r"(?:[a-z0-9-]+\.)*(?:github|gitlab|bitbucket|codeberg|gitea)\.(?:com|org|io)")
+
+
+class RepositoryName(NamedTuple):
+    """``owner/name``, or ``name`` alone where nothing tells the owner; the host where it is known."""
+
+    repo: str
+    host: str | None = None
+
+
+def parse_remote(url: str) -> RepositoryName | None:
+    """Return the name of a remote, without user and password; None for a folder's path."""
+    found = _REMOTE.fullmatch(url.strip())
+    return found and RepositoryName(found["path"].strip("/"), (found["host"] or found["short"]).lower())
+
+
+def repository_name(folder: Path, remote: str | None) -> RepositoryName:
+    """Return the name of a clone; a ``remote`` that is a folder names a clone as its own folder does."""
+    if remote:
+        found = parse_remote(remote)
+        if found is not None:
+            return found
+        named = _of_folder(Path(remote.strip().removeprefix("file://")))
+        if "/" in named.repo:
+            return named
+    return _of_folder(folder)
+
+
+def organization_of(repo: str) -> str:
+    """Return what precedes the last part of a name, or :data:`UNKNOWN`."""
+    return repo.rpartition("/")[0] or UNKNOWN
+
+
+def _of_folder(folder: Path) -> RepositoryName:
+    parts = [part for part in folder.parts if part not in ("/", ".", "..")]
+    while len(parts) > 1 and parts[-1].lower() in _ANY_CLONE:
+        parts.pop()
+    if not parts:
+        return RepositoryName(_NO_NAME)
+    own = unquote(parts[-1]).removesuffix(".git")
+    pair = _PAIR.fullmatch(own)
+    if pair is not None:
+        return RepositoryName(f"{pair['owner']}/{pair['name']}")
+    if len(parts) > 2 and _HOST.fullmatch(parts[-3].lower()) and re.fullmatch(_OWNER, parts[-2]):
+        return RepositoryName(f"{parts[-2]}/{own}", parts[-3].lower())
+    return RepositoryName(own or _NO_NAME)
+
 
 _LICENCE_BYTES = 256 * 1024
 _PAGES = {
     "github.com": ("https://github.com/{repo}", "{base}/pull/{number}", "{base}/commit/{sha}"),
     "gitlab.com": ("https://gitlab.com/{repo}", "{base}/-/merge_requests/{number}", "{base}/-/commit/{sha}"),
     "codeberg.org": ("https://codeberg.org/{repo}", "{base}/pulls/{number}", "{base}/commit/{sha}"),
-    "bitbucket.org": (
-        "https://bitbucket.org/{repo}",
-        "{base}/pull-requests/{number}",
-        "{base}/commits/{sha}",
-    ),
-}
+    "bitbucket.org": ("https://bitbucket.org/{repo}", "{base}/pull-requests/{number}", "{base}/commits/{sha}"),
+}  # fmt: skip
 
 
 class RepositoryFacts(Row):
@@ -70,9 +133,8 @@ class RepositoryFacts(Row):
         if self.host not in _PAGES:
             return None
         base, request, commit = _PAGES[self.host]
-        return (request if number else commit).format(
-            base=base.format(repo=self.repo), number=number, sha=sha
-        )
+        page = request if number else commit
+        return page.format(base=base.format(repo=self.repo), number=number, sha=sha)
 
     def table_row(self, questions: int | tuple[int, int] | None = None) -> dict[str, str]:
         """The columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
@@ -88,19 +150,16 @@ class RepositoryFacts(Row):
         }
 
 
-def repository_facts(
-    repository: GitRepository, name: str | None = None, *, type_: str | None = None
-) -> RepositoryFacts:
+def repository_facts(repository: GitRepository, name: str | None = None) -> RepositoryFacts:
     """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong.
 
-    A clone without a remote is named by its folder (:mod:`caretbench.sources.repository_names`).
+    A clone without a remote is named by its folder.
     """
     named = repository_name(repository.path.resolve(), repository.remote)
     stats, licence = _contents(repository)
     return RepositoryFacts(
         repo=name or named.repo,
         host=named.host,
-        type=type_,
         primary_language=max(stats, key=lambda language: (stats[language], language), default=None),
         language_stats=stats,
         license=licence,

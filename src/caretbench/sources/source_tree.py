@@ -6,7 +6,6 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from caretbench.sources.git.access import GitError, GitRepository, opened
@@ -54,8 +53,7 @@ class SourceTree:
 class SourceTrees:
     """Clones of several repositories, opened when a file of theirs is asked for; closes them as a context manager.
 
-    Args:
-        clones: The folder of each repository's clone, by the name that its changes have.
+    ``clones`` are their folders by the names that changes have.
     """
 
     def __init__(self, clones: Mapping[str, Path]) -> None:
@@ -66,9 +64,7 @@ class SourceTrees:
     def __enter__(self) -> SourceTrees:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
         self._opened.clear()
 

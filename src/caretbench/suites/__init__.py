@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
+from caretbench.errors import DataError, MachineError
 from caretbench.plugins import Plugin, PluginError, installed, load, one_line
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
+    from caretbench.suites.values import ProblemSet
 
 GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """The group of entry points by which a package declares a suite: ``name = "package.module:Class"``."""
@@ -76,6 +78,40 @@ def suite(name: str) -> Suite:
     if found is None:
         raise KeyError(f"unknown suite {name!r}; known: {', '.join(suite_names())}")
     return _made(found)
+
+
+def load_problems(house: Suite, source: str) -> ProblemSet:
+    """Return the problems of a suite; what another package's suite raises names the suite.
+
+    Raises:
+        DataError: the data are wrong, or the suite cannot load them.
+        MachineError: this machine lacks something.
+    """
+    if house.name in _OURS:
+        return house.load(source)
+    whose = f"the suite {house.name!r} of {type(house).__module__}, --data {source}"
+    try:
+        return house.load(source)
+    except MachineError as error:
+        raise MachineError(f"{whose}: {error}") from error
+    except Exception as error:
+        raise DataError(f"{whose}: {error if isinstance(error, DataError) else one_line(error)}") from error
+
+
+def suite_of_run(name: object) -> Suite | None:
+    """Return the suite that a stored run's manifest names; None where it is not installed here."""
+    return suite(str(name)) if name in suite_names() else None
+
+
+def baselines_of(name: object, stated: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of a stored run's baselines in the order of reports; ``stated`` are those that the run names.
+
+    Of a suite that is not installed here, all baselines of CaretBench count.
+    """
+    from caretbench.suites.baselines import NAMES
+
+    found = suite_of_run(name)
+    return tuple(dict.fromkeys(("golden", *found.baselines, *stated) if found else (*NAMES, *stated)))
 
 
 def _plugged(plugin: Plugin) -> Suite:

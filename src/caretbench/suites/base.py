@@ -24,6 +24,7 @@ from caretbench.suites.values import (
     ORDINARY,
     BuildResult,
     Measurement,
+    OwnChart,
     ProblemGate,
     ProblemSet,
     Stratification,
@@ -250,6 +251,13 @@ class Suite(ABC):
             problems: The run's problems by id.
             seed: Seed of intervals that are drawn.
         """
+        del results, problems, seed
+        return ()
+
+    def result_charts(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[OwnChart, ...]:
+        """Return charts of a run's page in addition to rates and heat maps; arguments as of :meth:`result_tables`."""
         del results, problems, seed
         return ()
 

@@ -80,6 +80,11 @@ class Selection:
             raise ValueError("no problem is left; see the labels with `caretbench list`")
         return chosen
 
+    def shortfall(self, count: int) -> Iterator[str]:
+        """Yield a note where fewer problems are there than :attr:`limit` asks for."""
+        if self.limit is not None and count < self.limit:
+            yield f"--limit {self.limit}: there are {count} problems that do not overlap"
+
     def _wanted(self, suite: Suite) -> dict[str, set[str]]:
         wanted: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():

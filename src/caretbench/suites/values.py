@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -34,10 +34,6 @@ class ProblemSet(NamedTuple):
             raise DataError(f"{name}: the id {twice!r} occurs twice; ids are unique over a suite")
         return cls(name, tuple(problems), sha256_text(*(rows[key] for key in sorted(rows))))
 
-    def chosen(self, selected: Sequence[Problem]) -> ProblemSet:
-        """Return the same set cut down to ``selected``; the hash stays that of the whole."""
-        return ProblemSet(self.name, tuple(selected), self.hash)
-
 
 class Measurement(NamedTuple):
     """Scores that need no program run: the scorer's name with version, values by name, and what explains them."""
@@ -64,6 +60,13 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+
+
+class OwnChart(NamedTuple):
+    """A suite's own chart: a Vega-Lite specification with its data in it."""
+
+    title: str
+    spec: Mapping[str, Any]
 
 
 class PaperTable(NamedTuple):

@@ -1,7 +1,6 @@
-"""Programs as trees: parsing, faults, comments, documentation, blocks, references; queries are in `languages`."""
+"""Programs as trees: parsing, faults, comments, documentation, blocks and references."""
 
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
-from caretbench.syntax.docs.distance import CommentDistance, comment_distance, split_by_distance
 from caretbench.syntax.docs.documentation import Documentation, documentation_of
 from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.faults import fault_count, fits, is_well_formed
@@ -24,38 +23,9 @@ from caretbench.syntax.types import (
 )
 
 __all__ = [
-    "Analysis",
-    "Binding",
-    "Block",
-    "BlockKind",
-    "BlockSize",
-    "Comment",
-    "CommentDistance",
-    "Definition",
-    "Documentation",
-    "FileAnalysis",
-    "Offsets",
-    "Origin",
-    "ParseFault",
-    "Reference",
-    "Scope",
-    "ScopeKind",
-    "SourceFile",
-    "Span",
-    "analyse",
-    "captures",
-    "comment_distance",
-    "comments",
-    "documentation_of",
-    "error_count",
-    "fault_count",
-    "fits",
-    "grammar",
-    "has_error",
-    "is_test_path",
-    "is_well_formed",
-    "language_of",
-    "matches",
+    "Analysis", "Binding", "Block", "BlockKind", "BlockSize", "Comment", "Definition",
+    "Documentation", "FileAnalysis", "Offsets", "Origin", "ParseFault", "Reference", "Scope", "ScopeKind",
+    "SourceFile", "Span", "analyse", "captures", "comments", "documentation_of", "error_count",
+    "fault_count", "fits", "grammar", "has_error", "is_test_path", "is_well_formed", "language_of", "matches",
     "parse",
-    "split_by_distance",
-]
+]  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -11,7 +12,6 @@ import tree_sitter
 
 from caretbench.errors import DataError
 from caretbench.syntax.blocks import blocks_of
-from caretbench.syntax.docs.distance import CommentDistance, comment_distance
 from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.masking import parse_file
 from caretbench.syntax.measures import BlockSize, FileSizes
@@ -19,10 +19,9 @@ from caretbench.syntax.names.project import Project
 from caretbench.syntax.names.references import Definitions, references_of
 from caretbench.syntax.names.resolving import resolve
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
-from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span
+from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope, Span
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
@@ -37,28 +36,21 @@ def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault
     return tuple(sorted(found))
 
 
+@dataclass(eq=False)
 class FileAnalysis:
     """What one file holds. All sequences are in the order of the text."""
 
-    def __init__(
-        self,
-        source: SourceFile,
-        scopes: tuple[Scope, ...],
-        blocks: tuple[Block, ...],
-        comments: tuple[Comment, ...],
-        references: tuple[Reference, ...],
-        faults: tuple[ParseFault, ...],
-        tests: tuple[Span, ...],
-        tree: tree_sitter.Tree,
-    ) -> None:
-        self.source = source
-        self.scopes = scopes
-        self.blocks = blocks
-        self.comments = comments
-        self.references = references
-        self.faults = faults
-        self.tests = tests
-        self._sizes = FileSizes(source, tree)
+    source: SourceFile
+    scopes: tuple[Scope, ...]
+    blocks: tuple[Block, ...]
+    comments: tuple[Comment, ...]
+    references: tuple[Reference, ...]
+    faults: tuple[ParseFault, ...]
+    tests: tuple[Span, ...]
+    tree: InitVar[tree_sitter.Tree]
+
+    def __post_init__(self, tree: tree_sitter.Tree) -> None:
+        self._sizes = FileSizes(self.source, tree)
         self._nestings: dict[frozenset[str] | None, tuple[list[int], Nesting]] = {}
 
     @cached_property
@@ -100,32 +92,10 @@ class FileAnalysis:
     def blocks_around(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
         """The blocks that hold a span, outermost first.
 
-        Args:
-            span: Bytes of the file.
-            kinds: Only blocks of these kinds. All of them are many: one for every statement before the span in a list.
+        All ``kinds`` are many: one block for every statement before the span in a list.
         """
         numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
         return tuple(self.blocks[numbers[index]] for index in sorted(nesting.around(*span)))
-
-    def statement_runs(self, block: Block, longest: int = 20) -> Iterator[Block]:
-        """Every run of two to ``longest`` statements of a block's list of statements, as blocks."""
-        inner: list[Block] = []
-        for one in self.blocks_in(block.content):  # larger ones first
-            if one.kind == "statement" and (not inner or inner[-1].span.end <= one.span.start):
-                inner.append(one)
-        for first, start in enumerate(inner):
-            for count, last in enumerate(inner[first + 1 : first + longest], 2):
-                span = Span(start.span.start, last.span.end)
-                yield block._replace(
-                    kind="statement_run",
-                    span=span,
-                    content=span,
-                    node_type="",
-                    lines=(start.lines[0], last.lines[1]),
-                    aligned=True,
-                    statements=count,
-                    enclosing=start.enclosing,
-                )
 
     def scopes_around(self, span: tuple[int, int]) -> tuple[Scope, ...]:
         """The scopes that hold a span, the file's own first."""
@@ -137,9 +107,24 @@ class FileAnalysis:
 
     def comment_distance(
         self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
-    ) -> CommentDistance | None:
-        """Lines from the nearest comment before a byte; see :func:`~caretbench.syntax.docs.distance`."""
-        return comment_distance(self.source, self.comments, position, counting=counting)
+    ) -> int | None:
+        """Lines from the end of the nearest comment before a byte to its line; None without one.
+
+        ``full_line`` counts comments that begin their line, block comments and docstrings, as the paper does; ``any``
+        those behind code, too.
+        """
+        starts = self.source.line_starts
+        line = self.source.line_at(position)
+        before = bisect.bisect_right(self.comments, position, key=lambda comment: comment.start)
+        for comment in (self.comments[n] for n in range(before - 1, -1, -1)):
+            end = self.source.line_at(max(comment.end - 1, comment.start))
+            if comment.end > position or (end == line and comment.start >= starts[line - 1]):
+                continue
+            first = starts[self.source.line_at(comment.start) - 1]
+            stands_alone = not self.source.data[first : comment.start].strip()
+            if counting == "any" or comment.kind != "line" or stands_alone:
+                return line - end
+        return None
 
     def size(self, span: tuple[int, int]) -> BlockSize:
         """Lines, tokens and cyclomatic complexity of a span."""
@@ -150,11 +135,11 @@ class FileAnalysis:
         return self._sizes.cyclomatic(span)
 
 
+@dataclass(frozen=True, eq=False)
 class Analysis:
     """What the files of a project hold, by path."""
 
-    def __init__(self, files: Mapping[str, FileAnalysis]) -> None:
-        self.files = files
+    files: Mapping[str, FileAnalysis]
 
     def __getitem__(self, path: str) -> FileAnalysis:
         return self.files[path]

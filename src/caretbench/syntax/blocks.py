@@ -12,10 +12,9 @@ from typing import Final, NamedTuple, get_args
 
 import tree_sitter
 
-from caretbench.syntax.nesting import Nesting
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Block, BlockKind, Span
+from caretbench.syntax.types import Block, BlockKind, Nesting, Span
 
 _KINDS: Final = {kind: rank for rank, kind in enumerate(get_args(BlockKind))}
 _ENDS: Final = (".first", ".last", ".open", ".close")
@@ -31,15 +30,6 @@ class StatementList(NamedTuple):
 
     span: Span
     statements: tuple[Span, ...]
-
-
-class Found(NamedTuple):
-    """What one file's query gave."""
-
-    kind: BlockKind
-    span: Span
-    node_type: str
-    node: tree_sitter.Node | None
 
 
 def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList]:
@@ -59,8 +49,8 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
     return sorted(lists, key=lambda one: (one.span.start, -one.span.end))
 
 
-def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[Found]:
-    chosen: dict[tuple[int, int, str], Found] = {}
+def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[tuple[BlockKind, Span]]:
+    chosen: dict[tuple[BlockKind, Span], None] = {}
     found = captures(root, source.grammar, "blocks")
     elifs = {node.id for node in found.get("elif", [])}
     for name, nodes in found.items():
@@ -72,16 +62,15 @@ def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[Found]:
                 continue
             if kind in _ELIF and elifs and _is_elif(node, elifs):
                 kind = _ELIF[kind]
-            span = Span(node.start_byte, node.end_byte)
-            chosen[(*span, kind)] = Found(kind, span, node.type, node)
+            chosen[kind, Span(node.start_byte, node.end_byte)] = None
     for match in matches(root, source.grammar, "blocks"):
         for name in match:
             kind_name, _, end = name.partition(".")
             if end in {"first", "open"}:
-                one = _between(source, match, kind_name)
-                if one is not None:
-                    chosen[(*one.span, one.kind)] = one
-    yield from chosen.values()
+                span = _between(source, match, kind_name)
+                if span.start < span.end:
+                    chosen[kind_name, span] = None  # type: ignore[index]
+    return iter(chosen)
 
 
 def _is_elif(node: tree_sitter.Node, elifs: set[int]) -> bool:
@@ -91,19 +80,13 @@ def _is_elif(node: tree_sitter.Node, elifs: set[int]) -> bool:
     return around is not None and around.id in elifs
 
 
-def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name: str) -> Found | None:
-    """A span from one node to another, or between two tokens, without the blanks at its ends."""
-    kind: BlockKind = name  # type: ignore[assignment]
+def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name: str) -> Span:
+    """The span from one node to another, or between two tokens, without the blanks at its ends."""
     if f"{name}.first" in match:
-        first, last = match[f"{name}.first"][0], match[f"{name}.last"][-1]
-        start, end = first.start_byte, last.end_byte
-    else:
-        first, last = match[f"{name}.open"][0], match[f"{name}.close"][-1]
-        text = source.data[first.end_byte : last.start_byte]
-        start = first.end_byte + len(text) - len(text.lstrip())
-        end = last.start_byte - (len(text) - len(text.rstrip()))
-    around = first.parent
-    return Found(kind, Span(start, end), around.type if around else "", None) if start < end else None
+        return Span(match[f"{name}.first"][0].start_byte, match[f"{name}.last"][-1].end_byte)
+    first, last = match[f"{name}.open"][0].end_byte, match[f"{name}.close"][-1].start_byte
+    text = source.data[first:last]
+    return Span(first + len(text) - len(text.lstrip()), last - (len(text) - len(text.rstrip())))
 
 
 class _Maker:
@@ -115,87 +98,67 @@ class _Maker:
         self.scopes = scopes
         self.by_span: dict[tuple[int, int], StatementList] = {one.span: one for one in lists}
         self.nesting = Nesting([one.span for one in lists])
-        self.edges = [
-            (
-                {span.start: n for n, span in enumerate(one.statements)},
-                {s.end: n for n, s in enumerate(one.statements)},
-            )
-            for one in lists
-        ]
+        self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
 
-    def run_of(self, span: Span) -> tuple[int, int, int] | None:
-        """The list whose statements a span covers exactly, with the numbers of the first and the last."""
-        for index in self.nesting.around(*span):
-            starts, ends = self.edges[index]
-            first, last = starts.get(span.start), ends.get(span.end)
-            if first is not None and last is not None:
-                return index, first, last
-        return None
+    def covers_run(self, span: Span) -> bool:
+        """Whether a span covers statements of a list exactly."""
+        around = (self.edges[index] for index in self.nesting.around(*span))
+        return any(span.start in starts and span.end in ends for starts, ends in around)
 
     def content(self, span: Span) -> tuple[Span, int]:
         """The statements in a body (or in the body within a clause), and how many they are."""
         one = self.by_span.get(span)
         if one is None:
-            inside = [other for other in self.lists_in(span) if other.statements]
-            one = min(inside, key=lambda other: (other.span.start, -other.span.end), default=None)
+            at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
+            near = self.lists[at : at + 4]
+            one = next((other for other in near if other.statements and span.holds(other.span)), None)
         if one is None or not one.statements:
             return span, 0
         return Span(one.statements[0].start, one.statements[-1].end), len(one.statements)
 
-    def lists_in(self, span: Span) -> Iterator[StatementList]:
-        """The lists inside a span that no other of these holds come first."""
-        at = bisect.bisect_left(self.lists, span.start, key=lambda one: one.span.start)
-        for one in self.lists[at : at + 4]:
-            if span.holds(one.span):
-                yield one
+    def make(self, kind: BlockKind, span: Span) -> Block:
+        content, count = self.content(span)
+        aligned = self.covers_run(span)
+        if count == 0 and not aligned and kind in _BARE:  # a body of one statement without braces
+            return self._block(kind, span, content, 1, True)
+        return self._block(kind, span, content, count, aligned)
 
-    def make(self, found: Found) -> Block:
-        content, count = self.content(found.span)
-        run = self.run_of(found.span)
-        if count == 0 and run is None and found.kind in _BARE:  # a body of one statement without braces
-            return self._block(found.kind, found.span, content, found.node_type, 1, True)
-        return self._block(found.kind, found.span, content, found.node_type, count, run is not None)
-
-    def _block(
-        self, kind: BlockKind, span: Span, content: Span, node_type: str, count: int, aligned: bool
-    ) -> Block:
+    def _block(self, kind: BlockKind, span: Span, content: Span, count: int, aligned: bool) -> Block:
         closing, closed = self._closing(span, content)
         data = self.source
         lines = (data.line_at(span.start), data.line_at(max(span.end - 1, span.start)))
         enclosing = tuple(self.scopes.around(*span))[::-1]
-        return Block(kind, span, content, closing, closed, node_type, lines, aligned, count, enclosing)
+        return Block(kind, span, content, closing, closed, lines, aligned, count, enclosing)
 
     def _closing(self, span: Span, content: Span) -> tuple[str, int]:
         """What closes the list of statements that the content ends."""
-        for index in self.nesting.around(*content):
-            one = self.lists[index]
-            if one.statements and one.statements[-1].end == content.end:
-                rest = self.source.data[content.end : one.span.end]
-                if rest.endswith(b"}"):
-                    return "}", one.span.end
-                return "", content.end
-            return "", content.end
-        return "", span.end
+        index = self.nesting.innermost(*content)
+        if index is None:
+            return "", span.end
+        one = self.lists[index]
+        ends_list = bool(one.statements) and one.statements[-1].end == content.end
+        if ends_list and self.source.data[content.end : one.span.end].endswith(b"}"):
+            return "}", one.span.end
+        return "", content.end
 
     def runs(self, one: StatementList, is_function: bool) -> Iterator[Block]:
         """Every statement, and every tail of two or more statements, or of a function."""
         spans = one.statements
         end = spans[-1].end if spans else 0
         for number, span in enumerate(spans):
-            yield self._block("statement", span, span, "", 1, True)
+            yield self._block("statement", span, span, 1, True)
             count = len(spans) - number
             if number and (count > 1 or is_function):
                 tail = Span(span.start, end)
-                yield self._block(
-                    "function_tail" if is_function else "statement_run", tail, tail, "", count, True
-                )
+                kind: BlockKind = "function_tail" if is_function else "statement_run"
+                yield self._block(kind, tail, tail, count, True)
 
 
 def blocks_of(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
     """All blocks of a file in the order of the text, larger ones first."""
     lists = statement_lists(root, source.grammar)
     maker = _Maker(source, lists, scopes)
-    made = [maker.make(found) for found in _constructs(root, source)]
+    made = [maker.make(*found) for found in _constructs(root, source)]
     functions = {block.span for block in made if block.kind == "function_body"}
     for one in lists:
         made.extend(maker.runs(one, one.span in functions))

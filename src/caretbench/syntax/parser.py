@@ -25,6 +25,11 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+def text_of(node: tree_sitter.Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
 @cache
 def dialects() -> Mapping[str, str]:
     """Return the languages of the dialects that have a grammar of their own, by the dialect's name."""
@@ -71,10 +76,7 @@ def _parser(language: str) -> tree_sitter.Parser:
 def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
     """The syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
 
-    Args:
-        text: The program.
-        language: Its language, by name or alias.
-        old: An edited tree of an earlier version of the text, to parse incrementally.
+    ``old`` is the edited tree of an earlier version of the text, to parse incrementally.
 
     Raises:
         KeyError: the table has no such language.
@@ -103,7 +105,7 @@ def error_count(tree: tree_sitter.Tree) -> int:
 
 
 class Offsets:
-    """Turns positions of a text in bytes into positions in characters and back."""
+    """Turns positions of a text in bytes into positions in characters."""
 
     def __init__(self, text: str) -> None:
         self._ascii = text.isascii()
@@ -118,7 +120,3 @@ class Offsets:
     def characters(self, position: int) -> int:
         """The character that holds byte ``position``."""
         return position if self._ascii else bisect.bisect_right(self._starts, position) - 1
-
-    def bytes(self, position: int) -> int:
-        """The first byte of character ``position``."""
-        return position if self._ascii else self._starts[position]

@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
 
 BlockKind = Literal[
-    "function_body",
-    "function_tail",
-    "if_condition",
-    "elif_condition",
-    "if_body",
-    "elif_body",
-    "else_body",
-    "switch_case",
-    "loop_header",
-    "loop_body",
-    "try_body",
-    "handler",
-    "finally_body",
-    "with_body",
-    "comprehension",
-    "lambda",
-    "class_body",
-    "statement",
-    "statement_run",
-    "return",
-    "call_expression",
-    "stream_pipeline",
-]
+    "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
+    "switch_case", "loop_header", "loop_body", "try_body", "handler", "finally_body", "with_body", "comprehension",
+    "lambda", "class_body", "statement", "statement_run", "return", "call_expression", "stream_pipeline",
+]  # fmt: skip
 
 ScopeKind = Literal[
     "file", "namespace", "class", "interface", "function", "method", "lambda", "comprehension", "block"
 ]
 
 Binding = Literal[
-    "local",
-    "parameter",
-    "loop_variable",
-    "comprehension",
-    "field",
-    "global",
-    "function",
-    "method",
-    "class",
-    "interface",
-    "module",
-    "builtin",
-    "unresolved",
-]
+    "local", "parameter", "loop_variable", "comprehension", "field", "global", "function", "method", "class",
+    "interface", "module", "builtin", "unresolved",
+]  # fmt: skip
 
 Origin = Literal[
-    "same_block",
-    "same_function",
-    "same_class",
-    "same_file",
-    "same_project",
-    "stdlib",
-    "third_party",
-    "builtin",
+    "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
     "unknown",
-]
+]  # fmt: skip
+
+
+FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
+CLASSES: Final = frozenset({"class", "interface"})
+"""Kinds of scopes."""
 
 
 class Span(NamedTuple):
@@ -71,10 +41,6 @@ class Span(NamedTuple):
     def holds(self, other: tuple[int, int]) -> bool:
         """Whether the other span lies inside this one, or is the same."""
         return self.start <= other[0] and other[1] <= self.end
-
-    def touches(self, other: tuple[int, int]) -> bool:
-        """Whether the two spans share a byte."""
-        return self.start < other[1] and other[0] < self.end
 
 
 class Scope(NamedTuple):
@@ -100,7 +66,6 @@ class Block(NamedTuple):
     content: Span
     closing: str
     closed: int
-    node_type: str
     lines: tuple[int, int]
     aligned: bool
     statements: int
@@ -160,3 +125,31 @@ class ParseFault(NamedTuple):
 
     span: Span
     line: int
+
+
+class Nesting:
+    """Spans that nest or are disjoint. Indices are those of the sequence that was given."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        self._order = sorted(range(len(spans)), key=lambda index: (spans[index][0], -spans[index][1], index))
+        self._starts = [spans[index][0] for index in self._order]
+        self._ends = [spans[index][1] for index in self._order]
+        self._parents: list[int] = []
+        stack: list[int] = []
+        for number, end in enumerate(self._ends):
+            while stack and self._ends[stack[-1]] < end:
+                stack.pop()
+            self._parents.append(stack[-1] if stack else -1)
+            stack.append(number)
+
+    def around(self, start: int, end: int) -> Iterator[int]:
+        """The spans that hold bytes ``start`` to ``end``, innermost first."""
+        number = bisect.bisect_right(self._starts, start) - 1
+        while number >= 0:
+            if self._ends[number] >= end:
+                yield self._order[number]
+            number = self._parents[number]
+
+    def innermost(self, start: int, end: int) -> int | None:
+        """The smallest span that holds bytes ``start`` to ``end``, or None."""
+        return next(self.around(start, end), None)

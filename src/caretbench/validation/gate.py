@@ -22,9 +22,8 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.validation.duplicates import near_duplicates
-from caretbench.validation.gate_loop import GateLoop
-from caretbench.validation.mutants import REACH_ONLY, Mutant, mutants, stub
-from caretbench.validation.validity import Validity
+from caretbench.validation.mutants import REACH_ONLY, mutants, stub
+from caretbench.validation.validity import GateLoop, Validity
 
 GOLDEN_RUNS = 3
 MUTANTS_A_ROUND = 2
@@ -65,18 +64,16 @@ class GateOutcome(NamedTuple):
 
 
 GateOutcomes = Mapping[GateAnswer, GateOutcome]
+_Tried = dict[str, dict[GateAnswer, GateOutcome]]
+"""Outcomes by problem."""
 
 
 @dataclass
 class Gate(GateLoop):
     """The gate for problems whose answers are run as programs.
 
-    Args:
-        executor: Runs the programs.
-        policy: The extraction that must leave golden answers unchanged.
-        request: The program of an answer; None where it fails without a run.
-        faults: The predicates that do not hold for an answer.
-        progress: Called with the number of problems decided.
+    ``request`` is the program of an answer (None where it fails without a run), ``faults`` are the predicates that do
+    not hold for it; ``policy`` must leave golden answers unchanged.
     """
 
     executor: Executor
@@ -96,16 +93,14 @@ class Gate(GateLoop):
             yield from self._decide(problems[start : start + _CHUNK], repeated)
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
-        outcomes: dict[str, dict[GateAnswer, GateOutcome]] = defaultdict(dict)
+        outcomes: _Tried = defaultdict(dict)
         first: list[tuple[Problem, GateAnswer]] = []
         for problem in problems:
-            first += [
-                (problem, GateAnswer("golden", problem.reference, repeat)) for repeat in range(GOLDEN_RUNS)
-            ]
-            first += [(problem, answer) for answer in _nothing(problem)]
+            golden = [GateAnswer("golden", problem.reference, repeat) for repeat in range(GOLDEN_RUNS)]
+            first += [(problem, answer) for answer in (*golden, *_nothing(problem))]
         self._try(first, outcomes)
         queues = {
-            problem.id: _candidates(problem)
+            problem.id: iter(mutants(problem))
             for problem in problems
             if not _objections(problem, outcomes[problem.id], self.policy)
             and not _machine(outcomes[problem.id])
@@ -119,19 +114,11 @@ class Gate(GateLoop):
             ]
             self._try(answers, outcomes)
             asked = {problem.id for problem, _ in answers}
-            waiting = [
-                problem
-                for problem in waiting
-                if problem.id in asked and _killer(outcomes[problem.id]) is None
-            ]
+            waiting = [one for one in waiting if one.id in asked and _killer(outcomes[one.id]) is None]
         for problem in problems:
             yield _verdict(problem, outcomes[problem.id], self.policy, repeated.get(problem.id))
 
-    def _try(
-        self,
-        answers: Sequence[tuple[Problem, GateAnswer]],
-        outcomes: dict[str, dict[GateAnswer, GateOutcome]],
-    ) -> None:
+    def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         asked: dict[str, tuple[Problem, GateAnswer]] = {}
 
         def requests() -> Iterator[ExecutionRequest]:
@@ -175,22 +162,15 @@ def _nothing(problem: Problem) -> list[GateAnswer]:
     return answers if answers[1].text else answers[:1]
 
 
-def _candidates(problem: Problem) -> Iterator[Mutant]:
-    return iter(mutants(problem))
-
-
 def _goldens(outcomes: GateOutcomes) -> list[GateOutcome]:
     return [outcome for answer, outcome in outcomes.items() if answer.name == "golden"]
 
 
 def _machine(outcomes: GateOutcomes) -> list[str]:
     """Why this machine cannot say: no toolchain, a missing package."""
+    faults = (one for one in _goldens(outcomes) if one.status.for_reference.is_machine_fault)
     return sorted(
-        {
-            f"golden_not_run: {outcome.status}" + (f" {outcome.module}" if outcome.module else "")
-            for outcome in _goldens(outcomes)
-            if outcome.status.for_reference.is_machine_fault
-        }
+        {f"golden_not_run: {one.status}" + (f" {one.module}" if one.module else "") for one in faults}
     )
 
 
@@ -206,11 +186,8 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
             reasons.append(f"golden_fails: {', '.join(failed)}")
     if policy.apply(problem.reference, problem.caret).text != problem.reference:
         reasons.append("extraction_changes_golden")
-    passing = [
-        answer.name
-        for answer, outcome in outcomes.items()
-        if answer.name in ("empty", "stub") and outcome.passed
-    ]
+    nothing = _FIRST - {"golden"}
+    passing = [answer.name for answer, one in outcomes.items() if answer.name in nothing and one.passed]
     if passing:
         reasons.append(f"answerable_without_answer: {', '.join(passing)}")
     return reasons
@@ -218,9 +195,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 
 def _killer(outcomes: GateOutcomes) -> str | None:
     """A wrong answer that compiled and failed; one that proves more than reach, if there is one."""
-    killed = [
-        answer.name for answer, outcome in outcomes.items() if answer.name != "golden" and outcome.killed
-    ]
+    killed = [answer.name for answer, one in outcomes.items() if answer.name != "golden" and one.killed]
     return next((name for name in killed if name not in REACH_ONLY), killed[0] if killed else None)
 
 

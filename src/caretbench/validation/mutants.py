@@ -15,8 +15,7 @@ from typing import NamedTuple
 from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.docs.places import Comment, comments
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode
 from caretbench.validation.mutation import OPERATORS
 from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
 from caretbench.validation.mutation_tables import mutation_table
@@ -46,6 +45,14 @@ def _splice(problem: Problem) -> InlineSplice:
     if not isinstance(problem.splice, InlineSplice):
         raise TypeError(f"{problem.id} is not spliced into one program: it has no mutants")
     return problem.splice
+
+
+def _subject(problem: Problem) -> MutationSubject:
+    splice = _splice(problem)
+    start = len(encode(splice.before))
+    program = encode(splice.program(problem.reference))
+    language = language_named(problem.caret.language).name
+    return MutationSubject(program, language, start, start + len(encode(problem.reference)))
 
 
 def _comments_of(problem: Problem) -> list[Comment]:
@@ -104,25 +111,16 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    splice = _splice(problem)
-    language = language_named(problem.caret.language).name
     if only_comment(problem):
         return _vague_comments(problem)[:limit]
-    program = encode(splice.program(problem.reference))
-    start = len(encode(splice.before))
-    end = start + len(encode(problem.reference))
-    subject = MutationSubject(program, language, start, end)
-    allowed = fault_count(subject.tree, language)
+    subject = _subject(problem)
     found: dict[str, Mutant] = {}
     for edit in _in_turn(subject):
         if len(found) >= limit:
             break
-        changed = program[: edit.start] + encode(edit.text) + program[edit.end :]
-        text = changed[start : len(changed) - (len(program) - end)].decode("utf-8", "surrogatepass")
+        text = subject.after(edit)
         key = text.strip()
-        if not key or key == problem.reference.strip() or key in found:
-            continue
-        if fault_count(parse(changed, language), language) <= allowed:
+        if key and key != problem.reference.strip() and key not in found and subject.parses_after(edit):
             found[key] = Mutant(edit.name, text)
     return list(found.values())
 
@@ -135,19 +133,9 @@ def throw_at_start(problem: Problem) -> Mutant | None:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    splice = _splice(problem)
-    language = language_named(problem.caret.language).name
-    before, reference = encode(splice.before), encode(problem.reference)
-    program = encode(splice.program(problem.reference))
-    subject = MutationSubject(program, language, len(before), len(before) + len(reference))
+    subject = _subject(problem)
     edit = early_throw(subject)
-    if edit is None:
-        return None
-    changed = program[: edit.start] + encode(edit.text) + program[edit.end :]
-    if fault_count(parse(changed, language), language) > fault_count(subject.tree, language):
-        return None
-    text = changed[subject.start : len(changed) - (len(program) - subject.end)]
-    return Mutant(edit.name, text.decode("utf-8", "surrogatepass"))
+    return Mutant(edit.name, subject.after(edit)) if edit is not None and subject.parses_after(edit) else None
 
 
 def stub(problem: Problem) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import tree_sitter
 
+from caretbench.syntax.parser import text_of
 from caretbench.validation.mutation_subject import MutationEdit, MutationSubject, statement_around
 from caretbench.validation.mutation_tables import SWAPS
 from caretbench.validation.mutation_throws import (
@@ -23,16 +24,9 @@ from caretbench.validation.mutation_throws import (
     throws,
 )
 
-_IMPORTS = frozenset(
-    {
-        "import_statement",
-        "import_from_statement",
-        "preproc_include",
-        "export_statement",
-        "literal_type",
-        "import_spec",
-    }
-)
+_IMPORTS = frozenset({
+    "import_statement", "import_from_statement", "preproc_include", "export_statement", "literal_type", "import_spec",
+})  # fmt: skip
 _MESSAGES = (
     "throw", "raise", "panic", "console", "print", "Console", "System.out", "std::cout", "fmt.Print", "log.", "assert",
 )  # fmt: skip
@@ -47,15 +41,14 @@ def _return_of_nothing(subject: MutationSubject, function: tree_sitter.Node) -> 
         plain = {"constructor"} if subject.language == "typescript" else set()
         name = function.child_by_field_name("name")
         is_setter = any(child.type == "set" for child in function.children)
-        if is_setter or (name is not None and subject.text(name) in plain):
+        if is_setter or (name is not None and text_of(name) in plain):
             return None
         return f" {table.default_value}"
     declared = subject.return_type(function)
     if declared is None:
         return None
-    return (
-        "" if declared in table.returns_nothing else f" {table.defaults.get(declared, table.default_value)}"
-    )
+    value = table.defaults.get(declared, table.default_value)
+    return "" if declared in table.returns_nothing else f" {value}"
 
 
 def _stubs(subject: MutationSubject) -> Iterator[MutationEdit]:
@@ -68,19 +61,18 @@ def _stubs(subject: MutationSubject) -> Iterator[MutationEdit]:
             yield MutationEdit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
     first = next(statements(subject), None)
     around = subject.function_around(first) if first is not None else None
-    if first is None or around is None or is_entry(subject, around):
+    if first is None or around is None or is_entry(around):
         return
     if not subject.holds(subject.functions[around.id][1]):
         returned = _return_of_nothing(subject, around)
         if returned is not None:
-            yield insertion(
-                subject, first, "default_return", subject.table.early_return.replace("@", returned)
-            )
+            leaving = subject.table.early_return.replace("@", returned)
+            yield insertion(subject, first, "default_return", leaving)
 
 
 def _conditions(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in subject.nodes("condition"):
-        negated = subject.table.negation.replace("@", subject.text(node))
+        negated = subject.table.negation.replace("@", text_of(node))
         yield MutationEdit("condition", node.start_byte, node.end_byte, negated)
 
 
@@ -88,19 +80,19 @@ def _negations(subject: MutationSubject) -> Iterator[MutationEdit]:
     for node in subject.nodes("negation"):
         operand = node.named_children[-1] if node.named_children else None
         if operand is not None:
-            yield MutationEdit("condition", node.start_byte, node.end_byte, f"({subject.text(operand)})")
+            yield MutationEdit("condition", node.start_byte, node.end_byte, f"({text_of(operand)})")
 
 
 def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
     def edits(subject: MutationSubject) -> Iterator[MutationEdit]:
         for node in subject.nodes(kind):
-            text = " ".join(subject.text(node).split())
+            text = " ".join(text_of(node).split())
             statement = statement_around(node)
             around = statement.type if statement is not None else ""
             endless = around.startswith(("while", "do_")) or (
                 kind == "arithmetic" and around.startswith("for_")
             )
-            operands = subject.text(node.parent) if node.parent is not None else ""
+            operands = text_of(node.parent) if node.parent is not None else ""
             joins_text = (
                 kind == "arithmetic" and subject.table.typed and any(mark in operands for mark in "\"'")
             )
@@ -110,19 +102,19 @@ def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
     return edits
 
 
-def _is_message(subject: MutationSubject, node: tree_sitter.Node) -> bool:
+def _is_message(node: tree_sitter.Node) -> bool:
     statement = statement_around(node)
-    return statement is not None and subject.text(statement).startswith(_MESSAGES)
+    return statement is not None and text_of(statement).startswith(_MESSAGES)
 
 
 def _numbers(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in sorted(subject.nodes("number"), key=lambda node: _is_message(subject, node)):
-        if hit := _WHOLE_NUMBER.fullmatch(subject.text(node)):
+    for node in sorted(subject.nodes("number"), key=lambda node: _is_message(node)):
+        if hit := _WHOLE_NUMBER.fullmatch(text_of(node)):
             yield MutationEdit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
 
 
 def _strings(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in sorted(subject.nodes("string"), key=lambda node: _is_message(subject, node)):
+    for node in sorted(subject.nodes("string"), key=lambda node: _is_message(node)):
         parent = node.parent
         ancestors = {parent.type if parent is not None else ""}
         while parent is not None:
@@ -144,7 +136,7 @@ def _returned_values(subject: MutationSubject) -> Iterator[MutationEdit]:
         declared = subject.return_type(function) if function is not None and table.typed else None
         if table.typed and declared is None:
             continue
-        value = table.wrong_values.get(declared or "", table.wrong_value).replace("@", subject.text(node))
+        value = table.wrong_values.get(declared or "", table.wrong_value).replace("@", text_of(node))
         yield MutationEdit("return_value", node.start_byte, node.end_byte, value)
 
 
@@ -162,9 +154,9 @@ def _nothing_to_loop_over(subject: MutationSubject, node: tree_sitter.Node) -> s
     if template is None or "@" not in template:
         return template
     declared = node.parent.child_by_field_name("type") if node.parent is not None else None
-    if declared is None or subject.text(declared) == "var":
+    if declared is None or text_of(declared) == "var":
         return None
-    text = subject.text(declared)
+    text = text_of(declared)
     if subject.language == "java":  # where no array is made of a type with arguments
         text = _TYPE_ARGUMENTS.sub("", text)
     element, bracket, dimensions = text.partition("[")
@@ -174,7 +166,7 @@ def _nothing_to_loop_over(subject: MutationSubject, node: tree_sitter.Node) -> s
 def _no_rounds(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Loops that end before they begin, whatever their condition says."""
     for node in subject.nodes("loop_condition"):
-        never = subject.table.never.replace("@", subject.text(node))
+        never = subject.table.never.replace("@", text_of(node))
         yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
 
 

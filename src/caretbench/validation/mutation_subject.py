@@ -8,7 +8,8 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.languages import node_kinds
-from caretbench.syntax.parser import parse
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import captures, matches
 from caretbench.validation.mutation_tables import MutationTable, mutation_table
 
@@ -42,9 +43,9 @@ class MutationSubject:
         self.program = program
         self.language = language
         self.table: MutationTable = mutation_table(language)
-        self.start = start
-        self.end = end
+        self.start, self.end = start, end
         self.tree = parse(program, language)
+        self._faults = fault_count(self.tree, language)
         self._captures = captures(self.tree.root_node, language, "mutations")
         self.functions = {
             match["function"][0].id: (match["function"][0], match["body"][0])
@@ -63,15 +64,24 @@ class MutationSubject:
     def asserts(self, node: tree_sitter.Node) -> bool:
         """Whether a node is, or stands in, an assertion."""
         statement = statement_around(node)
-        return statement is not None and _ASSERTION.match(self.text(statement)) is not None
+        return statement is not None and _ASSERTION.match(text_of(statement)) is not None
 
     def holds(self, node: tree_sitter.Node) -> bool:
         """Whether the node lies within the reference."""
         return self.start <= node.start_byte and node.end_byte <= self.end
 
-    def text(self, node: tree_sitter.Node) -> str:
-        """The text of a node."""
-        return self.program[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+    def after(self, edit: MutationEdit) -> str:
+        """The reference after a change."""
+        changed = self._changed(edit)
+        rest = len(self.program) - self.end
+        return changed[self.start : len(changed) - rest].decode("utf-8", "surrogatepass")
+
+    def parses_after(self, edit: MutationEdit) -> bool:
+        """Whether the program has no more syntactic faults after a change."""
+        return fault_count(parse(self._changed(edit), self.language), self.language) <= self._faults
+
+    def _changed(self, edit: MutationEdit) -> bytes:
+        return self.program[: edit.start] + encode(edit.text) + self.program[edit.end :]
 
     def indentation(self, node: tree_sitter.Node) -> str | None:
         """The blanks before a node, or None where something else stands before it on its line."""
@@ -79,12 +89,15 @@ class MutationSubject:
         before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
         return None if before.strip() else before
 
+    def function_at(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
+        """The innermost function that ``node`` is or lies in."""
+        while node is not None and node.id not in self.functions:
+            node = node.parent
+        return node
+
     def function_around(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """The innermost function that holds ``node``."""
-        parent = node.parent
-        while parent is not None and parent.id not in self.functions:
-            parent = parent.parent
-        return parent
+        return self.function_at(node.parent)
 
     def return_type(self, function: tree_sitter.Node) -> str | None:
         """The declared type of what a function returns, blanks and modifiers left out; None where none can be made.
@@ -98,9 +111,9 @@ class MutationSubject:
         declarator = function.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return None
-        name = _TYPE_NOISE.sub("", self.text(declared))
+        name = _TYPE_NOISE.sub("", text_of(declared))
         if declarator is not None and declarator.type == "pointer_declarator":
             name += "*"
-        if any(self.text(child) == "async" for child in function.children):
+        if any(text_of(child) == "async" for child in function.children):
             name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)
         return None if name in self.table.untouched else name

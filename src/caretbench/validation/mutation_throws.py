@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import tree_sitter
 
+from caretbench.syntax.parser import text_of
 from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
 
+_NO_CODE = ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
 CRASH = "crash"
 """The name of throws in code that every run passes, at the top level or in the main function."""
 
@@ -45,16 +47,16 @@ def own_functions(subject: MutationSubject) -> list[tuple[tree_sitter.Node, tree
     return sorted(held, key=lambda pair: pair[1].start_byte)
 
 
-def is_entry(subject: MutationSubject, function: tree_sitter.Node) -> bool:
+def is_entry(function: tree_sitter.Node) -> bool:
     """Whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
     declarator = function.child_by_field_name("declarator") or function
     name = declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator")
-    return name is not None and subject.text(name).lower() == "main"
+    return name is not None and text_of(name).lower() == "main"
 
 
-def always_runs(subject: MutationSubject, function: tree_sitter.Node | None) -> bool:
+def always_runs(function: tree_sitter.Node | None) -> bool:
     """Whether code is the program's own: at its top level or in its main function."""
-    return function is None or is_entry(subject, function)
+    return function is None or is_entry(function)
 
 
 def throws(subject: MutationSubject) -> Iterator[MutationEdit]:
@@ -71,14 +73,14 @@ def throws(subject: MutationSubject) -> Iterator[MutationEdit]:
                 place = child.end_byte
         yield MutationEdit("throw", place, place, f" {subject.table.throw}")
     for statement in statements(subject):
-        if not always_runs(subject, subject.function_around(statement)):
+        if not always_runs(subject.function_around(statement)):
             yield insertion(subject, statement, "throw", subject.table.throw)
 
 
 def crashes(subject: MutationSubject) -> Iterator[MutationEdit]:
     """Throws in code that every run passes: that they fail shows reach, not that anything is checked."""
     for statement in statements(subject):
-        if always_runs(subject, subject.function_around(statement)):
+        if always_runs(subject.function_around(statement)):
             yield insertion(subject, statement, CRASH, subject.table.throw)
 
 
@@ -93,16 +95,9 @@ def early_throw(subject: MutationSubject) -> MutationEdit | None:
     for statement in statements(subject):
         container = statement.parent
         if container is not None and container.start_byte <= start:  # not one that the reference itself opens
-            always = always_runs(subject, subject.function_around(statement))
+            always = always_runs(subject.function_around(statement))
             return insertion(subject, statement, CRASH if always else "throw", subject.table.throw)
     return None
-
-
-def _function_at(subject: MutationSubject, container: tree_sitter.Node) -> tree_sitter.Node | None:
-    parent: tree_sitter.Node | None = container
-    while parent is not None and parent.id not in subject.functions:
-        parent = parent.parent
-    return parent
 
 
 def late_throw(subject: MutationSubject) -> Iterator[MutationEdit]:
@@ -111,9 +106,7 @@ def late_throw(subject: MutationSubject) -> Iterator[MutationEdit]:
         return
     node = subject.tree.root_node.descendant_for_byte_range(subject.end, subject.end)
     while node is not None and node.type not in subject.table.containers:
-        if node.type.endswith(
-            ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
-        ):
+        if node.type.endswith(_NO_CODE):
             return
         node = node.parent
     if node is None:
@@ -125,5 +118,5 @@ def late_throw(subject: MutationSubject) -> Iterator[MutationEdit]:
     indentation = last[: len(last) - len(last.lstrip())]
     lead = f"\n{indentation}" if text.strip() else ""
     tail = "" if text[len(text.rstrip()) :] else "\n"
-    name = CRASH if always_runs(subject, _function_at(subject, node)) else "throw"
+    name = CRASH if always_runs(subject.function_at(node)) else "throw"
     yield MutationEdit(name, place, place, lead + subject.table.throw + tail)

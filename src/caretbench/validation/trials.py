@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -10,10 +11,20 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.project_check import ProjectCheck
-from caretbench.validation.mutants import REACH_ONLY, mutants
-from caretbench.validation.no_answers import NOTHING, THROW, no_answers
-from caretbench.validation.repeats import splice_in_file
-from caretbench.validation.validity import Validity
+from caretbench.projects.running import file_splice
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import parse
+from caretbench.validation.mutants import REACH_ONLY, mutants, stub, throw_at_start
+from caretbench.validation.validity import Validity, Verdict
+
+THROW: Final = "throw"
+"""The answer that throws before it does anything, as a mutant of this name does."""
+NOTHING: Final = frozenset({"empty", "stub", "closers"})
+"""Answers that hold nothing at all."""
+
+_CLOSERS = re.compile(r"[\s})\];]*\Z")
+_MOST_CLOSERS = 8
+
 
 _AT_START: Final = "throw at start"
 """The name of the answer that throws at once; mutants throw somewhere."""
@@ -43,30 +54,49 @@ class Trial:
     reach_only: str = ""
 
 
-def inline_view(problem: Problem, content: bytes) -> Problem:
-    """A problem in a file as one in a program: the file around its span, with line feeds, as mutants are made."""
-    splice = splice_in_file(problem)
+def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
+    """Answers that are none, and then mutants; throws, which show the least, come last.
+
+    ``content`` is the file with the problem's span; mutants are made with line feeds.
+    """
+    splice = file_splice(problem)
     before, after = (
         part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
         for part in (content[: splice.start], content[splice.end :])
     )
-    return problem.model_copy(update={"splice": InlineSplice(before=before, after=after)})
-
-
-def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
-    """Answers that are none, and then mutants; throws, which show the least, come last.
-
-    Args:
-        problem: A problem in a file.
-        content: The file as it is.
-    """
-    inline = inline_view(problem, content)
-    none = no_answers(inline)
-    yield from (TrialAnswer(answer.name, answer.text) for answer in none.nothing)
-    if none.throw is not None:
-        yield TrialAnswer(_AT_START, none.throw.text, none.throw.name)
-    found = [TrialAnswer(mutant.name, mutant.text) for mutant in mutants(inline)]
+    inline = InlineSplice(before=before, after=after)
+    in_program = problem.model_copy(update={"splice": inline})
+    yield from _nothing(in_program, inline)
+    if (throw := throw_at_start(in_program)) is not None:
+        yield TrialAnswer(_AT_START, throw.text, throw.name)
+    found = [TrialAnswer(mutant.name, mutant.text) for mutant in mutants(in_program)]
     yield from sorted(found, key=lambda one: (one.name in REACH_ONLY, one.name == THROW))
+
+
+def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
+    """The answers that hold nothing: only such as the program parses with, if it does with the reference."""
+    language = problem.caret.language
+
+    def parses(text: str) -> bool:
+        return fault_count(parse(splice.program(text), language), language) == 0
+
+    clean = parses(problem.reference)
+    seen = {problem.reference.strip()}
+    for name, text in (("empty", ""), ("stub", stub(problem)), *_closers(problem.reference)):
+        if text.strip() not in seen and (not clean or parses(text)):
+            seen.add(text.strip())
+            yield TrialAnswer(name, text)
+            if name == "closers":
+                return
+
+
+def _closers(reference: str) -> Iterator[tuple[str, str]]:
+    """Brackets and blanks at the end of a reference, the longest first: one of them closes what it leaves open."""
+    found = _CLOSERS.search(reference)
+    tail = found[0] if found else ""
+    starts = [n for n, mark in enumerate(tail) if mark in "})]"]
+    for start in starts[-_MOST_CLOSERS:]:
+        yield "closers", tail[start:]
 
 
 def next_answer(trial: Trial) -> TrialAnswer | None:
@@ -112,17 +142,11 @@ def undecided(trial: Trial) -> Validity:
     return _row(trial, "unverified", f"no_killing_mutant: {trial.tried} tried{passes}")
 
 
-def _row(trial: Trial, verdict: str, *reasons: str, **details: str) -> Validity:
+def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
     found = {"mutants_tried": str(trial.tried), "runs": str(trial.runs), "cpu_s": f"{trial.cpu_s:.2f}"}
     if trial.project.flaky:
         found["flaky_tests_left_out"] = ", ".join(trial.project.flaky)
     if trial.project.held_up:
         found["passed_alone_only"] = ", ".join(trial.project.held_up)
-    return Validity.model_validate(
-        {
-            "problem_id": trial.problem.id,
-            "verdict": verdict,
-            "reasons": reasons,
-            "details": found | details,
-        }
-    )
+    details = found | details
+    return Validity(problem_id=trial.problem.id, verdict=verdict, reasons=reasons, details=details)

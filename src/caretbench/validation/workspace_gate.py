@@ -11,41 +11,33 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caretbench.errors import DataError
 from caretbench.execution.workspaces.engine import WorkspaceEngine
+from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
 from caretbench.projects.project_check import ProjectCheck, check_project
+from caretbench.projects.reach import Reach, reached
+from caretbench.projects.running import file_splice, original, tests_check, workspace_request
 from caretbench.syntax.testing import is_test_path
-from caretbench.validation.gate_loop import GateLoop
-from caretbench.validation.repeats import repeats, splice_in_file
+from caretbench.validation.duplicates import repeats
 from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided
-from caretbench.validation.validity import Validity
-
-Reached = Callable[[WorkspaceRequest, Sequence[Problem]], Collection[str]]
-"""From a project's command and problems in it to the ids of those that its tests reach, as far as can be told."""
+from caretbench.validation.validity import GateLoop, Validity, Verdict
 
 
 @dataclass
 class WorkspaceGate(GateLoop):
     """The gate for problems that a project's tests check.
 
-    Args:
-        engine: Runs the tests.
-        policy: The extraction that must leave golden answers unchanged.
-        request: The command for an answer, with the patched file.
-        original: The file that holds a problem's span, as it is.
-        reached: Which problems the tests reach; None: it is left to the mutants.
-        known: What became of a project's own tests, where they ran already; None: they run.
-        progress: Called with the number of problems decided.
+    ``policy`` must leave golden answers unchanged. ``reach`` is what the tests reach, where that is known already;
+    else it is found out, once for each project. ``known`` is what became of a project's own tests, where they ran
+    already.
     """
 
     engine: WorkspaceEngine
     policy: Policy
-    request: Callable[[Problem, str], WorkspaceRequest | None]
-    original: Callable[[Problem], bytes]
-    reached: Reached | None = None
+    store: SnapshotStore | None = None
+    reach: Reach | None = None
     known: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
@@ -70,12 +62,28 @@ class WorkspaceGate(GateLoop):
                 yield from self._with_project(left, trials)
         yield from self._try(trials)
 
-    def project(self, problem: Problem) -> ProjectCheck:
-        """The project's own tests, run once for all its problems.
+    def request(self, problem: Problem, text: str) -> WorkspaceRequest:
+        """The command for an answer, with the patched file."""
+        return workspace_request(problem, text, store=self.store)
 
-        Raises:
-            DataError: the project is not here, or damaged.
-        """
+    def original(self, problem: Problem) -> bytes:
+        """The file that holds a problem's span, as it is."""
+        splice = file_splice(problem)
+        return original(splice.snapshot, splice.path, self.store)
+
+    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
+        """The ids of the problems that the project's tests reach, as far as can be told."""
+        reach = self.reach
+        if reach is None and all(tests_check(problem).tests for problem in problems):
+            return {problem.id for problem in problems}  # their checks name the tests that reach them
+        splices = {problem.id: file_splice(problem) for problem in problems}
+        if reach is None:
+            paths = (splice.path for splice in splices.values())
+            reach = reached(self.engine, request, paths, store=self.store)
+        return {name for name, span in splices.items() if reach.covers(span.path, span.start, span.end)}
+
+    def _project(self, problem: Problem) -> ProjectCheck:
+        """The project's own tests, run once for all its problems."""
         command = self._command(problem)
         key = repr(command)
         if key not in self._projects:
@@ -85,9 +93,7 @@ class WorkspaceGate(GateLoop):
     def _command(self, problem: Problem) -> WorkspaceRequest:
         """The command in the project as it is."""
         request = self.request(problem, problem.reference)
-        if request is None:
-            raise DataError(f"{problem.id}: no command checks its golden answer")
-        path = splice_in_file(problem).path
+        path = file_splice(problem).path
         beside = {name: content for name, content in request.patch.items() if name != path}
         return request.model_copy(update={"id": "project", "patch": beside})
 
@@ -100,7 +106,7 @@ class WorkspaceGate(GateLoop):
     # --- what costs nothing -------------------------------------------------------------------------------------
 
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
-        splice = splice_in_file(problem)
+        splice = file_splice(problem)
         found = []
         if splice.content(self.original(problem), problem.reference) != self.original(problem):
             found.append("golden_not_in_place: the reference is not what stands in the span")
@@ -116,21 +122,17 @@ class WorkspaceGate(GateLoop):
 
     def _with_project(self, problems: Sequence[Problem], trials: deque[Trial]) -> Iterator[Validity]:
         """The verdicts that the project's own tests decide; what is left has to be tried."""
-        project = self.project(problems[0])
+        project = self._project(problems[0])
         if project.fault:
+            verdict: Verdict = "unverified" if project.machine else "invalid"
             for problem in problems:
-                yield Validity(
-                    problem_id=problem.id,
-                    verdict="unverified" if project.machine else "invalid",
-                    reasons=(project.fault,),
-                )
+                yield Validity(problem_id=problem.id, verdict=verdict, reasons=(project.fault,))
             return
-        ids = self.reached(project.request, problems) if self.reached is not None else None
+        ids = self.reached(project.request, problems)
         for problem in problems:
-            if ids is not None and problem.id not in ids:
-                yield Validity(
-                    problem_id=problem.id, verdict="invalid", reasons=("not_reached: no test runs it",)
-                )
+            if problem.id not in ids:
+                reasons = ("not_reached: no test runs it",)
+                yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
             else:
                 trials.append(Trial(problem, project, answers(problem, self.original(problem))))
 
@@ -143,10 +145,10 @@ class WorkspaceGate(GateLoop):
             while waiting:
                 trial = waiting.popleft()
                 answer = next_answer(trial)
-                request = self._request(trial, answer) if answer is not None else None
-                if answer is None or request is None:
+                if answer is None:
                     decided.append(undecided(trial))
                     continue
+                request = self._request(trial, answer)
                 under_way[request.id] = (trial, answer)
                 yield request
 
@@ -161,21 +163,12 @@ class WorkspaceGate(GateLoop):
                 yield from _taken(decided)
             yield from _taken(decided)
 
-    def _request(self, trial: Trial, answer: TrialAnswer) -> WorkspaceRequest | None:
+    def _request(self, trial: Trial, answer: TrialAnswer) -> WorkspaceRequest:
         request = self.request(trial.problem, answer.text)
-        if request is None:
-            return None
         golden = trial.project.request
         trial.runs += 1
-        return request.model_copy(
-            update={
-                "id": f"{trial.problem.id} {trial.runs}",
-                "command": golden.command,
-                "prepare": golden.prepare,
-                "limits": golden.limits,
-                "minimum_tests": golden.minimum_tests,
-            }
-        )
+        kept = {name: getattr(golden, name) for name in ("command", "prepare", "limits", "minimum_tests")}
+        return request.model_copy(update={"id": f"{trial.problem.id} {trial.runs}", **kept})
 
 
 def _taken(decided: list[Validity]) -> Iterator[Validity]:

@@ -9,7 +9,7 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.reports.frame import load_run
 from caretbench.reports.published import beside_published
-from caretbench.reports.summarise import summarise
+from caretbench.reports.run_summary import summarise
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.score import Scoring
 from caretbench.suites import suite

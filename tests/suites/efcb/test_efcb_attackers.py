@@ -8,13 +8,14 @@ from importlib import resources
 import numpy as np
 import pytest
 
+from benchmarks.efcb_learn_attackers import learn_round, learned, row
 from caretbench.suites.efcb.attacks import attackers
-from caretbench.suites.efcb.attacks.attackers import AttackersFile, Round, Sample, learned, shipped
+from caretbench.suites.efcb.attacks.attackers import AttackersFile, Round, Sample, shipped
 from caretbench.suites.efcb.attacks.learned_attacks import scores_here
 from caretbench.suites.efcb.attacks.learners import Linear, Trees
 from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.attacks.sites import edit_differences, question_differences, sites
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
 from caretbench.suites.efcb.choices.edit_pairs import pairs, passed_edits, scored
 from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.rendering import render
@@ -68,7 +69,7 @@ def test_what_the_attackers_let_pass_tells_them_nothing() -> None:
     keep = found.passes(test) > np.random.default_rng(0).random(len(test))
     passed = test[keep]
     assert 500 < len(passed) < 2500
-    before = Round.learn(made(2000, 11), np.ones(2000))
+    before = learn_round(made(2000, 11), np.ones(2000))
     error = 0.5 / len(passed) ** 0.5
     for column in range(2):
         assert (before.scores(test)[:, column] > 0).mean() > 0.68
@@ -96,8 +97,8 @@ def test_a_last_round_learns_what_the_others_let_pass_in_new_repositories() -> N
 
 
 def test_rounds_are_the_same_as_numbers() -> None:
-    one = Round.learn(made(500), np.ones(500))
-    again = Round.of(one.row())
+    one = learn_round(made(500), np.ones(500))
+    again = Round.of(row(one))
     assert np.array_equal(one.scores(made(100, 4)), again.scores(made(100, 4)))
 
 

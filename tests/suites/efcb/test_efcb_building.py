@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
+from caretbench.sources.mining import newest
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.sources.selecting import newest
 from caretbench.suites.efcb.construction import BuiltQuestions, build, kind_of
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.efcb_learn_attackers import learn_round
 from caretbench.suites.efcb.attacks.attackers import Round, Sample, shipped
 from caretbench.suites.efcb.attacks.calibration import _factor, calibrated
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.edits.patches import Patch
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
@@ -31,7 +32,7 @@ def made(rows: int, strength: float, seed: int) -> np.ndarray:
 def first() -> Round:
     """A round that learned where the odds are the exponential of twice the first difference."""
     rows = made(3000, 2.0, 0)
-    return Round.learn(rows, np.ones(len(rows)))
+    return learn_round(rows, np.ones(len(rows)))
 
 
 @pytest.mark.parametrize(("strength", "factor"), [(1.0, 0.5), (2.0, 1.0), (3.0, 1.5)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.choices.problem import choice_problem, choice_problems, query_text
+from caretbench.suites.efcb.choices.problem import choice_problems, query_text
 from caretbench.suites.efcb.describing import main_language
 from caretbench.suites.efcb.options import EfcbOptions, Query
 from caretbench.suites.efcb.positions import balanced, placed, rotations
@@ -81,10 +81,10 @@ def test_the_language_is_that_of_most_changed_lines() -> None:
 
 def test_a_problem_shows_the_choices_as_given() -> None:
     choices = ("one", "two", "three", "four")
-    problem = choice_problem(
-        change(), "gmcq-easy", "matched", Query("title_only", "call new"), choices, 2, {"lexical_margin": 0.5},
-        EfcbOptions(),
-    )  # fmt: skip
+    query = Query("title_only", "call new")
+    (problem,) = choice_problems(
+        change(), "gmcq-easy", "matched", query, choices, 2, {"lexical_margin": 0.5}, EfcbOptions()
+    )
     assert isinstance(problem.shown, Question)
     assert problem.shown.choices == choices
     assert problem.shown.text.endswith("?\n\ncall new")
@@ -105,22 +105,19 @@ def test_a_problem_shows_the_choices_as_given() -> None:
 )
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
     with pytest.raises(ValueError, match="four different"):
-        choice_problem(
-            change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()
+        next(
+            choice_problems(
+                change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()
+            )
         )
 
 
 def test_a_query_that_says_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="is empty"):
-        choice_problem(
-            change(),
-            "gmcq-easy",
-            "",
-            Query("description_only", "\n"),
-            ("a", "b", "c", "d"),
-            0,
-            {},
-            EfcbOptions(),
+        next(
+            choice_problems(
+                change(), "gmcq-easy", "", Query("description_only", "\n"), "abcd", 0, {}, EfcbOptions()
+            )
         )
 
 

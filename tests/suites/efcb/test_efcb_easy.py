@@ -17,14 +17,15 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
 from caretbench.suites.efcb.attacks.lexical import Corpus
-from caretbench.suites.efcb.choices.easy import EasyItem, easy_items, problem, problems
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
-from caretbench.suites.efcb.choices.linking import Links, linked
+from caretbench.suites.efcb.choices.easy import EasyItem, easy_items, problems
+from caretbench.suites.efcb.choices.pair_fairness import Fairness, Links
 from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.options import EasyOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 
 THINGS = ("cache", "socket", "route", "peer", "timer", "store", "packet", "token", "filter", "queue")
+FOUR = np.arange(4)
 
 
 def changes(count: int, seed: int = 0, repo: str = "owner/name") -> list[PullRequest]:
@@ -106,7 +107,7 @@ def test_problems_say_what_they_are() -> None:
     pulls = changes(30)
     options = EasyOptions(tiers=("matched",), queries=("title_and_description", "scrubbed"), rotations=2)
     item = easy_items(pulls, options)[0][0]
-    first = problem(item, options)
+    first = next(problems(item, options))
     assert first.id.startswith("name/gmcq-easy-matched/")
     assert first.labels["tier"] == "matched"
     assert first.labels["lexical_margin"] == pytest.approx(item.margin, abs=1e-6)
@@ -277,16 +278,23 @@ def real(test_data: Path) -> list[PullRequest]:
 @pytest.mark.data
 def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullRequest]) -> None:
     items, _ = easy_items(real, EasyOptions())
-    links = {pull.key: Links.of(pull) for pull in real}
+    by_key = {pull.key: pull for pull in real}
     for tier in ("random", "matched", "adversarial"):
         of_tier = [item for item in items if item.tier == tier]
         assert len(of_tier) >= 90
         for item in of_tier:
-            assert not any(linked(links[item.key], links[item.pull.repo, sha]) for sha in item.wrong)
+            shown = [item.pull, *(by_key[item.pull.repo, sha] for sha in item.wrong)]
+            fairness = Fairness(
+                [render(pull) for pull in shown], [Links.of(pull) for pull in shown], 0.5, 2.0
+            )
+            assert fairness.related(0).tolist() == [0]
             assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
         assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
         central = sum(
-            int(Corpus(item.choices).likeness(np.arange(4)).sum(axis=1).round(9).argmax() == item.correct)
+            int(
+                Corpus(item.choices).likeness_between(FOUR, FOUR).sum(axis=1).round(9).argmax()
+                == item.correct
+            )
             for item in of_tier
         )
         assert central / len(of_tier) < 0.25 + 3 * (0.25 * 0.75 / len(of_tier)) ** 0.5

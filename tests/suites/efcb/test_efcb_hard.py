@@ -13,12 +13,13 @@ from rapidfuzz.distance import Indel, Levenshtein
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.suites.efcb.attacks.line_features import FEATURES
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.choices import hard as choices_hard
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
 from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Passed
-from caretbench.suites.efcb.choices.hard import HardItem, HardOptions, hard_items, problem, problems
+from caretbench.suites.efcb.choices.hard import HardItem, hard_items, problems
 from caretbench.suites.efcb.edits.edit import Edit, Replacement
 from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.options import ChoiceOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 from tests.support.efcb_programs import added, change
@@ -101,7 +102,7 @@ def check_default(items: Sequence[HardItem]) -> None:
 
 
 def test_default_questions_have_no_clue() -> None:
-    items, rejected = hard_items(PULLS, HardOptions())
+    items, rejected = hard_items(PULLS, ChoiceOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
     assert {one.reason for one in rejected} <= {
@@ -114,12 +115,14 @@ def test_default_questions_have_no_clue() -> None:
 
 
 def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
-    options = HardOptions(seed=3)
+    options = ChoiceOptions(seed=3)
     items, rejected = hard_items(PULLS[:10], options)
     again, refused = hard_items([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
-    assert [problem(item, options) for item in items] == [problem(item, options) for item in again]
+    assert [next(problems(item, options)) for item in items] == [
+        next(problems(item, options)) for item in again
+    ]
     assert rejected == refused
-    others, _ = hard_items(PULLS[:10], HardOptions(seed=4))
+    others, _ = hard_items(PULLS[:10], ChoiceOptions(seed=4))
     assert [item.choices for item in items] != [item.choices for item in others]
 
 
@@ -129,7 +132,7 @@ def test_changes_without_two_swaps_are_rejected() -> None:
         ("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40
     )
     silent = PULLS[0].model_copy(update={"title": " ", "description": "", "merge_sha": "e" * 40})
-    items, rejected = hard_items([few, prose, silent], HardOptions())
+    items, rejected = hard_items([few, prose, silent], ChoiceOptions())
     assert not items or items[0].pull == few
     reasons = {one.merge_sha[0]: one.reason for one in rejected}
     assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
@@ -145,12 +148,12 @@ def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
     one = Edit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
     found = Passed((one,) * passed, np.zeros((passed, len(FEATURES))), edits)
     monkeypatch.setattr(choices_hard, "passed_edits", lambda *_: found)
-    _, rejected = hard_items(PULLS[:1], HardOptions())
+    _, rejected = hard_items(PULLS[:1], ChoiceOptions())
     assert [one.reason for one in rejected] == [reason]
 
 
 def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() -> None:
-    options = HardOptions(profile="paper")
+    options = ChoiceOptions(profile="paper")
     items, rejected = hard_items(PULLS, options)
     assert len(items) == len(PULLS)
     assert rejected == []
@@ -165,7 +168,7 @@ def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() ->
 
 
 def test_rotations_turn_the_same_choices() -> None:
-    options = HardOptions(rotations=4)
+    options = ChoiceOptions(rotations=4)
     items, _ = hard_items(PULLS[:8], options)
     turned = list(problems(items[0], options))
     assert [one.labels["rotation"] for one in turned] == [0.0, 1.0, 2.0, 3.0]
@@ -183,7 +186,7 @@ def test_released_records(test_data: Path) -> None:
     for name in ("indigo", "tailscale"):
         records = list(read_pull_requests([test_data / "pull_requests" / f"{name}.jsonl.gz"]))
         pulls = accepted(records, "default").pulls
-        items, _ = hard_items(pulls, HardOptions(), backgrounds=Backgrounds(records))
+        items, _ = hard_items(pulls, ChoiceOptions(), backgrounds=Backgrounds(records))
         check_default(items)
         asked += len(items)
         of += len(pulls)

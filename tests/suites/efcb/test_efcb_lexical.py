@@ -43,8 +43,8 @@ def test_bm25_is_that_of_the_library() -> None:
 
 def test_likeness_of_patches() -> None:
     corpus = Corpus(TEXTS)
-    square = corpus.likeness(np.array([0, 1, 2]))
-    assert square[0, 1] == pytest.approx(corpus.alike(0)[1])
+    square = corpus.likeness_between(np.arange(3), np.arange(3))
+    assert square[0, 1] == pytest.approx(corpus.tfidf(TEXTS[0])[1])
     assert np.diag(square) == pytest.approx([1, 1, 1])
     assert square[0, 2] == 0
 

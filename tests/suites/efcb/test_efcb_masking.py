@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.written.mask_windows import FEWEST_SAYING, MASK, windows
 from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk
-from caretbench.suites.efcb.written.masking import MaskedItem, MaskOptions, masked_items, problem, unmasked
+from caretbench.suites.efcb.written.masking import MaskedItem, MaskOptions, masked_items, problem
 
 CODE = (
     "func Retry(ctx context.Context, limit int) error {",
@@ -27,6 +28,17 @@ CODE = (
     "\t\tdelay = longer(delay, attempt)",
     "\t}",
 )
+
+
+def unmasked(patch: str, lines: Iterable[str]) -> str:
+    """The patch with lines in the place of its masks, each with the plus sign of an added one.
+
+    Fewer or more lines than masks may come: they stand where the masks begin.
+    """
+    shown = patch.split("\n")
+    start = shown.index(MASK)
+    stop = next(index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK])
+    return "\n".join((*shown[:start], *(f"+{line}" for line in lines), *shown[stop:]))
 
 
 def patch_of(added: tuple[str, ...], removed: tuple[str, ...] = (), section: str = "") -> str:

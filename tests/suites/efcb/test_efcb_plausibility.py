@@ -14,14 +14,14 @@ from caretbench.suites.efcb.attacks.plausibility import (
     STRENGTH,
     UNSEEN,
     BackgroundCode,
+    Backgrounds,
     InQuestion,
     code_lines,
     lines_apart,
     scores,
     tokens,
 )
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices.evening import evened
+from caretbench.suites.efcb.choices.balancing import evened
 from tests.support.efcb_programs import change
 
 LINES = st.lists(st.text("ab (", min_size=1, max_size=8).filter(tokens), min_size=1, max_size=6)
@@ -35,7 +35,7 @@ def test_likelihoods_by_hand() -> None:
     # Lines "a b" and "a c": words a a b c and two ends; of the question's model, and of the repository's bigrams.
     one = {word: smoothed(count, 6, UNSEEN) for word, count in {"a": 2, "b": 1, "end": 2}.items()}
     bigrams = smoothed(2, 2, one["a"]) * smoothed(1, 2, one["b"]) * smoothed(1, 1, one["end"])
-    _, three, two = BackgroundCode(["a b\na c"]).whole.log_likelihoods(["a b"])
+    _, three, two = BackgroundCode(["a b\na c"]).without().log_likelihoods(["a b"])
     assert two[0] == pytest.approx(math.log(bigrams))
     assert InQuestion(["a b", "a c"]).log_likelihoods([["a b"]]) == pytest.approx([math.log(bigrams)])
     trigrams = (
@@ -47,11 +47,11 @@ def test_likelihoods_by_hand() -> None:
 
 
 def test_a_word_that_was_never_seen_is_unlikely_and_not_impossible() -> None:
-    model = BackgroundCode(["a b"]).whole
+    model = BackgroundCode(["a b"]).without()
     for likelihoods in model.log_likelihoods(["a b", "zebra", ""]):
         assert likelihoods[0] > likelihoods[1] > -100
         assert math.isfinite(likelihoods[2])
-    assert all(map(math.isfinite, BackgroundCode([]).whole.log_likelihoods(["a b"])[:, 0]))
+    assert all(map(math.isfinite, BackgroundCode([]).without().log_likelihoods(["a b"])[:, 0]))
     assert model.log_likelihoods([]).shape == (3, 0)
 
 
@@ -59,13 +59,9 @@ def test_a_word_that_was_never_seen_is_unlikely_and_not_impossible() -> None:
 @given(LINES, LINES, LINES)
 def test_what_is_left_out_was_never_counted(kept: list[str], left_out: list[str], asked: list[str]) -> None:
     whole = BackgroundCode(["\n".join(kept), "\n".join(left_out)]).without("\n".join(left_out))
-    part = BackgroundCode(["\n".join(kept)]).whole
+    part = BackgroundCode(["\n".join(kept)]).without()
     for one, other in zip(whole.log_likelihoods(asked), part.log_likelihoods(asked), strict=True):
         assert list(one) == pytest.approx(list(other))
-    question = InQuestion([*kept, *left_out])
-    expected = InQuestion(kept).log_likelihoods([asked])
-    assert question.log_likelihoods([asked], left_out) == pytest.approx(expected)
-    assert question.log_likelihoods([asked], left_out) == pytest.approx(expected)  # and is there again
 
 
 def test_the_lines_that_not_all_choices_have() -> None:
@@ -79,7 +75,7 @@ def test_the_lines_that_not_all_choices_have() -> None:
         ["twice", "y"],
         ["twice", "z"],
     ]
-    found = scores(choices, BackgroundCode(["x x"]).whole)
+    found = scores(choices, BackgroundCode(["x x"]).without())
     assert tuple(found) == SCORERS
     assert all(len(values) == 4 for values in found.values())
     assert found["combined"][1] == pytest.approx(found["repository_trigram"][1] + found["in_question"][1])
@@ -93,7 +89,7 @@ def test_code_lines_have_no_marks() -> None:
     assert list(code_lines(patch)) == ["kept", "removed", "added"]
 
 
-def test_backgrounds_are_the_other_changes_or_the_sources() -> None:
+def test_backgrounds_are_the_other_changes() -> None:
     first = change(("a.go", "@@ -0,0 +1,1 @@\n+apple banana"), sha="1" * 40)
     second = change(("a.go", "@@ -0,0 +1,1 @@\n+cherry"), sha="2" * 40)
     foreign = change(("a.go", "@@ -0,0 +1,1 @@\n+apple banana"), sha="3" * 40, repo="owner/other")
@@ -104,11 +100,6 @@ def test_backgrounds_are_the_other_changes_or_the_sources() -> None:
     nothing = says(Backgrounds([first, foreign]))
     assert says(Backgrounds([first, second])) == says(Backgrounds([second, first]))
     assert says(Backgrounds([first, change(("b.go", first.files[0].patch), sha="4" * 40)])) > nothing + 5
-    assert (
-        says(Backgrounds([first], lambda repo: ["apple banana\ncherry"] if repo == first.repo else []))
-        > nothing + 5
-    )
-    assert says(Backgrounds([first], lambda _: [])) == nothing
 
 
 @settings(max_examples=25, deadline=None)

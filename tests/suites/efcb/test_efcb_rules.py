@@ -15,16 +15,15 @@ from caretbench.suites.efcb.attacks import learned_attacks
 from caretbench.suites.efcb.attacks.attackers import Attackers, Sample, change_weights
 from caretbench.suites.efcb.attacks.leaks import holm_bound
 from caretbench.suites.efcb.attacks.line_context import Numbers
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.choices.candidate_pool import CandidatePool, _Search
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.choices.edit_pairs import passed_edits
-from caretbench.suites.efcb.choices.linking import Links
-from caretbench.suites.efcb.choices.pair_fairness import Fairness
+from caretbench.suites.efcb.choices.pair_fairness import Fairness, Links
 from caretbench.suites.efcb.choices.resistant_sets import Ranks, evened_sets
 from caretbench.suites.efcb.choices.sets_of_four import Four, Relations, sets_of_four
 from caretbench.suites.efcb.edits.parts import parts_of
 from caretbench.suites.efcb.edits.patches import Patch
+from caretbench.suites.efcb.options import EasyOptions
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 from tests.support.efcb_programs import added, change

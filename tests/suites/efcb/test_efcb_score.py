@@ -4,6 +4,7 @@ import csv
 import math
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,7 @@ from caretbench.suites.efcb.efcb_score import (
     REVERSE,
     TASKS,
     ProblemOutcome,
-    corrected_score,
     efcb_score,
-    published_score,
 )
 
 # Averages of Tables 5 to 9, and the score that the paper prints.
@@ -32,15 +31,23 @@ AVERAGES = {
 TABLES = {"table_5": MASKED, "table_6": EASY, "table_7": HARD, "table_8": REVERSE, "table_9": HALLUCINATION}
 
 
+def scores_of(means: Mapping[str, float], floor: float = 0.0) -> tuple[float, float]:
+    """The published and the corrected score of one problem of each task."""
+    found = efcb_score([ProblemOutcome(task, "r", "c", value, floor) for task, value in means.items()])
+    assert found.published is not None
+    assert found.corrected is not None
+    return found.published.value, found.corrected.value
+
+
 @pytest.mark.parametrize("model", AVERAGES)
 def test_the_averages_give_the_published_score(model: str) -> None:
     means, score = AVERAGES[model]
-    assert round(published_score(means), 3) == score
+    assert round(scores_of(means)[0], 3) == score
 
 
 def test_table_4_taken_literally_does_not() -> None:
     means = {EASY: 0.803, HARD: 0.476, MASKED: 3.74, REVERSE: 0.965, HALLUCINATION: 7.23}
-    assert published_score(means) == pytest.approx(-0.896, abs=5e-4)
+    assert scores_of(means)[0] == pytest.approx(-0.896, abs=5e-4)
 
 
 @pytest.mark.parametrize("model", AVERAGES)
@@ -65,19 +72,12 @@ def test_the_values_by_repository_give_averages_and_score(test_data: Path, model
 
 def test_guessing_and_copying_get_nothing_in_the_corrected_score() -> None:
     means = {EASY: CHANCE, HARD: CHANCE, MASKED: 6.0, REVERSE: 0.0, HALLUCINATION: 1.0}
-    assert corrected_score(means, floor=6.0) == 0.0
+    assert scores_of(means, floor=6.0)[1] == 0.0
     best = {EASY: 1.0, HARD: 1.0, MASKED: 10.0, REVERSE: 10.0, HALLUCINATION: 0.0}
-    assert corrected_score(best, floor=0.0) == 1.0
+    assert scores_of(best)[1] == 1.0
     means = AVERAGES["o4-mini"][0]
     chosen = [skill(means[EASY], 0.25), skill(means[HARD], 0.25)]
-    assert corrected_score(means, 5.0) == pytest.approx(
-        (sum(filter(None, chosen)) + 0.241 + 0.367 + 0.054) / 5
-    )
-
-
-def test_a_missing_task_is_named() -> None:
-    with pytest.raises(ValueError, match="no gmcq-hard, reverse-qa"):
-        published_score({EASY: 1.0, MASKED: 1.0, HALLUCINATION: 0.0})
+    assert scores_of(means, 5.0)[1] == pytest.approx((sum(filter(None, chosen)) + 0.241 + 0.367 + 0.054) / 5)
 
 
 def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[ProblemOutcome]:

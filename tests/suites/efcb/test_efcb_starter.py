@@ -18,7 +18,6 @@ from caretbench.suites.efcb.filtering import accepted
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.starter_set import history as starter_history
 from caretbench.suites.efcb.starter_set import problems as starter
-from caretbench.suites.efcb.starter_set import repository as starter_repository
 from caretbench.suites.efcb.starter_set import write_starter
 from caretbench.suites.efcb.starter_set.history import Change, Edit, State, history
 from caretbench.suites.efcb.starter_set.units import pruned, units, with_unit, without
@@ -67,20 +66,20 @@ def test_the_repository_is_always_the_same(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GIT_AUTHOR_DATE", "2001-01-01T00:00:00Z")
     monkeypatch.setenv("GIT_DEFAULT_HASH", "sha256")
     folder = tmp_path / "shop"
-    assert starter_repository.write_repository(folder) == HEAD
+    assert write_starter.write_repository(folder) == HEAD
     git = shutil.which("git")
     assert git is not None
     said = subprocess.run([git, "-C", str(folder), "status", "--short"], capture_output=True, check=True)
     assert said.stdout == b""
     assert (folder / "wayfarer" / "roads.py").is_file()
     with pytest.raises(DataError, match="no empty folder"):
-        starter_repository.write_repository(folder)
+        write_starter.write_repository(folder)
 
 
 def test_a_machine_without_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match="install git"):
-        starter_repository.write_repository(tmp_path / "shop")
+        write_starter.write_repository(tmp_path / "shop")
 
 
 def test_the_command(

@@ -7,7 +7,6 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.suites import suite
-from caretbench.suites.simcopilot.released.labels import comment_distance, labels_of
 from caretbench.suites.simcopilot.released.spans import (
     Reason,
     ReleasedProgram,
@@ -15,7 +14,7 @@ from caretbench.suites.simcopilot.released.spans import (
     ReleasedSpan,
     load,
 )
-from caretbench.suites.simcopilot.released.tables import tables
+from caretbench.suites.simcopilot.released.tables import comment_distance, labels_of, tables
 from caretbench.suites.values import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]

@@ -20,8 +20,8 @@ from caretbench.projects.setup.commands import checks_of
 from caretbench.projects.setup.settings import read_settings
 from caretbench.suites import suite
 from caretbench.suites.simcopilot import starter
-from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner
+from caretbench.validation.workspace_gate import WorkspaceGate
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
 """By project: so many tasks at least, and so many in its script."""
@@ -130,7 +130,6 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
             continue
         for text, status in ((problem.reference, "passed"), (leaves, "incomplete failed compile_error")):
             request = running.workspace_request(problem, text, store=store)
-            assert request is not None
             [result] = engine.submit([request])
             assert result.status.value in status.split(), (problem.id, result.reason)
 
@@ -138,6 +137,6 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
 @pytest.mark.slow
 def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     sample = problems[:: max(1, len(problems) // 6)]
-    gate = workspace_gate(engine, policy("block"), store=engine.spaces.store)
+    gate = WorkspaceGate(engine, policy("block"), store=engine.spaces.store)
     verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, beside=problems)}
     assert verdicts == {problem.id: "valid" for problem in sample}

@@ -1,12 +1,18 @@
-"""An event loop in a thread of its own, so that plain generators can stand in front of asynchronous clients."""
+"""Event loops and threads: a loop behind plain generators, and waiting for threads from any loop."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import math
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 Result = TypeVar("Result")
 Tasks = set["asyncio.Task[Any]"]
@@ -90,3 +96,29 @@ class Background:
             self._thread.join(_PATIENCE_S)
             if not self._thread.is_alive():
                 self._loop.close()
+
+
+_waiters: RunVar[anyio.CapacityLimiter] = RunVar("caretbench waiters")
+_workers: RunVar[anyio.CapacityLimiter] = RunVar("caretbench workers")
+
+
+async def result_of(future: Future[Result]) -> Result:
+    """What ``future`` brings; a waiter that is cancelled leaves, the work goes on."""
+    if future.done():
+        return future.result()
+    limiter = _limiter(_waiters, math.inf)  # they only wait
+    return await anyio.to_thread.run_sync(future.result, abandon_on_cancel=True, limiter=limiter)
+
+
+async def computed(work: Callable[[], Result]) -> Result:
+    """What ``work`` gives; one at a time, since parsers are not shared between threads."""
+    return await anyio.to_thread.run_sync(work, limiter=_limiter(_workers, 1))
+
+
+def _limiter(place: RunVar[anyio.CapacityLimiter], tokens: float) -> anyio.CapacityLimiter:
+    try:
+        return place.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(tokens)
+        place.set(limiter)
+        return limiter

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.background import Background
 from caretbench.inspect.client.exchange import Exchange
+from caretbench.inspect.client.facts import ModelFacts, Provider
 from caretbench.inspect.client.failures import ProviderError
 from caretbench.inspect.client.faults import Fault
 from caretbench.inspect.client.first_token import letters_of
 from caretbench.inspect.client.flight import Flight
-from caretbench.inspect.client.provider_table import Provider
 from caretbench.inspect.client.quiet import hush, unhush
 from caretbench.inspect.client.tokens import Tokenizer
-from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt, PromptKind
+from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -26,12 +26,10 @@ _NOTICES = 20
 _PATIENCE_S = 120.0
 
 
-class InspectClient:
+class InspectClient(ModelFacts):
     """One model behind one of Inspect's providers; ``open_client`` makes it.
 
-    A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
-    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()``, ``stop_texts``,
-    ``accepts`` and ``slots``.
+    A ModelAPI of ours may also have ``accepts``, ``slots`` and ``several_per_request``.
     """
 
     def __init__(
@@ -46,14 +44,14 @@ class InspectClient:
         secrets: tuple[str, ...] = (),
         warm: Model | None = None,
     ) -> None:
+        super().__init__(model)
         self.name = name
-        self.accepts: frozenset[PromptKind] = getattr(model.api, "accepts", provider.accepts)
+        self.accepts = getattr(model.api, "accepts", provider.accepts)
         self.tells_probabilities = provider.tells_probabilities
         self.options = options
         self.notices: list[str] = []
         """What Inspect and the provider warned of, redacted, each once."""
         self._model = model
-        self._api: Any = model.api
         self._identity = identity
         self._tokenizer = tokenizer
         # A local server answers so many requests at once; the time that others waited in it would be counted as theirs.
@@ -81,19 +79,13 @@ class InspectClient:
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """The provider's own word where it has one, else its name, address and arguments."""
-        own = getattr(self._api, "identity", None)
-        if callable(own):
-            return dict(own())
-        return self._identity or {}
+        own = self._own("identity")
+        return dict(own) if isinstance(own, Mapping) else self._identity or {}
 
     @property
     def context_tokens(self) -> int | None:
         """As the options say, or the provider; None where neither does."""
-        if self.options.context_tokens is not None:
-            return self.options.context_tokens
-        own = getattr(self._api, "context_tokens", None)
-        known = own() if callable(own) else None
-        return known if isinstance(known, int) else None
+        return self.options.context_tokens or super().context_tokens
 
     def count_tokens(self, text: str) -> int | None:
         """By the tokenizer of the options, or the provider's own.
@@ -103,27 +95,18 @@ class InspectClient:
         """
         if self._tokenizer is not None:
             return self._tokenizer.count(text)
-        own = getattr(self._api, "token_count", None)
         try:
-            counted = own(text) if callable(own) else None
+            return super().count_tokens(text)
         except ProviderError as error:
             raise MachineError(f"{self.name}: {error}") from None
-        return counted if isinstance(counted, int) else None
 
     def special_tokens(self) -> frozenset[str] | None:
         """Of the tokenizer of the options, or the provider's own."""
-        if self._tokenizer is not None:
-            return self._tokenizer.special_tokens
-        own = getattr(self._api, "special_tokens", None)
-        found = own() if callable(own) else None
-        return frozenset(found) if found is not None else None
+        return self._tokenizer.special_tokens if self._tokenizer else super().special_tokens()
 
     def control_tokens(self) -> frozenset[str]:
         """Of the tokenizer of the options, or the provider's own."""
-        if self._tokenizer is not None:
-            return self._tokenizer.control_tokens
-        own = getattr(self._api, "control_tokens", None)
-        return frozenset(own()) if callable(own) else frozenset()
+        return self._tokenizer.control_tokens if self._tokenizer else super().control_tokens()
 
     # --- asking -----------------------------------------------------------------------------------------------------
 

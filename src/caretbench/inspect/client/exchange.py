@@ -156,11 +156,7 @@ class Exchange:
         output = await self._model.generate(
             messages_of(call.request.prompt),
             config=config_of(
-                call.request,
-                call.samples,
-                self._options.connections,
-                self._stop_texts,
-                self.first_tokens,
+                call.request, call.samples, self._options.connections, self._stop_texts, self.first_tokens
             ),
             cache=False,
             on_stream=on_stream if stream else None,

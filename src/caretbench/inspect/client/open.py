@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client.client import InspectClient
+from caretbench.inspect.client.facts import provider
 from caretbench.inspect.client.faults import clean, plain
-from caretbench.inspect.client.provider_table import provider
 from caretbench.inspect.client.tokens import Tokenizer
 from caretbench.models import ClientOptions
 from caretbench.redaction import is_secret_name, redact

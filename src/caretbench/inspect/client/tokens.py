@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from caretbench.errors import DataError, MachineError
-from caretbench.prompts.fim.detection import formats, split_sentinels
-from caretbench.prompts.fim.special_tokens import read_special_tokens
+from caretbench.prompts.fim.detection import formats, read_special_tokens, split_sentinels
 
 
 class Tokenizer:

@@ -12,26 +12,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    ModelAPI,
-    ModelCall,
-    ModelOutput,
-    ModelUsage,
-    RetryDecision,
-)
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput, ModelUsage
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, OneTryAPI, asked, choice_of
 from caretbench.inspect.providers.processes import run
-from caretbench.inspect.providers.request import FILL_FIELDS, asked
 from caretbench.inspect.providers.shapes import StopReason
-from caretbench.models import Sampling
 
 REQUEST_VERSION = 1
 """``schema_version`` of what the program reads."""
@@ -63,7 +51,7 @@ class _Answer(BaseModel):
     error: str | None = None
 
 
-class CommandAPI(ModelAPI):
+class CommandAPI(OneTryAPI):
     """A program that is started for every request.
 
     Args:
@@ -72,6 +60,8 @@ class CommandAPI(ModelAPI):
         api_key: Not used.
         config: As for every provider.
     """
+
+    without_tools = "command/ has no tools"
 
     def __init__(
         self,
@@ -86,21 +76,11 @@ class CommandAPI(ModelAPI):
             raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
         self.argv = _divided(model_name)
 
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002 (the base class's name)
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,  # noqa: ARG002
-        config: GenerateConfig,
+    async def tried(
+        self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One run of the program.
-
-        Raises:
-            ProviderError: it failed, or what it wrote is no answer.
-        """
-        if tools:
-            raise ProviderError("command/ has no tools", kind="refused")
-        request = self._request(input, config)
+        """One run of the program."""
+        request = self._request(messages, config)
         call = ModelCall.create(request=request, response=None)
         started = time.monotonic()
         written = await self._run(json.dumps(request).encode())
@@ -112,18 +92,9 @@ class CommandAPI(ModelAPI):
         }
         return self._output(answer, texts), call
 
-    def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Only where the program asked for it: what failed once for another reason fails again."""
-        again = isinstance(ex, ProviderError) and ex.again
-        return RetryDecision.transient() if again else RetryDecision.no()
-
     def connection_key(self) -> str:
         """One pool for each command line."""
         return self.model_name
-
-    def max_tokens(self) -> int | None:
-        """As everywhere in the house."""
-        return Sampling().max_tokens
 
     # --- in -----------------------------------------------------------------------------------------------------
 
@@ -187,22 +158,17 @@ class CommandAPI(ModelAPI):
     def _output(self, answer: _Answer, texts: list[str]) -> ModelOutput:
         model = answer.model or self.model_name
         usage = answer.usage
+        reason = _STOP_REASONS.get(answer.finish_reason or "", "unknown")
         return ModelOutput(
             model=model,
-            choices=[
-                ChatCompletionChoice(
-                    message=ChatMessageAssistant(content=text, model=model, source="generate"),
-                    stop_reason=_STOP_REASONS.get(answer.finish_reason or "", "unknown"),
-                )
-                for text in texts
-            ],
+            choices=[choice_of(text, model, reason) for text in texts],
             usage=usage
             and ModelUsage(
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 total_tokens=usage.input_tokens + usage.output_tokens,
             ),
-            metadata={"caretbench_finish_reasons": [answer.finish_reason] * len(texts)},
+            metadata={FINISH_REASONS: [answer.finish_reason] * len(texts)},
         )
 
 

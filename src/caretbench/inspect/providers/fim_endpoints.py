@@ -7,32 +7,15 @@ from collections.abc import Mapping
 from logging import getLogger
 from typing import Any
 
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    ModelAPI,
-    ModelCall,
-    ModelOutput,
-    ModelUsage,
-    RetryDecision,
-)
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput, ModelUsage
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, OneTryAPI, asked, choice_of
 from caretbench.inspect.providers.completion_server import CompletionServer, Reply
-from caretbench.inspect.providers.request import asked
 from caretbench.inspect.providers.shapes import Form, Shape, shape
-from caretbench.models import PromptKind, Sampling
-
-FIRST_S = "caretbench_first_s"
-"""Key of an output's metadata: seconds to the first character of the answer."""
-
-FINISH_REASONS = "caretbench_finish_reasons"
-"""Key of an output's metadata: the server's own words, one per choice."""
+from caretbench.models import PromptKind
 
 UNSENT = "caretbench_unsent"
 """Key of an output's metadata: what the request held and this endpoint has no place for."""
@@ -40,7 +23,7 @@ UNSENT = "caretbench_unsent"
 logger = getLogger(__name__)
 
 
-class FimEndpointAPI(ModelAPI):
+class FimEndpointAPI(OneTryAPI):
     """A completion endpoint of one of the shapes of ``fim_shapes.toml``.
 
     Args:
@@ -51,6 +34,8 @@ class FimEndpointAPI(ModelAPI):
         stream: Ask for streams, which tell the time to the first token.
         context_tokens: The context to ask for, where the server must be told (Ollama cuts prompts silently at its own).
     """
+
+    without_tools = "an endpoint that fills in has no tools"
 
     def __init__(
         self,
@@ -103,21 +88,11 @@ class FimEndpointAPI(ModelAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002 (the base class's name)
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,  # noqa: ARG002
-        config: GenerateConfig,
+    async def tried(
+        self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request, one try.
-
-        Raises:
-            ProviderError: it brought no whole answer.
-        """
-        if tools:
-            raise ProviderError("an endpoint that fills in has no tools", kind="refused")
-        form, values = self._form(asked(input, f"fim/{self.shape.name}"), config)
+        """One request."""
+        form, values = self._form(asked(messages, f"fim/{self.shape.name}"), config)
         body, unsent = self.shape.body(form, values, stream=self._stream)
         if "instruction" in unsent:
             raise ProviderError(
@@ -136,13 +111,6 @@ class FimEndpointAPI(ModelAPI):
         call.response = {"model": reply.model, "choices": _as_sent(reply)}
         return self._output(reply, unsent), call
 
-    def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Whether another try may help, and when."""
-        if not isinstance(ex, ProviderError) or not ex.again:
-            return RetryDecision.no()
-        decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
-        return decide(retry_after=ex.retry_after)
-
     def is_auth_failure(self, ex: Exception) -> bool:
         """Whether the key is missing or wrong."""
         return isinstance(ex, ProviderError) and ex.unauthorised
@@ -150,10 +118,6 @@ class FimEndpointAPI(ModelAPI):
     def connection_key(self) -> str:
         """One pool of connections for each address and account; the key itself stands in no log."""
         return f"{self.address} {hash(self.initial_api_key)}"
-
-    def max_tokens(self) -> int | None:
-        """Never left to the server, whose own value may be 1 or endless."""
-        return Sampling().max_tokens
 
     async def aclose(self) -> None:
         """Ends the connections."""
@@ -213,10 +177,7 @@ class FimEndpointAPI(ModelAPI):
         return ModelOutput(
             model=model,
             choices=[
-                ChatCompletionChoice(
-                    message=ChatMessageAssistant(content=choice.text, model=model, source="generate"),
-                    stop_reason=self.shape.stop_reasons.get(choice.finish or "", "unknown"),
-                )
+                choice_of(choice.text, model, self.shape.stop_reasons.get(choice.finish or "", "unknown"))
                 for choice in reply.choices
             ],
             usage=None

@@ -9,41 +9,26 @@ from typing import Any, Literal
 
 import anyio
 import httpx
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    Logprobs,
-    ModelAPI,
-    ModelCall,
-    ModelOutput,
-    RetryDecision,
-)
-from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.model import ChatMessage, GenerateConfig, Logprobs, ModelCall, ModelOutput
 from pydantic import JsonValue
 
 from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
 from caretbench.inspect.client.messages import PROMPT_KIND
+from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, OneTryAPI, choice_of
 from caretbench.inspect.providers.gguf_answer import GgufAnswer, refusal
+from caretbench.inspect.providers.shapes import StopReason
 from caretbench.inspect.providers.streams import Splitter, check_size
 from caretbench.local.gguf import read_gguf
 from caretbench.local.server import LlamaServer, engine, setting
 from caretbench.local.weights import find_weights
-from caretbench.models import Mode, PromptKind, Sampling
-
-FIRST_S = "caretbench_first_s"
-"""Key of an output's metadata: seconds to the first character of the answer."""
-
-FINISH_REASONS = "caretbench_finish_reasons"
-"""Key of an output's metadata: the server's own words, one per choice."""
+from caretbench.models import Mode, PromptKind
 
 _SILENCE_S = 600.0
 _COUNTED_TEXTS = 4096  # a text and its number of tokens: strategies count the same parts for every sample
 _STOP_REASONS: Mapping[str, Literal["stop", "max_tokens"]] = {"stop": "stop", "length": "max_tokens"}
 
 
-class GgufAPI(ModelAPI):
+class GgufAPI(OneTryAPI):
     """A GGUF file, served by llama.cpp in a process of its own, which starts at the first request.
 
     Args:
@@ -57,6 +42,8 @@ class GgufAPI(ModelAPI):
         uncut: No prompt can be shortened, so that more room is given by default.
         connections: How many requests come at once; no slots are kept for more.
     """
+
+    without_tools = "gguf/ takes no tools"
 
     # Long: Inspect passes each of a provider's options as a parameter.
     def __init__(
@@ -102,10 +89,6 @@ class GgufAPI(ModelAPI):
         """Text always; conversations where the model says how they become text."""
         return frozenset({"text", "chat"} if self.header.chat_template else {"text"})
 
-    def prompt_kinds(self) -> frozenset[PromptKind]:
-        """The same as :attr:`accepts`."""
-        return self.accepts
-
     @property
     def slots(self) -> int:
         """How many requests are answered at the same time; more would wait."""
@@ -145,24 +128,13 @@ class GgufAPI(ModelAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def generate(
-        self,
-        input: list[ChatMessage],  # noqa: A002 (the base class's name)
-        tools: list[ToolInfo],
-        tool_choice: ToolChoice,  # noqa: ARG002
-        config: GenerateConfig,
+    async def tried(
+        self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request, one try.
-
-        Raises:
-            ProviderError: it brought no whole answer.
-            MachineError: the server cannot be started.
-        """
-        if tools:
-            raise ProviderError("gguf/ takes no tools", kind="refused")
+        """One request."""
         if (config.num_choices or 1) > 1:
             raise ProviderError("gguf/ gives one answer per request", kind="refused")
-        path, body = self._request(input, config)
+        path, body = self._request(messages, config)
         call = ModelCall.create(request=body, response=None)
         url = await anyio.to_thread.run_sync(self._server.ensure)
         started = time.monotonic()
@@ -172,15 +144,6 @@ class GgufAPI(ModelAPI):
             "model": self._name, "choices": [{"text": answer.text, "finish_reason": answer.finish}],
         }  # fmt: skip
         return self._output(answer), call
-
-    def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Whether another try may help: yes where the server crashed, since it is started again."""
-        again = isinstance(ex, ProviderError) and ex.again
-        return RetryDecision.transient() if again else RetryDecision.no()
-
-    def max_tokens(self) -> int | None:
-        """As everywhere in the house."""
-        return Sampling().max_tokens
 
     def max_connections(self) -> int:
         """As many as there are slots."""
@@ -280,15 +243,11 @@ class GgufAPI(ModelAPI):
     def _output(self, answer: GgufAnswer) -> ModelOutput:
         metadata: dict[str, Any] = {FINISH_REASONS: [answer.finish]}
         metadata |= {FIRST_S: answer.first_s} if answer.first_s is not None else {}
+        reason: StopReason = _STOP_REASONS.get(answer.finish or "", "unknown")
+        told = Logprobs(content=answer.tokens) if answer.tokens else None
         return ModelOutput(
             model=self._name,
-            choices=[
-                ChatCompletionChoice(
-                    message=ChatMessageAssistant(content=answer.text, model=self._name, source="generate"),
-                    stop_reason=_STOP_REASONS.get(answer.finish or "", "unknown"),
-                    logprobs=Logprobs(content=answer.tokens) if answer.tokens else None,
-                )
-            ],
+            choices=[choice_of(answer.text, self._name, reason, told)],
             usage=answer.usage,
             metadata=metadata,
         )

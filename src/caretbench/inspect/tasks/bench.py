@@ -19,6 +19,7 @@ from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
+from caretbench.suites import load_problems
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ProblemSet
@@ -228,14 +229,9 @@ def cached_bench(
     """Return a bench; the parameters of :func:`bench` by place, which a cache can tell apart."""
     named = profile_named(profile, "profile")
     house = find_suite(suite)
-    loaded = house.load(data)
+    loaded = load_problems(house, data)
     execute = execute and any(map(needs_execution, loaded.problems))
     gatherer = Gatherer(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return Bench(
-        house,
-        loaded,
-        find_policy(policy or house.rules(named).policy),
-        named,
-        dict(variants),
-        gatherer,
+        house, loaded, find_policy(policy or house.rules(named).policy), named, dict(variants), gatherer
     )

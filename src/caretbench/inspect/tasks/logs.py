@@ -45,12 +45,7 @@ def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
 
 
 class Log:
-    """One log of one of our tasks.
-
-    Args:
-        path: The log.
-        suite: The suite that it has to be about.
-        data_hash: The hash of the data that it has to be about.
+    """One log of one of our tasks; ``suite`` and ``data_hash`` say what it has to be about.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
-from caretbench.metrics.passk import pass_at_k
+from caretbench.metrics.passk import coverage, pass_rates
 from caretbench.profiles import PROFILES, rules_of
 
 PASSED = "passed"
@@ -26,15 +26,18 @@ def numbers() -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         by_problem: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-        paper = False
+        rules, any_match = rules_of(PROFILES[-1]), False
         for entry in scores:
             value = entry.score.value
             if isinstance(value, Mapping):
                 by_problem[str(entry.sample_id)].append({name: _number(part) for name, part in value.items()})
-                profile = (entry.score.metadata or {}).get("profile")
-                paper = paper or (profile in PROFILES and rules_of(profile).any_of_fewer)
+                said = entry.score.metadata or {}
+                if said.get("profile") in PROFILES:
+                    rules = rules_of(said["profile"])
+                any_match = any_match or bool(said.get("first_lines"))
         rows = list(by_problem.values())
-        return dict(_pass_rates(rows, paper=paper)) | dict(_coverage(rows)) | dict(_means(rows, paper=paper))
+        rates = _pass_rates(rows, any_of_fewer=rules.any_of_fewer)
+        return dict(rates) | dict(_coverage(rows)) | dict(_means(rows, any_match=any_match))
 
     return compute
 
@@ -48,31 +51,31 @@ def _known(rows: Sequence[Mapping[str, float]], name: str) -> list[float]:
 
 
 def _pass_rates(
-    problems: Sequence[Sequence[Mapping[str, float]]], *, paper: bool
+    problems: Sequence[Sequence[Mapping[str, float]]], *, any_of_fewer: bool
 ) -> Iterator[tuple[str, float]]:
-    """As the report takes them: over the problems with k verdicts; under ``paper`` over all with any."""
-    verdicts = [known for rows in problems if (known := _known(rows, PASSED))]
-    for k in range(1, max(map(len, verdicts), default=0) + 1):
-        enough = [known for known in verdicts if paper or len(known) >= k]
-        rates = [pass_at_k(len(known), int(sum(known)), k, any_of_fewer=paper) for known in enough]
-        yield f"pass@{k}", math.fsum(rates) / len(rates)
+    verdicts = [_known(rows, PASSED) for rows in problems]
+    counts = [(len(known), int(sum(known))) for known in verdicts]
+    for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
+        yield f"pass@{k}", _mean([rate for rate in rates if rate is not None])
 
 
 def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tuple[str, float]]:
     there = [value for rows in problems for value in _known(rows, VERDICT)]
-    if there:
-        yield "coverage", math.fsum(there) / len(there)
+    if (share := coverage(int(sum(there)), len(there))) is not None:
+        yield "coverage", share
     if problems:
         yield "left_out", float(sum(not _known(rows, VERDICT) for rows in problems))
 
 
-def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, paper: bool) -> Iterator[tuple[str, float]]:
-    """Means over problems of the mean over samples; under ``paper`` a line matches if any sample's does."""
+def _means(
+    problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
+) -> Iterator[tuple[str, float]]:
+    """Means over problems of the mean over samples; with ``any_match`` a line matches if any sample's does."""
     names = dict.fromkeys(name for rows in problems for row in rows for name in row)
     for name in names:
         if name in (PASSED, VERDICT):
             continue
-        any_of = paper and name.endswith("match")
+        any_of = any_match and name.endswith("match")
         fold: Callable[[list[float]], float] = max if any_of else _mean
         folded = [fold(known) for rows in problems if (known := _known(rows, name))]
         if folded:

@@ -11,7 +11,7 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
 from caretbench.execution.types import ExecutionResult
-from caretbench.inspect.client.waiting import computed, result_of
+from caretbench.inspect.client.background import computed, result_of
 from caretbench.inspect.tasks.metrics import PASSED, VERDICT, numbers
 from caretbench.inspect.tasks.solver import STAMP
 
@@ -114,4 +114,5 @@ def _unanswered(
 
 
 def _common(house: Bench) -> dict[str, Any]:
-    return {"profile": house.profile, "policy": house.policy.key}
+    first_lines = house.suite.rules(house.profile).first_lines
+    return {"profile": house.profile, "policy": house.policy.key, "first_lines": first_lines}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from caretbench.inspect.client import first_token
+from caretbench.inspect.client.background import computed
 from caretbench.inspect.client.exchange import refusal_of
-from caretbench.inspect.client.waiting import computed
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
@@ -56,9 +56,9 @@ def ask(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
 
+        from caretbench.inspect.client.facts import ModelFacts
         from caretbench.inspect.client.messages import messages_of
         from caretbench.inspect.tasks.bench import bench
-        from caretbench.inspect.tasks.facts import ModelFacts
 
         house = bench(suite, data, **scored)
         problem = house.problem(str(state.sample_id))
@@ -103,7 +103,7 @@ def _asking(
     questions: bool,
 ) -> Asking:
     """How this model is asked."""
-    from caretbench.inspect.tasks.facts import ModelFacts
+    from caretbench.inspect.client.facts import ModelFacts
     from caretbench.models import Sampling
     from caretbench.prompts import choose
     from caretbench.runs.asking import Asking

@@ -137,7 +137,7 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
 
 def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
     """A model that cannot be asked so is refused at once, not once for each sample."""
-    from caretbench.inspect.tasks.facts import ModelFacts
+    from caretbench.inspect.client.facts import ModelFacts
     from caretbench.prompts import choose
 
     try:

@@ -6,16 +6,15 @@ import fnmatch
 import re
 import shlex
 import shutil
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.files import packaged_table
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import lacking_programs, test_script
@@ -37,8 +36,7 @@ _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
 @cache
 def _table() -> Mapping[str, Any]:
-    text = resources.files("caretbench.projects.setup").joinpath("commands.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return packaged_table("caretbench.projects.setup", "commands.toml")
 
 
 @cache
@@ -60,24 +58,25 @@ class NamedCheck(NamedTuple):
 
     def decides(self, path: str) -> bool:
         """Whether it names this file."""
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.files)
+        return _is_named(path, self.files)
 
     def check_for(self, *paths: str) -> TestsCheck:
         """The check where these files change: what is prepared holds for some files only."""
-        holds = all(
-            any(fnmatch.fnmatchcase(path, pattern) for pattern in self.prepare_files) for path in paths
-        )
+        holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
 
     def advised(self, fault: str) -> str:
         """Why its tests do not pass (``kind: words``), and what to do about it, where the table knows."""
         kind = fault.partition(":")[0]
-        rows = (
-            row.hints for row in commands() if (row.name, "the project's files") == (self.name, self.said_by)
-        )
+        named = (self.name, self.said_by)
+        rows = (row.hints for row in commands() if (row.name, "the project's files") == named)
         found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
         hint = next((one for one in found if one), "")
         return f"{fault} ({hint})" if hint else fault
+
+
+def _is_named(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def checks_of(
@@ -87,13 +86,7 @@ def checks_of(
     given: CheckSettings | None = None,
     settings: Sequence[CheckSettings] = (),
 ) -> tuple[NamedCheck, ...]:
-    """The checks of a project.
-
-    Args:
-        snapshot: The project.
-        languages: What is mined.
-        given: The user's word, which goes before all else.
-        settings: The project's own word.
+    """The checks of a project; ``given`` is the user's word, which goes before the project's own ``settings``.
 
     Raises:
         DataError: nothing tells how the project is tested, or expected output is missing.
@@ -216,12 +209,7 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
             raise DataError(
                 f"{entry.output.file}: expected output must be a text file of the project"
             ) from None
-        output = ExpectedOutput(
-            text=text,
-            comparison=entry.output.comparison,
-            relative=entry.output.relative,
-            absolute=entry.output.absolute,
-        )
+        output = ExpectedOutput(text=text, **entry.output.model_dump(exclude={"file"}))
     bundle = entry.bundle or _runners_bundle(snapshot, entry.command)
     check = TestsCheck(
         command=_words(entry.command),

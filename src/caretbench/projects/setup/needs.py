@@ -1,4 +1,9 @@
-"""What is said, and what ``--setup auto`` runs, where a project's tests lack packages."""
+"""Packages that a project's tests lack: what is said, what ``--setup auto`` runs, and the setup itself.
+
+It runs once, before anything is measured, in a sandbox that reaches package indexes and nothing else. What it leaves in
+the project (installed packages, compiled libraries) becomes a part of the snapshot that the tests run in; it is never
+mined.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from caretbench.errors import DataError
+from caretbench.execution.types import Status
+from caretbench.execution.workspaces.archives import (
+    MOST_PARTS,
+    PART_BYTES,
+    PART_MB,
+    RESULTS,
+    packing,
+    taken_over,
+)
+from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
+from caretbench.projects.project import Taken
 from caretbench.projects.runners import runs_pytest
 from caretbench.projects.setup import package_scripts, python_needs
 from caretbench.projects.setup.commands import NamedCheck, detect
@@ -31,13 +48,7 @@ _RUNNER = re.compile(r"No module named '?(pytest)\b")
 def setup_command(
     snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """The command that fetches what a project's tests need, by what its files name; None where they name nothing.
-
-    Args:
-        snapshot: The project.
-        languages: What is mined.
-        checks: How it is tested, where the user or the project says so.
-    """
+    """The command that fetches what a project's tests need, by what its files name; None where they name nothing."""
     parts = []
     if "python" in languages:
         found = () if checks else (detect(snapshot, ["python"])[0],)
@@ -74,15 +85,7 @@ def advised(
     checks: Sequence[CheckSettings],
     done: str | None,
 ) -> str:
-    """Faults in one line, with what to write where packages are missing.
-
-    Args:
-        faults: Why checks do not pass, by their names.
-        snapshot: The project.
-        languages: What is mined.
-        checks: How it is tested, where the user or the project says so.
-        done: The setup that ran.
-    """
+    """Faults in one line, with what to write where packages are missing; ``done`` is the setup that ran."""
     said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
         said += (
@@ -104,10 +107,61 @@ def advised(
 
 def reaches_nothing(entry: NamedCheck) -> str:
     """Why a check whose tests run no line to mine is left out."""
-    counted = (
-        f"{entry.check.minimum_tests} tests pass" if entry.check.minimum_tests else "the command ends well"
-    )
+    tests = entry.check.minimum_tests
+    counted = f"{tests} tests pass" if tests else "the command ends well"
     return (
         f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
         "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
     )
+
+
+_LIMITS: Final = WORKSPACE_LIMITS.model_copy(
+    update={"wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096}
+)
+
+
+def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | None = None) -> Taken:
+    """The project with what the command left in it; the files that belong to the project stay the same ones.
+
+    ``bundle`` names packages that the command may use, such as a test framework to compile tests against.
+
+    Raises:
+        DataError: the command fails, or leaves more than fits.
+    """
+    request = WorkspaceRequest(
+        id="setup",
+        snapshot=taken.snapshot.id,
+        command=packing(command),
+        environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
+        bundle=bundle,
+        network="index",
+        results=RESULTS,
+        result_bytes=PART_BYTES,
+        limits=_LIMITS,
+    )
+    [result] = engine.submit([request])
+    _check(result, command)
+    try:
+        snapshot = taken_over(engine.spaces.store, taken.snapshot, result.files)
+    except DataError as error:
+        raise DataError(f"setup {command!r}: {error}") from None
+    return Taken(snapshot, taken.files, taken.left_out)
+
+
+def _check(result: WorkspaceResult, command: str) -> None:
+    if result.status is not Status.PASSED:
+        said = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
+        refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
+        refused = refused and f"; refused: {refused} (a mirror or an index of yours is named with --index)"
+        why = result.reason or " | ".join(said[-3:])
+        raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
+    problem = next((file.problem for file in result.files if file.problem), "")
+    if problem or len(result.files) > MOST_PARTS:
+        most = PART_MB * MOST_PARTS
+        raise DataError(
+            f"setup {command!r}: what it left takes more than {most} MB packed; build a bundle instead ({problem})"
+        )
+    if not result.files:
+        raise DataError(
+            f"setup {command!r}: it left nothing in the project; packages belong into a folder of it"
+        )

@@ -11,15 +11,13 @@ import re
 import shlex
 import shutil
 import sys
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 MANIFEST: Final = "package.json"
 _SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
@@ -31,10 +29,8 @@ _FIELDS: Final = ("dependencies", "devDependencies")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
-class ScriptRunner(BaseModel):
+class ScriptRunner(Row):
     """What is added to a runner's words: to stop at the first failure, to leave what is no test, to write reports."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     options: str = ""
     older: Mapping[int, str] = {}
@@ -42,10 +38,8 @@ class ScriptRunner(BaseModel):
     junit: str | None = None
 
 
-class ScriptRules(BaseModel):
+class ScriptRules(Row):
     """The table."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     checks: tuple[str, ...]
     wrappers: frozenset[str]
@@ -58,8 +52,7 @@ class ScriptRules(BaseModel):
 @cache
 def script_rules() -> ScriptRules:
     """The table of words in scripts."""
-    text = resources.files("caretbench.projects.setup").joinpath("package_scripts.toml").read_text("utf-8")
-    return ScriptRules.model_validate(tomllib.loads(text))
+    return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class Script(NamedTuple):
@@ -83,12 +76,7 @@ def manifest(snapshot: Snapshot) -> Mapping[str, object]:
 
 def test_script(snapshot: Snapshot) -> Script | None:
     """The test script of a project, and the one before it; None where there is none."""
-    scripts = manifest(snapshot).get("scripts")
-    known = (
-        {name: text for name, text in scripts.items() if isinstance(text, str)}
-        if isinstance(scripts, dict)
-        else {}
-    )
+    known = dict(_listed(manifest(snapshot), "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
     before = _parts("pretest", known, ()) if "pretest" in known else []
@@ -135,9 +123,7 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
                 found.append(_unwrapped(part))
         elif re.search(script_rules().other_purposes, inner) and not _calls(inner, scripts):
             continue
-        elif (
-            len(_AND.split(scripts[inner].strip())) > 1 or _checks(scripts[inner]) or _runner(scripts[inner])
-        ):
+        elif _AND.search(scripts[inner].strip()) or _checks(scripts[inner]) or _runner(scripts[inner]):
             found += _parts(inner, scripts, {*above, name})
         else:
             found.append(f"npm run --silent {inner}")
@@ -226,13 +212,9 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
             yield from _programs(one, scripts, (*above, inner))
         return
     words = _words(part)
-    if (
-        words
-        and words[0] not in script_rules().builtin
-        and "/" not in words[0]
-        and not words[0].startswith("$")
-    ):
-        yield words[0]
+    first = words[0] if words else ""
+    if first and first not in script_rules().builtin and "/" not in first and not first.startswith("$"):
+        yield first
 
 
 # --- what it needs ----------------------------------------------------------------------------------------------

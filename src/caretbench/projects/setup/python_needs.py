@@ -48,9 +48,7 @@ def folders(snapshot: Snapshot) -> tuple[str, ...]:
 
     The root is among them where a setup may have installed a copy; else runners that are started as modules look there.
     """
-    own = any(
-        path.startswith("src/") and path.endswith(".py") and path.count("/") <= 2 for path in snapshot.entries
-    )
+    own = any(re.fullmatch(r"src/(?:[^/]*/)?[^/]*\.py", path) for path in snapshot.entries)
     found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
     if any(path.startswith(f"{PACKAGES}/") for path in snapshot.entries):
         found = [*(found or ["."]), PACKAGES]  # what is mined goes before a copy that was installed
@@ -59,12 +57,8 @@ def folders(snapshot: Snapshot) -> tuple[str, ...]:
 
 def is_here(snapshot: Snapshot, module: str) -> bool:
     """Whether a project's tests find a module without a bundle: in the project, or in the Python that runs them."""
-    if any(
-        f"{folder}/{module}/__init__.py".removeprefix("./") in snapshot.entries
-        for folder in folders(snapshot)
-    ):
-        return True
-    return _has(sandbox_python(), module)
+    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in folders(snapshot))
+    return any(place in snapshot.entries for place in places) or _has(sandbox_python(), module)
 
 
 @cache
@@ -94,9 +88,7 @@ def with_python_path(
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
     """What ``pip install`` takes to make a project's tests run: packages, and files of them with ``-r``.
 
-    Args:
-        snapshot: The project.
-        runner: A package that the test command needs beside what the project names.
+    ``runner`` is a package that the test command needs.
     """
     project = _toml(snapshot, "pyproject.toml")
     config = _config(snapshot, "setup.cfg")

@@ -7,20 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from caretbench.files import DataError, describe
-from caretbench.problem import Provenance
+from caretbench.problem import Provenance, Row
 
 SETTINGS_FILE: Final = "caretbench.toml"
 Comparison = Literal["exact", "whitespace", "last_line", "numeric"]
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class OutputSettings(_Entry):
+class OutputSettings(Row):
     """What a command must print: the text of ``file``, compared as :class:`~caretbench.problem.ExpectedOutput`."""
 
     file: str
@@ -29,7 +25,7 @@ class OutputSettings(_Entry):
     absolute: float = Field(default=1e-9, ge=0)
 
 
-class CheckSettings(_Entry):
+class CheckSettings(Row):
     """One way to test the project: a command (a line for ``/bin/sh``), and the files whose tasks it decides.
 
     ``files`` are patterns of paths (``*``, ``?``, ``[…]``; a star goes through folders too). A file belongs to the
@@ -56,7 +52,7 @@ class CheckSettings(_Entry):
     """At most so many tasks of this check; the build's limit by default."""
 
 
-class ProjectSettings(_Entry):
+class ProjectSettings(Row):
     """A project's own word on how it is mined."""
 
     name: str | None = None

@@ -1,4 +1,4 @@
-"""Which fill-in-the-middle format a model has.
+"""Detection of a model's fill-in-the-middle format.
 
 The families stand in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
 of the model's tokenizer, by the model's name, or by both; never by default.
@@ -6,21 +6,22 @@ of the model's tokenizer, by the model's name, or by both; never by default.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from caretbench.prompts.fim.format import FimFormat, FimText, NoFim, Order
+from caretbench.errors import DataError
+from caretbench.prompts.fim.format import FimFormat, NoFim
 
-__all__ = [
-    "FimFormat", "FimText", "NoFim", "Order", "by_model_name", "detect", "families_without", "for_model", "formats",
-    "known_sentinels", "split_sentinels",
-]  # fmt: skip
+FILES = ("tokenizer.json", "tokenizer_config.json")
+_NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "additional_special_tokens")
 
 
 class _Table(BaseModel):
@@ -64,15 +65,6 @@ def detect(special_tokens: frozenset[str]) -> FimFormat | None:
         if not entry.detected_as and tokens.issuperset(entry.identified_by)
     ]
     return max(found, key=lambda entry: len(entry.identified_by), default=None)
-
-
-def by_model_name(name: str) -> FimFormat | None:
-    """The format of the family that a model's name tells, or None (also for a family that cannot fill in).
-
-    What counts is the end of the name after the last slash, whatever its case, with ``-`` for ``_``.
-    """
-    entry = _named(name)
-    return entry if isinstance(entry, FimFormat) else None
 
 
 def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
@@ -120,6 +112,7 @@ def known_sentinels() -> frozenset[str]:
 
 
 def _named(name: str) -> FimFormat | NoFim | None:
+    """Return the family that a model's name tells: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
     fitting = [
@@ -138,3 +131,60 @@ def _plain(name: str) -> str:
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
     """Tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
     return tokens | {token.removeprefix("\u2581") for token in tokens}
+
+
+# --- tokenizers as Hugging Face stores them -------------------------------------------------------------------
+
+
+def read_special_tokens(path: Path) -> frozenset[str]:
+    """All texts that the tokenizer at ``path`` reads as one token of its own.
+
+    These are the added tokens, whether they are flagged special or not (both are read whole; Qwen does not flag its
+    sentinels), and entries of the plain vocabulary that are a known sentinel (CodeLlama's).
+
+    Args:
+        path: A folder with one of ``FILES`` or both, or one of these files.
+
+    Raises:
+        DataError: There is no such file, or it does not hold a tokenizer.
+    """
+    files = [path / name for name in FILES if (path / name).is_file()] if path.is_dir() else [path]
+    if not files:
+        raise DataError(f"{path}: no {' and no '.join(FILES)} in this folder")
+    return frozenset(token for file in files for token in _tokens(file))
+
+
+def _tokens(file: Path) -> Iterator[str]:
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{file}: cannot be read as a tokenizer: {error}") from error
+    if not isinstance(content, dict):
+        raise DataError(f"{file}: does not hold a tokenizer: its top level is not an object")
+    decoder = content.get("added_tokens_decoder")
+    yield from _texts(content.get("added_tokens"))
+    yield from _texts(list(decoder.values()) if isinstance(decoder, dict) else None)
+    for name in _NAMED_TOKENS:
+        value = content.get(name)
+        yield from _texts(value if isinstance(value, list) else [value])
+    model = content.get("model")
+    yield from _plain_sentinels(model.get("vocab") if isinstance(model, dict) else None)
+
+
+def _texts(entries: JsonValue) -> Iterator[str]:
+    """The texts of a list of tokens, each a text or an object with ``content``."""
+    for entry in entries if isinstance(entries, list) else ():
+        text = entry.get("content") if isinstance(entry, dict) else entry
+        if isinstance(text, str) and text:
+            yield text
+
+
+def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
+    """Known sentinels of a vocabulary: an object of text to number, or a list of pairs of text and score."""
+    texts: list[JsonValue] = []
+    if isinstance(vocabulary, dict):
+        texts = list(vocabulary)
+    elif isinstance(vocabulary, list):
+        texts = [entry[0] for entry in vocabulary if isinstance(entry, list) and entry]
+    known = known_sentinels()
+    yield from (text for text in texts if isinstance(text, str) and text.removeprefix("\u2581") in known)

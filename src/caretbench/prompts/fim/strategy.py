@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.models import ChatPrompt, Message, Prompt, PromptKind, TextPrompt
+from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.budget import Parts, fit_rendered
 from caretbench.prompts.fim.detection import formats
 from caretbench.prompts.fim.format import FimFormat, Order
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 
-class FimStrategy:
+class FimStrategy(Strategy):
     """Asks a model to fill in, in the format of its family.
 
     The kind is ``text``, but ``chat`` for a family whose text stands in a turn of a conversation that the endpoint
@@ -25,20 +25,10 @@ class FimStrategy:
         self.order = order or entry.order
         self.name = f"fim/{entry.name}" + ("" if self.order == entry.order else f":{self.order}")
         self.version = entry.version
-        self.kind: PromptKind = "text" if entry.system is None else "chat"
-
-    @property
-    def key(self) -> str:
-        """Name and version."""
-        return f"{self.name}@{self.version}"
+        self.kind = "text" if entry.system is None else "chat"
 
     def render(self, caret: Caret, budget: Budget) -> Prompt:
-        """What is sent for ``caret``, within ``budget``.
-
-        Raises:
-            UnpromptableError: The text holds a sentinel, nothing of it fits, or there is an instruction, for which no
-                format has a place.
-        """
+        """Return what is sent for ``caret``; an instruction has no place in any format."""
         if caret.instruction:
             raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
         system = self.format.system or ""

@@ -73,12 +73,7 @@ def fewest_problems(controls: int) -> int:
 
 
 def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
-    """Return the verdict on one grader.
-
-    Args:
-        found: How it judged its controls.
-        criterion: By what.
-    """
+    """Return the verdict on a grader by how it judged the controls of a criterion."""
     names = control_names(criterion)
     if not names:
         return Acceptance("unknown", "there are no controls for this criterion")

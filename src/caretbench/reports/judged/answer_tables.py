@@ -9,24 +9,20 @@ from caretbench.reports.judged.answers import STRATA
 from caretbench.reports.judged.caret_tables import people_table
 from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust
 from caretbench.reports.tables import (
+    Cells,
     Field,
     ReportTable,
     digits_field,
-    number_field,
-    numbers_table,
     score_field,
     share_field,
+    table_of,
     text_field,
 )
 from caretbench.suites.values import REFUSED_MARK
 
 
-def answers_tables(judged: AnswersJudged) -> tuple[ReportTable, ...]:
-    """The tables of one criterion in the order in which they are read."""
-    return tuple(_tables(judged))
-
-
-def _tables(judged: AnswersJudged) -> Iterator[ReportTable]:
+def answers_tables(judged: AnswersJudged) -> Iterator[ReportTable]:
+    """Yield the tables of one criterion in the order in which they are read."""
     if judged.columns:
         yield _scores_table(judged)
         for stratum in STRATA:
@@ -54,25 +50,25 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
     counted = any(column.claim_rate is not None or column.says_nothing for column in columns)
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(column.model),
-            text_field(column.grader),
+            column.model,
+            column.grader,
             _marked(score_field(column.value), column),
             *(digits_field(column.parts.get(name)) for name in parts),
-            *((share_field(column.claim_rate), number_field(column.says_nothing)) if counted else ()),
-            number_field(column.value.problems if column.value else 0),
+            *((share_field(column.claim_rate), column.says_nothing) if counted else ()),
+            column.value.problems if column.value else 0,
             _coverage(column),
         )
         for column in columns
-    )
+    ]
     heads = (
         "Model", "Grader", f"Score ({_scale(judged)})",
         *(name.replace("_", " ").capitalize() for name in parts),
         *(("False statements", "Say nothing") if counted else ()),
         "Instances", "Judged",
     )  # fmt: skip
-    return numbers_table(
+    return table_of(
         _title(judged, "Judged answers"),
         heads,
         rows,
@@ -81,7 +77,6 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
             "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
             f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
         ),
-        words=2,
     )
 
 
@@ -99,36 +94,34 @@ def _coverage(column: AnswersColumn) -> Field:
 
 def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(column.model),
+            column.model,
             _marked(score_field(column.value), column),
             *(_marked(score_field(column.strata[stratum].get(label)), column) for label in labels),
         )
         for column in judged.columns
-    )
-    return numbers_table(
-        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"),
-        ("Model", "All", *labels),
-        rows,
+    ]
+    return table_of(
+        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"), ("Model", "All", *labels), rows
     )
 
 
 def _graders_table(judged: AnswersJudged) -> ReportTable:
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(grader.title),
-            number_field(grader.texts),
-            number_field(grader.judgements),
-            number_field(grader.unreadable),
-            number_field(grader.tried_again),
-            number_field(grader.missing),
+            grader.title,
+            grader.texts,
+            grader.judgements,
+            grader.unreadable,
+            grader.tried_again,
+            grader.missing,
             digits_field(judged.alpha),
             digits_field(grader.cost, ".4f"),
         )
         for grader in judged.graders
-    )
-    return numbers_table(
+    ]
+    return table_of(
         _title(judged, "Graders"),
         ("Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "Alpha", "Cost ($)"),
         rows,
@@ -137,19 +130,17 @@ def _graders_table(judged: AnswersJudged) -> ReportTable:
 
 
 def _consistency_table(judged: AnswersJudged) -> ReportTable:
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(grader.title),
-            number_field(grader.consistency["texts"]),
+            grader.title,
+            grader.consistency["texts"],
             share_field(grader.consistency["same"]),
-            digits_field(grader.consistency["difference"]),
-            digits_field(grader.consistency["deviation"]),
-            digits_field(grader.consistency["alpha"]),
+            *(digits_field(grader.consistency[name]) for name in ("difference", "deviation", "alpha")),
             digits_field(grader.consistency["order_effect"], "+.2f"),
         )
         for grader in judged.graders
-    )
-    return numbers_table(
+    ]
+    return table_of(
         _title(judged, "Consistency over repeats"),
         ("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
         rows,
@@ -168,34 +159,33 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
 
 
 def _controls_table(judged: AnswersJudged) -> ReportTable:
-    rows = []
+    rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):
             order = "" if place or grader.in_order is None else "right" if grader.in_order else "wrong"
             first = place == 0
             rows.append(
                 (
-                    text_field(grader.title),
-                    text_field(name),
+                    grader.title,
+                    name,
                     digits_field(control["mean"]),
                     share_field(control["right"]),
                     digits_field(control["separation"]),
-                    number_field(control["problems"]),
+                    control["problems"],
                     share_field(grader.precision if first else None),
                     share_field(grader.recall if first else None),
                     text_field(order, "warning" if order == "wrong" else ""),
                     text_field(*_verdict(grader) if first else ("",)),
                 )
             )
-    return ReportTable(
-        title=_title(judged, "Calibration by controls"),
-        heads=(
+    return table_of(
+        _title(judged, "Calibration by controls"),
+        (
             "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",
             "Verdict",
         ),
-        numeric=(False, False, *[True] * 6, False, False),
-        rows=tuple(rows),
-        caption=(
+        rows,
+        (
             "golden: the reference; false-claim: with one false statement more; other-golden: of another pull "
             "request; empty: nothing. Separation: the probability that a golden answer is judged better (0.5 is "
             "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "

@@ -16,7 +16,13 @@ from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import Run, missing_counts
-from caretbench.reports.judged.acceptance import Acceptance, known_criterion, refusal_line, run_acceptance
+from caretbench.reports.judged.acceptance import (
+    Acceptance,
+    State,
+    known_criterion,
+    refusal_line,
+    run_acceptance,
+)
 from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_counts
 from caretbench.reports.judged.rated import JudgedTexts, mean_parts
 from caretbench.reports.judged.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
@@ -31,12 +37,7 @@ STRATA = ("task", "repository")
 
 
 def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswersJudged, ...]:
-    """The numbers of every criterion about answers by which a run's folder was judged; it need not be scored.
-
-    Args:
-        folder: The run.
-        text_of: What of an answer the judges saw (:meth:`caretbench.suites.base.Suite.judged_text`).
-    """
+    """Return the numbers of every criterion about answers by which a run's folder was judged; it need not be scored."""
     answers = JudgedAnswers.of(folder, text_of)
     return answers_judged(answers, missing=missing_counts(folder), people=ratings(folder))
 
@@ -51,26 +52,14 @@ def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
 
 
 def answers_judged(
-    answers: JudgedAnswers,
-    *,
-    missing: Missing | None = None,
-    people: Sequence[HumanRating] = (),
+    answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
 ) -> tuple[AnswersJudged, ...]:
-    """The same from what was read already.
-
-    Args:
-        answers: The answers.
-        missing: How many judgements did not come, by grader, parameters and criterion.
-        people: What people said of the same answers.
-    """
+    """Return the same from what was read already, with how many judgements did not come and what people said."""
     return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
 def _judged(
-    answers: JudgedAnswers,
-    judged: JudgedTexts,
-    missing: Missing,
-    people: Sequence[HumanRating],
+    answers: JudgedAnswers, judged: JudgedTexts, missing: Missing, people: Sequence[HumanRating]
 ) -> AnswersJudged:
     several = len(judged.graders) > 1
     verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
@@ -106,21 +95,22 @@ def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
 
 
 def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
-    """Return what is to be said of graders that did not pass their controls."""
-    for judged in found:
-        for grader in judged.graders:
-            if grader.state != "accepted" and grader.judgements:
-                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
-                yield f"{said}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
+    """Yield a line on each grader that did not pass its controls."""
+    for line in _refusals(found, ("failed", "too_few", "unknown")):
+        yield f"{line}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
-    """Return why a run has failed whose graders failed their controls. Where nothing is known, it has not."""
+    """Yield a line on each grader that failed its controls, and with it the run."""
+    for line in _refusals(found, ("failed",)):
+        yield f"{line}; this run has failed"
+
+
+def _refusals(found: Iterable[AnswersJudged], states: Sequence[State]) -> Iterator[str]:
     for judged in found:
         for grader in judged.graders:
-            if grader.state == "failed" and grader.judgements:
-                said = refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
-                yield f"{said}; this run has failed"
+            if grader.state in states and grader.judgements:
+                yield refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
 
 
 # --- models -----------------------------------------------------------------------------------------------------
@@ -166,11 +156,7 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
 
 
 def _trust(
-    answers: JudgedAnswers,
-    judged: JudgedTexts,
-    key: GraderKey,
-    missing: Missing,
-    verdict: Acceptance,
+    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Missing, verdict: Acceptance
 ) -> GraderTrust:
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]

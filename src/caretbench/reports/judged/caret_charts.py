@@ -6,20 +6,21 @@ import altair as alt
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.charts import (
-    PAGE,
-    Palette,
+    OURS,
+    SERIES,
     Spec,
     bars_with_intervals,
     chart_of,
     finished,
     numbered_fields,
     quiet_axis,
+    tooltips,
 )
 from caretbench.reports.judged.scores import CaretsJudged
 from caretbench.reports.tables import shown_label
 
 
-def overall_scores(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
+def overall_scores(judged: CaretsJudged) -> Spec | None:
     """Every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
@@ -38,22 +39,19 @@ def overall_scores(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None
     order = [str(row["model"]) for row in rows]
     base = chart_of(rows).encode(
         y=alt.Y("model:N", sort=order, title=None, axis=quiet_axis()),
-        tooltip=[
-            alt.Tooltip("model:N"),
-            alt.Tooltip("instances:Q"),
-            *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
-        ],
+        tooltip=tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     )
     x = alt.X(
         "score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum])
     )
-    kinds = alt.Scale(domain=["model", "baseline"], range=[palette.series[0], palette.ours])
-    bars = bars_with_intervals(base, palette, x, alt.Color("kind:N", scale=kinds, legend=None))
-    chart = bars.properties(width="container", height={"step": 26})
-    return finished(chart, palette, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
+    kinds = alt.Scale(domain=["model", "baseline"], range=[SERIES[0], OURS])
+    bars = bars_with_intervals(base, x, alt.Color("kind:N", scale=kinds, legend=None))
+    return finished(
+        bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}"
+    )
 
 
-def score_map(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
+def score_map(judged: CaretsJudged) -> Spec | None:
     """Scores by language and category (down) and model (across), each field with its number."""
     rows = [
         {
@@ -81,14 +79,8 @@ def score_map(judged: CaretsJudged, palette: Palette = PAGE) -> Spec | None:
             axis=alt.Axis(orient="top", labelAngle=0 if len(models) < 5 else -40, ticks=False, domain=False),
         ),
         y=alt.Y("part:N", sort=parts, title=None, axis=quiet_axis(260)),
-        tooltip=[
-            alt.Tooltip("part:N"),
-            alt.Tooltip("model:N"),
-            alt.Tooltip("instances:Q"),
-            *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("score", "low", "high")),
-        ],
+        tooltip=tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     )
     fields = numbered_fields(base, "share", alt.Text("score:Q", format=".1f"), 11, 2)
-    chart = fields.properties(width="container", height={"step": 20})
     description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
-    return finished(chart, palette, description)
+    return finished(fields, {"step": 20}, description)

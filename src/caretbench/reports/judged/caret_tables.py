@@ -8,15 +8,17 @@ from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretsJudged, HumanNumbers, JudgedColumn
 from caretbench.reports.tables import (
+    NONE,
+    Cells,
     Field,
     ReportTable,
     digits_field,
     number_field,
-    numbers_table,
     percent,
     score_field,
     share_field,
     shown_label,
+    table_of,
     text_field,
     title_field,
 )
@@ -31,21 +33,17 @@ _RELEASED_RULE = (
 )
 
 
-def judged_tables(judged: CaretsJudged) -> tuple[ReportTable, ...]:
-    """The tables of one criterion in the order in which they are read."""
-    return tuple(_tables(judged))
-
-
-def _tables(judged: CaretsJudged) -> Iterator[ReportTable]:
+def judged_tables(judged: CaretsJudged) -> Iterator[ReportTable]:
+    """Yield the tables of one criterion in the order in which they are read."""
     if judged.columns:
-        yield _language_table(judged, judged.columns, "")
+        yield _by_stratum(judged, judged.columns, "language")
         if len(judged.scores) > 1:
             yield _parts_table(judged)
     for grader in dict.fromkeys(column.grader for column in judged.by_grader):
         columns = [column for column in judged.by_grader if column.grader == grader]
-        yield _language_table(judged, columns, f", {grader} alone")
+        yield _by_stratum(judged, columns, "language", f", {grader} alone")
     if any(column.strata.get("category") for column in judged.columns):
-        yield _category_table(judged)
+        yield _by_stratum(judged, judged.columns, "category")
     yield _graders_table(judged)
     if any(grader.controls for grader in judged.graders):
         yield _controls_table(judged)
@@ -56,18 +54,19 @@ def _tables(judged: CaretsJudged) -> Iterator[ReportTable]:
 
 
 def _title(judged: CaretsJudged, what: str) -> str:
-    return f"{what}, {judged.criterion} ({judged.validity})"
+    whose = ", answers that passed" if judged.only else ""
+    return f"{what}{whose}, {judged.criterion} ({judged.validity})"
 
 
 def _by_stratum(
-    judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, title: str
+    judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, whose: str = ""
 ) -> ReportTable:
     """Models down, the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: shown_label(stratum, value).lower(),
     )
-    rows = []
+    rows: list[Cells] = []
     for column in columns:
         cells = {cell.labels[stratum]: cell.scores[TOTAL] for cell in column.strata.get(stratum, ())}
         rows.append(
@@ -79,68 +78,51 @@ def _by_stratum(
             )
         )
     heads = ("Model", "All", *(shown_label(stratum, value) for value in values), "Judged")
-    return numbers_table(
-        _title(judged, title),
-        heads,
-        tuple(rows),
-        _RELEASED_RULE if judged.released else _RULE,
-    )
-
-
-def _language_table(judged: CaretsJudged, columns: Sequence[JudgedColumn], whose: str) -> ReportTable:
-    return _by_stratum(
-        judged, columns, "language", f"Judge scores by language, 0 to {judged.maximum:g}{whose}"
-    )
-
-
-def _category_table(judged: CaretsJudged) -> ReportTable:
-    return _by_stratum(
-        judged, judged.columns, "category", f"Judge scores by category, 0 to {judged.maximum:g}"
-    )
+    title = _title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{whose}")
+    return table_of(title, heads, rows, _RELEASED_RULE if judged.released else _RULE)
 
 
 def _parts_table(judged: CaretsJudged) -> ReportTable:
-    rows = tuple(
+    rows: list[Cells] = [
         (
             title_field(column.title, baseline=column.baseline),
-            *(score_field(column.overall.scores.get(name)) for name in judged.scores),
-            score_field(column.overall.scores[TOTAL]),
-            number_field(column.overall.scores[TOTAL].problems),
-            number_field(column.samples),
+            *(score_field(column.overall.scores.get(name)) for name in (*judged.scores, TOTAL)),
+            column.overall.scores[TOTAL].problems,
+            column.samples,
         )
         for column in judged.columns
-    )
+    ]
     parts = (f"{name.replace('_', ' ').capitalize()}, 0 to {top:g}" for name, top in judged.scores.items())
     heads = ("Model", *parts, "Sum", "Instances", "Completions")
-    return numbers_table(
-        _title(judged, "Judge scores by part"),
-        heads,
-        rows,
-    )
+    return table_of(_title(judged, "Judge scores by part"), heads, rows)
 
 
 def _graders_table(judged: CaretsJudged) -> ReportTable:
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(grader.title),
-            number_field(grader.texts),
-            number_field(grader.judgements),
+            grader.title,
+            grader.texts,
+            grader.judgements,
             _share(grader.unreadable, grader.judgements),
             _share(grader.tried_again, grader.judgements),
-            number_field(grader.missing),
+            grader.missing,
             digits_field(grader.repeat_deviation),
             digits_field(grader.cost, ".4f"),
         )
         for grader in judged.graders
+    ]
+    heads = (
+        "Grader",
+        "Texts",
+        "Judgements",
+        "Unreadable",
+        "Asked again",
+        "Missing",
+        "SD of repeats",
+        "Cost ($)",
     )
-    return numbers_table(
-        _title(judged, "Graders"),
-        (
-            "Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "SD of repeats", "Cost ($)",
-        ),
-        rows,
-        "Equal texts are judged once. What is unreadable after all tries is missing from the scores.",
-    )  # fmt: skip
+    caption = "Equal texts are judged once. What is unreadable after all tries is missing from the scores."
+    return table_of(_title(judged, "Graders"), heads, rows, caption)
 
 
 def _share(count: int, whole: int) -> Field:
@@ -148,27 +130,26 @@ def _share(count: int, whole: int) -> Field:
 
 
 def _controls_table(judged: CaretsJudged) -> ReportTable:
-    rows = []
+    rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
             order = "" if place else "right" if grader.in_order else "wrong"
             rows.append(
                 (
-                    text_field(grader.title),
-                    text_field(name),
+                    grader.title,
+                    name,
                     digits_field(numbers.mean),
                     digits_field(numbers.separation),
                     digits_field(numbers.golden_above),
-                    number_field(grader.control_problems),
+                    grader.control_problems,
                     text_field(order, "warning" if order == "wrong" else ""),
                 )
             )
-    return ReportTable(
-        title=_title(judged, "Calibration by controls"),
-        heads=("Grader", "Control", "Mean", "Separation", "Golden above", "Problems", "Order"),
-        numeric=(False, False, True, True, True, True, False),
-        rows=tuple(rows),
-        caption=(
+    return table_of(
+        _title(judged, "Calibration by controls"),
+        ("Grader", "Control", "Mean", "Separation", "Golden above", "Problems", "Order"),
+        rows,
+        (
             "Separation: the probability that a golden answer is rated above the control (0.5 is chance); golden "
             "above: the same within one problem. Right order: golden, golden twice in a row, then the two wrong ones."
         ),
@@ -176,51 +157,33 @@ def _controls_table(judged: CaretsJudged) -> ReportTable:
 
 
 def _pairs_table(judged: CaretsJudged) -> ReportTable:
-    rows = [
-        (
-            text_field(pair.first),
-            text_field(pair.second),
-            digits_field(pair.pearson),
-            digits_field(pair.spearman),
-            number_field(None),
-            number_field(pair.texts),
-        )
+    rows: list[Cells] = [
+        (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
     ]
-    together = (
-        text_field(ALL_GRADERS),
-        text_field(None),
-        number_field(None),
-        number_field(None),
-        digits_field(judged.alpha, ".3f"),
-        number_field(judged.alpha_texts),
-    )
-    return ReportTable(
-        title=_title(judged, "Agreement of graders"),
-        heads=("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts"),
-        numeric=(False, False, True, True, True, True),
-        rows=(*rows, together),
-        caption="Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 as by chance.",
-    )
+    rows.append((ALL_GRADERS, NONE, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
+    heads = ("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
+    caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 as by chance."
+    return table_of(_title(judged, "Agreement of graders"), heads, rows, caption)
 
 
 def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
     """How far graders agree with people."""
-    rows = [
+    rows: list[Cells] = [
         (
-            text_field(entry.grader),
+            entry.grader,
             digits_field(entry.spearman),
             digits_field(entry.pearson),
             digits_field(entry.mean_difference, "+.2f"),
-            number_field(entry.texts),
-            number_field(entry.raters),
+            entry.texts,
+            entry.raters,
             digits_field(entry.alpha),
         )
         for entry in people
     ]
-    return numbers_table(
+    return table_of(
         f"Graders beside people, {criterion}",
         ("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
-        tuple(rows),
+        rows,
         "Of people the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
     )

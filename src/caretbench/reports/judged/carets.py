@@ -9,9 +9,11 @@ its files (one for each language and category), with the percentile bootstrap ov
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
+
+import polars as pl
 
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.judging.aggregation import (
@@ -26,11 +28,10 @@ from caretbench.judging.aggregation import (
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
-from caretbench.problem import Caret, Completion, Judgement, Problem
+from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import BASELINES, Run, missing_counts
-from caretbench.reports.judged.caret_graders import grader_numbers
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_titles
+from caretbench.reports.frame import Run, baselines_in, missing_counts, model_titles
+from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_numbers
 from caretbench.reports.judged.rated_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretsJudged,
@@ -42,6 +43,7 @@ from caretbench.reports.judged.scores import (
 )
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.ratings import HumanRating, ratings
+from caretbench.runs.verdict import passed_of
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language", "category"))
 
@@ -56,16 +58,12 @@ def judged_sections(
     *,
     missing: Missing | None = None,
     ratings: Sequence[HumanRating] = (),
+    passed: Callable[[], Set[CompletionKey]] = frozenset,
 ) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion that a run was judged by.
+    """Return the numbers of every criterion that a run was judged by.
 
-    Args:
-        problems: The run's problems.
-        completions: Its completions; the manifest's policy says what they insert.
-        judgements: Its judgements.
-        manifest: Its manifest; the entries under ``graders`` hold each criterion's scales.
-        missing: How many judgements did not come, by grader, parameters and criterion.
-        ratings: What people said.
+    Its manifest holds the policy that says what completions insert, and each criterion's scales (``graders``).
+    ``passed`` returns the keys of completions that passed, for criteria that ask only about those.
 
     Raises:
         KeyError: the run's policy is not known here.
@@ -77,11 +75,10 @@ def judged_sections(
     if not named:
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
-    samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
-    for completion, _, answer in inserted(completions, known, find_policy(str(manifest["policy"])), profile):
-        samples[completion.model, completion.parameters].append((completion.problem_id, answer))
+    policy = find_policy(str(manifest["policy"]))
+    answers = {entry.completion.key: entry.answer for entry in inserted(completions, known, policy, profile)}
     return tuple(
-        _Section(name, known, samples, judgements, manifest, missing or {}, ratings).judged()
+        _Section(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in named
     )
 
@@ -95,18 +92,36 @@ def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
         run.manifest,
         missing=run.judgements_missing,
         ratings=run.ratings,
+        passed=lambda: _passed(run),
     )
+
+
+def _passed(run: Run) -> Set[CompletionKey]:
+    rows = run.frame.filter(
+        pl.col("passed")
+        & (pl.col("policy") == run.manifest["policy"])
+        & (pl.col("profile") == run.manifest["profile"])
+    )
+    return set(rows.select("problem_id", "model", "parameters", "sample").iter_rows())
 
 
 def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
     """The numbers of every criterion of a run's folder, which need not be scored."""
+    problems, manifest = folder.problems(), folder.manifest()
+
+    def passed() -> Set[CompletionKey]:
+        known = {problem.id: problem for problem in problems}
+        found = passed_of(folder.scores(), known, manifest.policy, manifest.profile)
+        return {key for key, value in found.items() if value}
+
     return judged_sections(
-        folder.problems(),
+        problems,
         list(folder.completions()),
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
-        folder.manifest().model_dump(mode="json"),
+        manifest.model_dump(mode="json"),
         missing=missing_counts(folder),
         ratings=ratings(folder),
+        passed=passed,
     )
 
 
@@ -117,7 +132,8 @@ class _Section:
         self,
         criterion: str,
         problems: Mapping[str, Problem],
-        samples: Mapping[tuple[str, str], Sequence[TextKey]],
+        answers: Mapping[CompletionKey, str],
+        passed: Callable[[], Set[CompletionKey]],
         judgements: Sequence[Judgement],
         manifest: Mapping[str, Any],
         missing: Missing,
@@ -125,7 +141,6 @@ class _Section:
     ) -> None:
         self.criterion = criterion
         self.problems = problems
-        self.samples = samples
         self.rows = [row for row in judgements if row.criterion == criterion]
         self.graders = by_grader(self.rows, criterion)
         self.manifest = manifest
@@ -134,7 +149,13 @@ class _Section:
         settings = self._settings()
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
-        self.titles = grader_titles(self._keys())
+        self.only = settings.get("only")
+        asked = passed() if self.only else answers.keys()
+        self.samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
+        for key, answer in answers.items():
+            if key in asked:
+                self.samples[key[1], key[2]].append((key[0], answer))
+        self.titles = model_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
     def _keys(self) -> list[GraderKey]:
@@ -160,6 +181,7 @@ class _Section:
             criterion=self.criterion,
             scores=self.scales,
             released=self.released,
+            only=self.only,
             policy=str(self.manifest["policy"]),
             profile=str(self.manifest.get("profile") or "default"),
             columns=tuple(self._columns(whose, shared)),
@@ -185,19 +207,21 @@ class _Section:
     # --- models -------------------------------------------------------------------------------------------------
 
     def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[JudgedColumn]:
-        names = Counter(model for model, _ in self.samples)
-        order = sorted(self.samples, key=lambda key: (*_rank(key[0]), key[0].lower(), key[1]))
+        titles = model_titles(self.samples)
+        baselines = baselines_in(self.manifest)
+        ranks = {name: place for place, name in enumerate(baselines, 1)}
+        order = sorted(self.samples, key=lambda key: (ranks.get(key[0], 0), key[0].lower(), key[1]))
         for model, parameters in order:
             answers = self.samples[model, parameters]
             judged = sum(key in texts for key in answers)
-            baseline = model in BASELINES
+            baseline = model in baselines
             if not judged or (baseline and judged < len(answers)):
                 continue  # some of a baseline's texts are those of models: no sample of it
             scores = instance_scores(answers, texts)
             yield JudgedColumn(
                 model=model,
                 parameters=parameters,
-                title=f"{model} ({parameters[:8]})" if names[model] > 1 else model,
+                title=titles[model, parameters],
                 baseline=baseline,
                 grader=grader,
                 samples=len(answers),
@@ -249,8 +273,3 @@ class _Section:
             for key, texts in self.graders.items()
         }
         return beside_people(ratings, totals)
-
-
-def _rank(model: str) -> tuple[int]:
-    """Models first, then the baselines in their order."""
-    return (BASELINES.index(model) + 1 if model in BASELINES else 0,)

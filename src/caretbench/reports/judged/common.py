@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
+from caretbench.judging.agreement import in_order, repeat_spread, separation
+from caretbench.judging.answers import answer_key
+from caretbench.judging.controls import CONTROLS, completely_judged, controls
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.judged.scores import HumanNumbers
+from caretbench.reports.judged.scores import ControlNumbers, GraderNumbers, HumanNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
 Missing = Mapping[tuple[str, str, str], int]
@@ -23,10 +26,7 @@ Missing = Mapping[tuple[str, str, str], int]
 class Instances:
     """The problems of a run, over which scores are averaged.
 
-    Args:
-        problems: The problems.
-        seed: Random seed of the bootstrap.
-        released: All instances are independent, as in DevBench's released code; else they are resampled by cluster.
+    ``released``: all are independent, as in DevBench's released code; else they are resampled by cluster.
     """
 
     problems: Mapping[str, Problem]
@@ -66,13 +66,6 @@ class Instances:
         return {label: self.estimate(part, maximum) for (label,), part in parts}
 
 
-def grader_titles(keys: Iterable[GraderKey]) -> dict[GraderKey, str]:
-    """Return the graders' names, with the beginning of the parameters where one was asked in several ways."""
-    found = sorted(keys)
-    names = Counter(name for name, _ in found)
-    return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in found}
-
-
 def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
     """Return how many judgements a grader gave, and their cost."""
     costs = [row.cost for row in rows if row.cost is not None]
@@ -92,3 +85,47 @@ def beside_people(
         found = human_agreement(rows, judged)
         if found is not None:
             yield HumanNumbers(grader=title, **found._asdict())
+
+
+def grader_numbers(
+    key: GraderKey,
+    title: str,
+    judgements: Sequence[Judgement],
+    texts: Mapping[TextKey, TextScores],
+    problems: Mapping[str, Problem],
+    missing: int,
+) -> GraderNumbers:
+    """Return the numbers of one grader of texts at carets; its controls are made of the run's problems."""
+    rows = [row for row in judgements if (row.grader, row.parameters) == key]
+    answers = {
+        problem: {name: answer_key(text) for name, text in named.items()}
+        for problem, named in controls(list(problems.values())).items()
+    }
+    totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
+    golden = totals["golden"]
+    numbers = {
+        name: ControlNumbers(
+            mean=math.fsum(values) / len(values),
+            separation=separation(golden, values) if name != "golden" else None,
+            golden_above=_above(golden, values) if name != "golden" else None,
+        )
+        for name, values in totals.items()
+        if values
+    }
+    return GraderNumbers(
+        grader=key[0],
+        parameters=key[1],
+        title=title,
+        texts=len(texts),
+        **grader_counts(rows),
+        missing=missing,
+        repeat_deviation=repeat_spread(texts),
+        control_problems=len(golden),
+        controls=numbers,
+        in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
+    )
+
+
+def _above(golden: Sequence[float], control: Sequence[float]) -> float:
+    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
+    return math.fsum(wins) / len(wins)

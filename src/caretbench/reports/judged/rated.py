@@ -29,13 +29,10 @@ RULE: Final = "judged-answers@2"
 
 
 def hallucination(counts: Mapping[str, float]) -> float:
-    """Return the value of one answer in one repeat: 1 where it holds a hallucination, 0 where all it says is borne out.
+    """Return 1 where an answer holds a hallucination, by its number of ``claims`` and of those with each verdict.
 
     An answer without a statement gets 1. With 0, a model that is silent would be the most truthful one; without a
     value, a model would be measured on the patches that it chose to describe.
-
-    Args:
-        counts: The number of statements (``claims``) and of those with each verdict.
     """
     return float(not counts["claims"] or any(counts.get(label, 0.0) > 0 for label in FALSE_LABELS))
 
@@ -94,14 +91,11 @@ class JudgedTexts(NamedTuple):
 
 
 def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
-    """The judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
+    """Return the judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
 
     A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
-    stands beside no other one, since a mean is of all graders: it may have been asked at a wrong address.
-
-    Args:
-        judgements: The rows with the graders' words: statements are read from them.
-        graders: The manifest's, whose settings tell the scales and which steps belong together.
+    stands beside no other one, since a mean is of all graders: it may have been asked at a wrong address. The graders'
+    settings tell the scales and which steps belong together.
     """
     rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for row in judgements:

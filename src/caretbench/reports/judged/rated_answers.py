@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.answers import TextOf, answered, plain_answer
-from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.judging.choosing import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
+from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.rated import JudgedTexts, TextValue, judged_texts
 from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.suites.baselines import NAMES
+from caretbench.suites import baselines_of
 
 ALL_GRADERS: Final = "all graders"
 
@@ -42,39 +41,11 @@ class RatedAnswer(NamedTuple):
     claim_rate: float | None
 
 
-class Coverage(NamedTuple):
-    """Of a model's answers under one criterion, how many there are and how many have a value."""
-
-    model: str
-    parameters: str
-    criterion: str
-    grader: str
-    answers: int
-    rated: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1."""
-        return self.rated / self.answers
-
-    @property
-    def failed(self) -> bool:
-        """Whether too few have a value for their mean to be believed."""
-        return self.share < COVERAGE_WANTED
-
-
 @dataclass(frozen=True)
 class JudgedAnswers:
     """The answers of a run to questions that judges were asked about, read once.
 
-    Args:
-        problems: The run's.
-        completions: The run's.
-        judgements: The run's, with the graders' words.
-        graders: The manifest's.
-        profile: The run's.
-        seed: The run's, of intervals that are drawn.
-        text_of: From raw answer to what the judges saw, as it was when they were asked.
+    ``text_of`` leads from a raw answer to what the judges saw, as it was when they were asked.
     """
 
     problems: Mapping[str, Problem]
@@ -87,11 +58,7 @@ class JudgedAnswers:
 
     @classmethod
     def of(cls, folder: RunFolder, text_of: TextOf = plain_answer) -> JudgedAnswers:
-        """The answers of a run's folder, scored or not.
-
-        Raises:
-            DataError: this is no run's folder, or a file is damaged.
-        """
+        """Return the answers of a run's folder, scored or not."""
         problems = {problem.id: problem for problem in folder.problems()}
         manifest = folder.manifest()
         return cls(
@@ -138,16 +105,16 @@ class JudgedAnswers:
                 completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value
             )
             found[completion.model, completion.parameters].append(row)
+        baselines = baselines_of(next(iter(problems.values())).suite) if problems else ()
         for (model, _), rows in found.items():
-            if model in NAMES and any(row.value is None for row in rows):
+            if model in baselines and any(row.value is None for row in rows):
                 continue
             yield from rows
 
 
 def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
     """A grader's name, with the beginning of its parameters where it was asked in several ways."""
-    several = sum(name == grader[0] for name, _ in judged.graders) > 1
-    return f"{grader[0]} ({grader[1][:8]})" if several else grader[0]
+    return model_titles(judged.graders)[grader]
 
 
 def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:
@@ -165,17 +132,3 @@ def _row(completion: Completion, judged: JudgedTexts, grader: str, value: TextVa
         says_nothing=value is not None and value.says_nothing,
         claim_rate=None if value is None else value.claim_rate,
     )
-
-
-def hallucinations(answers: JudgedAnswers, *, by_grader: bool = False) -> list[RatedAnswer]:
-    """The rows under criteria about hallucinations: ``value`` is 1 for an answer that holds one, 0 for one without."""
-    about = {judged.criterion for judged in answers.texts() if judged.form in HALLUCINATIONS}
-    return [row for row in answers.rows(by_grader=by_grader) if row.criterion in about]
-
-
-def coverage(rows: Iterable[RatedAnswer]) -> list[Coverage]:
-    """How many of the answers have a value, by model, criterion and grader."""
-    counts: dict[tuple[str, str, str, str], list[bool]] = defaultdict(list)
-    for row in rows:
-        counts[row.model, row.parameters, row.criterion, row.grader].append(row.value is not None)
-    return [Coverage(*key, len(there), sum(there)) for key, there in sorted(counts.items())]

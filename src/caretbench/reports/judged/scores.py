@@ -126,6 +126,8 @@ class CaretsJudged(BesidePeople):
     """The maximum of every sub-score."""
     released: bool
     """Whether the criterion is read and aggregated as DevBench's released code does it."""
+    only: str | None = None
+    """``passed`` where only answers that passed are judged: the others are neither samples nor missing."""
     policy: str
     profile: str
     columns: tuple[JudgedColumn, ...]

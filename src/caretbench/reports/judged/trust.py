@@ -41,12 +41,7 @@ class Consistency(NamedTuple):
 
 
 def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consistency:
-    """How far a grader's repeats agree.
-
-    Args:
-        texts: What it gave.
-        orders: In how many orders the texts were shown; repeats go through them in turn.
-    """
+    """Return how far a grader's repeats agree, which go through so many ``orders`` in turn."""
     several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
     if not several:
         return Consistency(0, None, None, None, None)
@@ -60,7 +55,7 @@ def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consi
         same=sum(distance == 0 for distance in distances) / len(distances),
         difference=math.fsum(distances) / len(distances),
         deviation=math.sqrt(squares / sum(len(values) - 1 for values in several)),
-        alpha=krippendorff_alpha(ratings, "ordinal"),
+        alpha=krippendorff_alpha(ratings),
         both_orders=len(gains),
         order_effect=math.fsum(gains) / len(gains) if gains else None,
     )
@@ -111,14 +106,7 @@ class Calibration(NamedTuple):
 def calibration(
     judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> Calibration:
-    """How a grader judged the controls that it was given.
-
-    Args:
-        judged: The judged answers of one criterion.
-        grader: Whose.
-        criterion: The criterion: it says which controls there are.
-        problems: All problems of the run that are judged by it: the controls are made of them again.
-    """
+    """Return how a grader judged its controls, which are made of all problems that are judged by the criterion."""
     values, gains, unjudged = _gathered(judged, grader, criterion, problems)
     bad = judged.form in HALLUCINATIONS
     golden = [-value if bad else value for value in values.get(GOLDEN, ())]
@@ -167,14 +155,7 @@ def _standard_error(values: Sequence[float]) -> float | None:
 
 
 def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
-    """Return whether a control got what it must get.
-
-    Args:
-        name: The control's.
-        value: What it got.
-        maximum: The criterion's.
-        bad: The value is a share of hallucinations, of which less is better.
-    """
+    """Return whether a control got what it must get; ``bad``: the value is a share of hallucinations."""
     if bad:
         return value < 0.5 if name == GOLDEN else value > 0.5
     return value >= TOP * maximum if name == GOLDEN else value < maximum / 2

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caretbench.reports.compare import ComparisonReport, ComparisonRow
-from caretbench.reports.tables import Field, ReportTable, number_field, percent, shown_stratum, text_field
+from caretbench.reports.tables import (
+    Field,
+    ReportTable,
+    number_field,
+    share_field,
+    shown_stratum,
+    table_of,
+    text_field,
+)
 
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
@@ -21,23 +29,22 @@ def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
     strata = any(row.scope != "all" for row in rows)
     heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
     heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
-    numeric = (False, False, *((False,) if strata else ()), True, True, True, True, True, False, False)
-    fields = tuple(
+    fields = [
         (
-            text_field(row.first),
-            text_field(row.second),
-            *((text_field(row.label),) if strata else ()),
-            number_field(row.problems),
-            number_field(row.first_rate, percent(row.first_rate)),
-            number_field(row.second_rate, percent(row.second_rate)),
+            row.first,
+            row.second,
+            *((row.label,) if strata else ()),
+            row.problems,
+            share_field(row.first_rate),
+            share_field(row.second_rate),
             _difference(row),
             number_field(row.p_value, "< 0.001" if row.p_value < 0.001 else f"{row.p_value:.3f}"),
-            text_field(row.test),
+            row.test,
             text_field(row.verdict, "good" if row.distinguishable else ""),
         )
         for row in rows
-    )
-    return ReportTable(title=title, heads=heads, numeric=numeric, rows=fields)
+    ]
+    return table_of(title, heads, fields)
 
 
 def _difference(row: ComparisonRow) -> Field:

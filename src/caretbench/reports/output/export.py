@@ -12,26 +12,9 @@ from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 
 CSV_FIELDS = (
-    "suite",
-    "run",
-    "model",
-    "parameters",
-    "policy",
-    "profile",
-    "scope",
-    "language",
-    "category",
-    "mode",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "problems",
-    "method",
-    "grader",
-    "note",
-    "labels",
-)
+    "suite", "run", "model", "parameters", "policy", "profile", "scope", "language", "category", "mode",
+    "metric", "value", "low", "high", "problems", "method", "grader", "note", "labels",
+)  # fmt: skip
 
 
 def to_json(summary: Summary) -> str:

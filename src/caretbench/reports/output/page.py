@@ -33,18 +33,10 @@ def render_html(
     samples: int = DEFAULT_LIMIT,
     comparison: ComparisonReport | None = None,
 ) -> str:
-    """The report of one run as a page.
+    """Return the report of one run as a page, with at most so many ``samples`` in its browser.
 
-    Args:
-        summary: The numbers.
-        run: The rows, for the sample browser.
-        published: Show the numbers that the suite's paper prints beside ours.
-        samples: At most so many entries in the sample browser; 0 leaves it out.
-        comparison: A comparison to show above the rest.
-
-    Returns:
-        HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
-        policy lets nothing else run or load.
+    It is HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
+    policy lets nothing else run or load.
     """
     parts = [
         *([_comparison(comparison)] if comparison else []),
@@ -56,7 +48,9 @@ def render_html(
         [part for part in parts if part is not None],
         summary=summary,
         facts=list(manifest_facts(summary.manifest)),
-        samples=pack_samples(run.frame, run.problems, run.completions, samples) if samples else None,
+        samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines)
+        if samples
+        else None,
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from caretbench.problem import Caret, Completion, Problem
-from caretbench.reports.frame import BASELINES, GROUP, LABELS
+from caretbench.reports.frame import GROUP, LABELS
+from caretbench.suites.baselines import NAMES
 
 PREFIX_LINES, SUFFIX_LINES = 14, 8
 PREFIX_LENGTH, SUFFIX_LENGTH = 1200, 700
@@ -25,6 +26,7 @@ def pack_samples(
     problems: Sequence[Problem],
     completions: Sequence[Completion],
     limit: int = DEFAULT_LIMIT,
+    baselines: Sequence[str] = NAMES,
 ) -> dict[str, Any]:
     """The browser's data.
 
@@ -38,7 +40,7 @@ def pack_samples(
     """
     texts_by_key = {completion.key: completion.text for completion in completions}
     grouped: dict[tuple[Any, ...], dict[str, Any]] = {}
-    order = frame.with_columns(baseline=pl.col("model").is_in(BASELINES)).sort(
+    order = frame.with_columns(baseline=pl.col("model").is_in(baselines)).sort(
         "baseline", "sample", "problem_id"
     )
     for row in order.iter_rows(named=True):

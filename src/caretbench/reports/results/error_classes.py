@@ -55,17 +55,10 @@ class _Rules(_Entry):
 
 
 class AnswerEvidence(NamedTuple):
-    """What is known of an answer that was run.
+    """An answer that was run, and what is known of it; ``text`` and ``parses`` are None where nobody looked.
 
-    Args:
-        language: Its language.
-        outcome: A status of execution, or why there is no verdict.
-        text: What was inserted; None where it is not known.
-        diagnostics: What the compiler or type checker said.
-        output: Standard error, or the messages of the tests that failed.
-        finish_reason: Why the model stopped; ``length``: at its token limit.
-        parses: Whether the parser could read the program; None where nobody looked.
-        fault: The class of what the parser found wrong.
+    ``outcome`` is a status of execution, or why there is no verdict; ``diagnostics`` is the text of the compiler or
+    type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the parser's error.
     """
 
     language: str

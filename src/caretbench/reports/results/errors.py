@@ -53,13 +53,7 @@ class ErrorColumn(Reported):
 
 
 def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tuple[ErrorColumn, ...]:
-    """How every model's answers ended.
-
-    Args:
-        frame: The table of ``build_frame``. Its column ``fault`` says what the parser found
-            wrong with the program.
-        completions: The raw texts, for blank answers and those that a token limit ended.
-    """
+    """Return how every model's answers ended; completions tell blank answers and those that a token limit ended."""
     answers = {completion.key: completion for completion in completions}
     counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(
         lambda: defaultdict(Counter)

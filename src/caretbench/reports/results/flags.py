@@ -14,7 +14,7 @@ import polars as pl
 
 from caretbench.reports.estimates import Reported, ReportedNumber, fold_problems, pass_estimates
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.left_out import LeftOut
+from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 
 
 class FlagCount(Reported):
@@ -47,27 +47,15 @@ class Flagged(Reported):
 def flagged_passes(
     frame: pl.DataFrame, left_out: Sequence[LeftOut], titles: Mapping[tuple[str, ...], str], seed: int
 ) -> Iterator[Flagged]:
-    """The flags of every column that stands beside a flagged one; nothing where a run has no flags.
-
-    Args:
-        frame: The table of :func:`caretbench.reports.frame.build_frame`.
-        left_out: The problems that count in no rate.
-        titles: The models to tell of, by their ``GROUP``, in the order in which they are shown.
-        seed: Of the bootstrap.
-    """
+    """Yield the flags of every column with a title next to a flagged one; nothing where a run has no flags."""
     marked = frame.filter(pl.col("flags").list.len() > 0)
     scanned = set(marked.select("policy", "profile").unique().iter_rows())
     for group, title in titles.items():
         named = dict(zip(GROUP, group, strict=True))
         if (named["policy"], named["profile"]) in scanned:
             rows = frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in named.items()))
-            excluded = [
-                problem
-                for entry in left_out
-                if entry.profile == named["profile"]
-                for problem in entry.problems
-            ]
-            judged = rows.filter(~pl.col("problem_id").is_in(excluded) & pl.col("passed").is_not_null())
+            excluded = left_out_of(left_out, named["profile"])
+            judged = rows.filter(~pl.col("problem_id").is_in(list(excluded)) & pl.col("passed").is_not_null())
             if not judged.is_empty():
                 yield _flagged(judged, named, title, seed)
 

@@ -1,8 +1,8 @@
-"""The identity of a run: what must agree between runs that are compared."""
+"""The identity of a run, which must agree between runs that are compared, and the settings of its models."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from caretbench.files import DataError
@@ -11,6 +11,10 @@ from caretbench.reports.frame import Run
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
 """What must agree between runs, and may be aligned by request."""
+
+
+_LONGEST = 24
+"""Letters of a value that are shown."""
 
 
 class IncomparableError(DataError):
@@ -32,19 +36,32 @@ def identity_of(run: Run) -> dict[str, str]:
     }
 
 
-def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
-    """Return the differences that ``align`` allows.
+def selection_notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield how the problems of the runs were chosen, where that differs and is known."""
+    known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
+    if any(chosen != known[0][1] for _, chosen in known):
+        said = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
+        yield f"The runs chose their problems differently. {'; '.join(said)}. Only common problems are compared."
 
-    Raises:
-        IncomparableError: the runs differ in something else.
-    """
+
+def _options(chosen: Mapping[str, Any]) -> str:
+    names = {"select": "--select", "limit": "--limit", "per_cell": "--per-cell"}
+    names |= {"seed": "--sample-seed"} if chosen.get("limit") else {}
+    given = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
+    return " ".join(given) or "all"
+
+
+def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
+    """Return the differences that ``align`` allows; refuse all others."""
     first = identity_of(runs[0])
     refused: list[str] = []
     aligned: list[str] = []
     for run in runs[1:]:
         for name, value in identity_of(run).items():
             if value != first[name]:
-                difference = f"{name}: {runs[0].name} has {first[name][:24]}, {run.name} has {value[:24]}"
+                difference = (
+                    f"{name}: {runs[0].name} has {first[name][:_LONGEST]}, {run.name} has {value[:_LONGEST]}"
+                )
                 (aligned if name in align else refused).append(difference)
     if refused:
         options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
@@ -53,3 +70,52 @@ def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[st
             f"with {options}"
         )
     return aligned
+
+
+def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dict[str, str] | None:
+    """The settings of a model that was asked in this run, flat (``sampling.temperature``); None for recorded ones."""
+    for info in manifest.get("models") or ():
+        if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
+            return dict(_flattened(info.get("settings") or {}))
+    return None
+
+
+def context_titles(
+    manifest: Mapping[str, Any], asked: Iterable[tuple[str, str]]
+) -> Mapping[tuple[str, str], str]:
+    """Return titles of models that were asked several times, each time in another context: ``m (retrieval@2)``."""
+    by_model: dict[str, dict[str, str]] = {}
+    for model, parameters in asked:
+        settings = settings_of(manifest, model, parameters)
+        if settings is not None:
+            by_model.setdefault(model, {})[parameters] = settings.get("context", "as_is")
+    return {
+        (model, parameters): f"{model} ({context})"
+        for model, contexts in by_model.items()
+        if len(contexts) == len(set(contexts.values())) > 1
+        for parameters, context in contexts.items()
+    }
+
+
+def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:
+    """What differs, one text each; what the client says of itself (weights, address) only if ``clients``."""
+    return [
+        f"{name} {_short(first.get(name))} and {_short(second.get(name))}"
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name) and (clients or not name.startswith("client."))
+    ]
+
+
+def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Nested names joined by dots, each with its value as text."""
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flattened(inner, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", str(inner)
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "not set"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from caretbench.problem import Completion, Latency, Missing
 from caretbench.reports.estimates import Reported
+from caretbench.reports.frame import model_titles
 
 TOKENS: Mapping[str, str] = {
     "input_tokens": "Input tokens",
@@ -63,12 +64,7 @@ class ModelUsage(Reported):
 
 
 def model_usage(completions: Iterable[Completion], missing: Iterable[Missing] = ()) -> tuple[ModelUsage, ...]:
-    """The usage of every model that was asked here, by name; recorded answers and baselines have none.
-
-    Args:
-        completions: All rows of the run.
-        missing: The rows of ``errors.jsonl``.
-    """
+    """Return the usage of every model that was asked here, by name; recorded answers and baselines have none."""
     answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
     for row in completions:
         if _was_asked(row):
@@ -76,17 +72,16 @@ def model_usage(completions: Iterable[Completion], missing: Iterable[Missing] = 
     absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for failure in missing:
         absent[failure.model, failure.parameters][failure.kind] += 1
-    models = sorted({*answered, *absent}, key=lambda key: (key[0].lower(), key[1]))
-    names = Counter(model for model, _ in models)
+    titles = model_titles((*answered, *absent))
     return tuple(
         _usage(
             model,
             parameters,
-            f"{model} ({parameters[:8]})" if names[model] > 1 else model,
+            titles[model, parameters],
             answered.get((model, parameters), []),
             dict(sorted(absent.get((model, parameters), Counter()).items())),
         )
-        for model, parameters in models
+        for model, parameters in sorted(titles, key=lambda key: (key[0].lower(), key[1]))
     )
 
 

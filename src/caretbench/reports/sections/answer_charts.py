@@ -7,34 +7,23 @@ from typing import Any
 
 import altair as alt
 
-from caretbench.reports.charts import PAGE, Palette, Spec, finished, quiet_axis, stacked_shares
+from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished, quiet_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import shown_labels
 
 STATUS_ORDER = (
-    "passed",
-    "failed",
-    "runtime_error",
-    "compile_error",
-    "type_error",
-    "unresolved_import",
-    "timeout",
-    "oom",
-    "output_limit",
-    "incomplete",
-    "missing_dependency",
-    "skipped",
-    "sandbox_error",
-)
+    "passed", "failed", "runtime_error", "compile_error", "type_error", "unresolved_import", "timeout", "oom",
+    "output_limit", "incomplete", "missing_dependency", "skipped", "sandbox_error",
+)  # fmt: skip
 """Passes first, failures of the model next, what is ours last."""
 
-OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})
+_OF_OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})
 """Statuses that say nothing about the model."""
 
 
-def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
+def status_shares(columns: Sequence[Column]) -> Spec | None:
     """How the completions of each model and baseline ended, as shares of all of them."""
     shown = [column for column in columns if column.statuses]
     present = {status for column in shown for status in column.statuses}
@@ -49,8 +38,8 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
     ]  # fmt: skip
     if not rows:
         return None
-    bad = iter(palette.bad * 2)
-    colours = [palette.good if s == "passed" else palette.ours if s in OURS else next(bad) for s in order]
+    bad = iter(BAD * 2)
+    colours = [GOOD if s == "passed" else OURS if s in _OF_OURS else next(bad) for s in order]
     shown_order = [status.replace("_", " ") for status in order]
     bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=quiet_axis())
     part = alt.Color(
@@ -59,15 +48,11 @@ def status_shares(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | 
         scale=alt.Scale(domain=shown_order, range=colours),
         legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
     )
-    chart = stacked_shares(rows, palette, bar, part, "share of completions")
-    return finished(
-        chart.properties(width="container", height={"step": 30}), palette, "Completions by status"
-    )
+    chart = stacked_shares(rows, bar, part, "share of completions")
+    return finished(chart, {"step": 30}, "Completions by status")
 
 
-def error_shares(
-    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
-) -> Spec | None:
+def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
     """Of the answers that failed, the share of each class: a bar for each model, language and mode.
 
     None where nothing failed.
@@ -89,14 +74,10 @@ def error_shares(
             ]  # fmt: skip
     if not rows:
         return None
-    return _stacked(
-        rows, classes, palette, "share of failures", "How answers failed: shares of the classes of errors"
-    )
+    return _stacked(rows, classes, "share of failures", "How answers failed: shares of the classes of errors")
 
 
-def outcome_shares(
-    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str], palette: Palette = PAGE
-) -> Spec | None:
+def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
     """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
 
     None where there is no verdict.
@@ -117,20 +98,16 @@ def outcome_shares(
                 )  # fmt: skip
     if not rows:
         return None
-    return _stacked(
-        rows, classes, palette, "share of all answers", "How all answers ended, in classes of errors"
-    )
+    return _stacked(rows, classes, "share of all answers", "How all answers ended, in classes of errors")
 
 
-def _stacked(
-    rows: Sequence[Mapping[str, Any]], classes: Sequence[str], palette: Palette, axis: str, description: str
-) -> Spec:
+def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: str, description: str) -> Spec:
     """Bars of shares that add up to one, each class in its colour."""
     names = [class_title(name) for name in classes]
-    bad = iter(palette.bad * 2)
+    bad = iter(BAD * 2)
     # The legend begins where the bars do: beside long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
-    colours = [palette.good if name == "pass" else next(bad) for name in classes]
+    colours = [GOOD if name == "pass" else next(bad) for name in classes]
     bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))
     part = alt.Color(
         "class:N",
@@ -138,5 +115,5 @@ def _stacked(
         scale=alt.Scale(domain=names, range=colours),
         legend=alt.Legend(orient="top", title=None, columns=columns),
     )
-    chart = stacked_shares(rows, palette, bar, part, axis)
-    return finished(chart.properties(width="container", height={"step": 24}), palette, description)
+    chart = stacked_shares(rows, bar, part, axis)
+    return finished(chart, {"step": 24}, description)

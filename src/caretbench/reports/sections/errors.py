@@ -12,16 +12,7 @@ from caretbench.reports.results.errors import ErrorColumn, classes_present, erro
 from caretbench.reports.section import Chart, Group, Section
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import (
-    Field,
-    ReportTable,
-    number_field,
-    numbers_table,
-    present,
-    share_field,
-    shown_labels,
-    text_field,
-)
+from caretbench.reports.tables import Cells, Field, ReportTable, present, share_field, shown_labels, table_of
 
 MOST_TYPES = 8
 """So many types of exceptions have a column of their own; the rest are others."""
@@ -61,30 +52,25 @@ def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
 def error_tables(
     columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
 ) -> tuple[ReportTable, ...]:
-    """Shares of the classes by model, language and mode; then the types of exceptions.
-
-    Args:
-        columns: Those of one profile and policy.
-        titles: The models' titles, by what makes a column; others are not shown.
-    """
+    """Return shares of the classes by model, language and mode, then types of exceptions, of columns with a title."""
     shown = [column for column in columns if column.key in titles]
     classes = classes_present(shown)
     if not classes:
         return ()
     heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(titles[column.key]),
-            text_field(shown_labels(part.labels)),
-            number_field(part.total),
+            titles[column.key],
+            shown_labels(part.labels),
+            part.total,
             *(_share(part.by_class().get(name, 0), part.total) for name in classes),
-            number_field(part.ours),
+            part.ours,
         )
         for column in shown
         for part in column.parts
-    )
+    ]
     caption = "Shares of the answers with a verdict; what the infrastructure failed at is no part of them."
-    ended = numbers_table("How answers ended", heads, rows, caption, words=2)
+    ended = table_of("How answers ended", heads, rows, caption)
     return tuple(present([ended, _exceptions(shown, titles)]))
 
 
@@ -96,22 +82,20 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
                 kind, _, detail = name.partition(":")
                 if kind == EXCEPTION:
                     by_model[titles[column.key]][detail] += count
-    total: Counter[str] = Counter()
-    for counter in by_model.values():
-        total.update(counter)
+    total = sum(by_model.values(), Counter[str]())
     if not total:
         return None
     types = sorted(total, key=lambda name: (-total[name], name))[:MOST_TYPES]
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(title),
-            *(number_field(counter[name]) for name in types),
-            number_field(sum(count for name, count in counter.items() if name not in types)),
+            title,
+            *(counter[name] for name in types),
+            sum(n for name, n in counter.items() if name not in types),
         )
         for title, counter in by_model.items()
-    )
+    ]
     heads = ("Model", *(name.replace("_", " ") for name in types), "Others")
-    return numbers_table("Run-time exceptions by type", heads, rows)
+    return table_of("Run-time exceptions by type", heads, rows)
 
 
 def _share(count: int, total: int) -> Field:

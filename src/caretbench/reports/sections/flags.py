@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from caretbench.execution.scan.tamper import FLAGS
@@ -11,7 +11,7 @@ from caretbench.reports.results.flags import Flagged, flagged_passes
 from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, number_field, percent, rate_field, text_field
+from caretbench.reports.tables import ReportTable, number_field, percent, rate_field, table_of, text_field
 
 
 class Flags(Section):
@@ -27,69 +27,60 @@ class Flags(Section):
         return {"flagged": tuple(flagged_passes(source.run.frame, source.left_out, titles, source.seed))}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
-        """Return the rates, then the flags by kind."""
-        return flag_tables(summary)
+        """Return pass@1 with and without flagged passes, by model; then the flags by kind."""
+        return (_rates_table(summary.flagged), _kinds_table(summary.flagged)) if summary.flagged else ()
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return flagged passes, the rate without them, and counts by flag."""
         return (line for entry in summary.flagged for line in _lines(entry))
 
 
-def flag_tables(summary: Summary) -> tuple[ReportTable, ...]:
-    """pass@1 with and without flagged passes, by model; then the flags by kind."""
-    if not summary.flagged:
-        return ()
-    return (_rates_table(summary), _kinds_table(summary))
-
-
-def _rates_table(summary: Summary) -> ReportTable:
-    rows = tuple(
+def _rates_table(flagged: Sequence[Flagged]) -> ReportTable:
+    heads = (
+        "Model",
+        "Profile",
+        "Policy",
+        "Passes",
+        "Flagged passes",
+        "pass@1",
+        "pass@1, flagged passes failed",
+    )
+    rows = [
         (
-            text_field(entry.title),
-            text_field(entry.profile),
-            text_field(entry.policy),
-            number_field(entry.passes),
+            entry.title,
+            entry.profile,
+            entry.policy,
+            entry.passes,
             number_field(entry.flagged_passes, note=_share(entry.flagged_passes, entry.passes)),
             rate_field(entry.pass_at_1),
             rate_field(entry.pass_at_1_without),
         )
-        for entry in summary.flagged
+        for entry in flagged
+    ]
+    caption = (
+        "A flag is a suspicion: the answer holds something that an honest one has no use for and that the "
+        "reference answer does not hold. It decides nothing; the last column counts flagged passes as failures."
     )
-    return ReportTable(
-        title="Flagged passes",
-        heads=(
-            "Model", "Profile", "Policy", "Passes", "Flagged passes", "pass@1", "pass@1, flagged passes failed",
-        ),
-        numeric=(False, False, False, True, True, True, True),
-        rows=rows,
-        caption=(
-            "A flag is a suspicion: the answer holds something that an honest one has no use for and that the "
-            "reference answer does not hold. It decides nothing; the last column counts flagged passes as failures."
-        ),
-    )  # fmt: skip
+    return table_of("Flagged passes", heads, rows, caption)
 
 
-def _kinds_table(summary: Summary) -> ReportTable:
+def _kinds_table(flagged: Sequence[Flagged]) -> ReportTable:
     meanings = {f"tamper:{name}": meaning for name, meaning in FLAGS.items()}
-    rows = tuple(
+    rows = [
         (
-            text_field(flag),
+            flag,
             text_field(meanings.get(flag)),
-            text_field(entry.title),
-            text_field(entry.profile),
-            text_field(entry.policy),
-            number_field(count.answers),
-            number_field(count.passes),
+            one.title,
+            one.profile,
+            one.policy,
+            count.answers,
+            count.passes,
         )
-        for entry in summary.flagged
-        for flag, count in entry.kinds.items()
-    )
-    return ReportTable(
-        title="Flags by kind",
-        heads=("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes"),
-        numeric=(False, False, False, False, False, True, True),
-        rows=rows,
-    )
+        for one in flagged
+        for flag, count in one.kinds.items()
+    ]
+    heads = ("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes")
+    return table_of("Flags by kind", heads, rows)
 
 
 def _share(part: int, whole: int) -> str:

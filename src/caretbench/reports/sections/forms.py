@@ -10,18 +10,18 @@ from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, Pa
 from caretbench.reports.section import Group, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
+    Cells,
     Field,
     ReportTable,
     models_in,
     number_field,
-    numbers_table,
     ordered_names,
     present,
     rate_field,
     shown_label,
     shown_name,
     shown_stratum,
-    text_field,
+    table_of,
 )
 
 _CAPTION = (
@@ -52,11 +52,11 @@ class Forms(Section):
 
 def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
-    rows = [
+    rows: list[Cells] = [
         (
-            text_field(column.title),
-            text_field(shown_name(cell)),
-            number_field(cell.problems),
+            column.title,
+            shown_name(cell),
+            cell.problems,
             rate_field(cell.pass_at.get(1)),
             *(_with_bounds(cell.printed[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
         )
@@ -66,7 +66,7 @@ def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     ]
     if not rows:
         return None
-    return numbers_table(
+    return table_of(
         f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
         ("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
         rows,
@@ -75,7 +75,6 @@ def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
             "three take all problems for independent: the paper's ±, Wilson's and a seeded bootstrap's, as half their "
             "width."
         ),
-        words=2,
     )
 
 
@@ -92,10 +91,10 @@ def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[
 def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
-    rows = tuple((text_field(name), *(_rate(by_name.get(name)) for by_name in cells)) for name in names)
+    rows: list[Cells] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
-    return _table(form, (head, *(column.title for column in columns)), 1, rows, note)
+    return _table(form, (head, *(column.title for column in columns)), rows, note)
 
 
 def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
@@ -109,18 +108,18 @@ def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | N
             by_row.setdefault(below, {}).setdefault(column.title, {})[across] = cell
     heads = sorted(places, key=lambda name: (places[name], name))
     labels = by_row != {"": by_row.get("", {})}
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            *((text_field(below),) if labels else ()),
-            text_field(column.title),
+            *((below,) if labels else ()),
+            column.title,
             *(_rate(by_row[below].get(column.title, {}).get(across)) for across in heads),
         )
         for below in sorted(by_row, key=str.lower)
         for column in columns
-    )
+    ]
     first = (form.stratum.split(" / ")[-1].replace("_", " ").capitalize(),) if labels else ()
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
-    return _table(form, (*first, "Model", *heads), len(first) + 1, rows, note)
+    return _table(form, (*first, "Model", *heads), rows, note)
 
 
 def _divided(cell: RateCell) -> tuple[str, str]:
@@ -128,12 +127,9 @@ def _divided(cell: RateCell) -> tuple[str, str]:
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
-def _table(
-    form: PaperForm, heads: tuple[str, ...], words: int, rows: tuple[tuple[Field, ...], ...], note: str
-) -> ReportTable | None:
-    if not any(field.estimate for row in rows for field in row):
-        return None
-    return numbers_table(form.title, heads, rows, f"{note} {_CAPTION}".strip(), words=words)
+def _table(form: PaperForm, heads: Sequence[str], rows: Sequence[Cells], note: str) -> ReportTable | None:
+    table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
+    return table if any(field.estimate for row in table.rows for field in row) else None
 
 
 def _rate(cell: RateCell | None) -> Field:

@@ -9,7 +9,6 @@ from caretbench.reports.judged.answer_tables import answers_tables
 from caretbench.reports.judged.answers import answers_judged, control_warnings, coverage_warnings
 from caretbench.reports.judged.caret_tables import judged_tables
 from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.lines import answer_lines, caret_lines
 from caretbench.reports.judged.scores import NOT_VALIDATED, AnswersJudged, CaretsJudged
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
@@ -48,17 +47,17 @@ class JudgeScores(Section):
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield one line per score and control."""
         for judged in summary.judged:
-            yield from caret_lines(judged)
+            yield from _caret_lines(judged)
         for answers in summary.answers:
-            yield from answer_lines(answers)
+            yield from _answer_lines(answers)
 
     def blocks(self, shown: Shown) -> Sequence[PageBlock]:
         """Return a block for each criterion."""
         blocks = [
-            _block(entry, _charts(number, entry), judged_tables(entry))
+            _block(entry, _charts(number, entry), list(judged_tables(entry)))
             for number, entry in enumerate(shown.summary.judged)
         ]
-        return blocks + [_block(entry, (), answers_tables(entry)) for entry in shown.summary.answers]
+        return blocks + [_block(entry, (), list(answers_tables(entry))) for entry in shown.summary.answers]
 
 
 def _block(
@@ -105,3 +104,56 @@ def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]
                     f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
                     f"{section.criterion} measure something else than quality."
                 )
+
+
+def _caret_lines(judged: CaretsJudged) -> Iterator[Line]:
+    """Yield judge scores in points, each with how far they are validated."""
+    for column in (*judged.columns, *judged.by_grader):
+        common = {
+            "model": column.model, "parameters": column.parameters, "policy": judged.policy,
+            "profile": judged.profile, "grader": column.grader, "note": judged.validity,
+        }  # fmt: skip
+        cells = [("all", column.overall)]
+        cells += [(stratum, cell) for stratum, found in column.strata.items() for cell in found]
+        for scope, cell in cells:
+            for name, estimate in cell.scores.items():
+                where = {"scope": scope, "metric": f"{judged.criterion}:{name}"}
+                yield common | where | dict(cell.labels) | estimate.numbers()
+    for grader in judged.graders:
+        for name, control in grader.controls.items():
+            for metric, value in (("mean", control.mean), ("separation", control.separation)):
+                if value is not None:
+                    yield {
+                        "scope": f"control {name}", "metric": f"{judged.criterion}:{metric}", "value": value,
+                        "problems": grader.control_problems, "grader": grader.title, "note": judged.validity,
+                    }  # fmt: skip
+
+
+def _answer_lines(answers: AnswersJudged) -> Iterator[Line]:
+    """Yield scores of answers to questions, each with how far they are validated."""
+    for column in (*answers.columns, *answers.by_grader):
+        common = {
+            "model": column.model, "parameters": column.parameters, "profile": answers.profile,
+            "grader": column.grader, "note": "; ".join(filter(None, (answers.validity, column.refused))),
+        }  # fmt: skip
+        cells = [
+            (stratum, label, found)
+            for stratum, cells in column.strata.items()
+            for label, found in cells.items()
+        ]
+        for scope, label, estimate in [("all", "", column.value), *cells]:
+            if estimate is not None:
+                where = {"scope": f"{scope} {label}".rstrip(), "metric": answers.criterion}
+                yield common | where | estimate.numbers()
+        yield common | {"scope": "all", "metric": f"{answers.criterion}:coverage", "value": column.coverage}
+    for grader in answers.graders:
+        common = {"grader": grader.title, "note": "; ".join(filter(None, (answers.validity, grader.reason)))}
+        for metric in ("precision", "recall"):
+            if (value := getattr(grader, metric)) is not None:
+                where = {"scope": "controls", "metric": f"{answers.criterion}:{metric}"}
+                yield common | where | {"value": value}
+        for name, control in grader.controls.items():
+            for metric in ("mean", "right", "separation"):
+                if control[metric] is not None:
+                    metric_of = {"scope": f"control {name}", "metric": f"{answers.criterion}:{metric}"}
+                    yield common | metric_of | {"value": control[metric], "problems": control["problems"]}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from caretbench.reports.frame import BASELINES
-from caretbench.reports.own_tables import OwnTable
-from caretbench.reports.section import PagePart, Section, SectionPlaces, Shown
+from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown
 from caretbench.reports.source import Source
-from caretbench.reports.summary import Summary
+from caretbench.reports.summary import OwnTable, Summary
 from caretbench.reports.tables import NONE, Field, ReportTable, number_field
+from caretbench.suites import suite_of_run
 
 
 class OwnTables(Section):
@@ -24,25 +23,32 @@ class OwnTables(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the suite's tables."""
-        return map(own_table, summary.own)
+        return (own_table(entry, summary.baselines) for entry in summary.own)
 
     def page(self, shown: Shown) -> PagePart | None:
         """Return a part named after the suite."""
-        blocks = self.blocks(shown)
-        return (
-            PagePart("own", shown.summary.suite, "The suite's own tables", blocks=blocks) if blocks else None
-        )
+        tables = self.blocks(shown)
+        source = Source(shown.run, suite=suite_of_run(shown.summary.suite))
+        charts = [
+            Chart(f"own-{place}", title, {"description": title} | dict(spec))
+            for place, (title, spec) in enumerate(source.own_charts)
+        ]
+        if not (tables or charts):
+            return None
+        heading = "The suite's own charts and tables" if charts else "The suite's own tables"
+        blocks = [*([PageBlock(charts=charts)] if charts else []), *tables]
+        return PagePart("own", shown.summary.suite, heading, blocks=blocks)
 
 
-def own_table(entry: OwnTable) -> ReportTable:
-    """A suite's own table."""
+def own_table(entry: OwnTable, baselines: Collection[str] = ()) -> ReportTable:
+    """A suite's own table; the names of baselines are marked in it."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
     rows = tuple(
         tuple(
             number_field(_number(text), text, note)
             if number
-            else Field(text=text, sort=text.lower(), note=note, tone="baseline" if text in BASELINES else "")
+            else Field(text=text, sort=text.lower(), note=note, tone="baseline" if text in baselines else "")
             for (text, note), number in zip(row, numeric, strict=True)
         )
         for row in parts

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.frame import BASELINES
-from caretbench.reports.results.best_of import STEPS, TITLE, best_of_steps
-from caretbench.reports.results.step_examples import step_examples
+from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_steps, step_examples
 from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import headline
 from caretbench.reports.source import Source
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
+    Cells,
     ReportTable,
     models_in,
-    number_field,
-    numbers_table,
     pass_columns,
     present,
     rate_field,
     shown_name,
-    text_field,
+    table_of,
     title_field,
 )
 
@@ -34,10 +31,7 @@ class Policies(Section):
 
     places = SectionPlaces(text=10, page=20)
     part = PagePart(
-        "policies",
-        "Policies",
-        "With and without post-processing",
-        "the same answers under several policies",
+        "policies", "Policies", "With and without post-processing", "the same answers under several policies"
     )
 
     def compute(self, source: Source) -> Mapping[str, Any]:
@@ -88,24 +82,20 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
             cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(title),
-            text_field(part),
-            number_field(max(cell.problems for cell in found.values())),
-            *(
-                rate_field(found[policy].pass_at.get(1)) if policy in found else number_field(None)
-                for policy in policies
-            ),
+            title,
+            part,
+            max(cell.problems for cell in found.values()),
+            *(rate_field(found[policy].pass_at.get(1)) if policy in found else None for policy in policies),
         )
         for (title, part), found in cells.items()
-    )
-    return numbers_table(
+    ]
+    return table_of(
         f"pass@1 of the same answers under {len(policies)} policies ({profile} profile)",
         ("Model", "Part", "Problems", *policies),
         rows,
         f"{policies[0]} is the run's own policy, by which compare compares.",
-        words=2,
     )
 
 
@@ -113,14 +103,13 @@ def best_of_table(summary: Summary) -> ReportTable | None:
     """The paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            title_field(entry.model, baseline=entry.model in BASELINES),
+            title_field(entry.model, baseline=entry.model in summary.baselines),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),
             rate_field(entry.best),
-            number_field(entry.best.problems),
+            entry.best.problems,
         )
-        for entry in sorted(summary.best_of, key=lambda entry: entry.model in BASELINES)
-    )
-    heads = ("Model", *STEPS, "Best of three", "Problems")
-    return numbers_table(TITLE, heads, rows)
+        for entry in sorted(summary.best_of, key=lambda entry: entry.model in summary.baselines)
+    ]
+    return table_of(TITLE, ("Model", *STEPS, "Best of three", "Problems"), rows)

@@ -14,6 +14,7 @@ from caretbench.reports.tables import (
     percent,
     present,
     score_field,
+    table_of,
     text_field,
 )
 
@@ -27,42 +28,38 @@ class Published(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of rates and similarities, and one of judge scores."""
-        return present(
-            [
-                published_table(beside_published(summary)),
-                judged_published_table(judged_beside_published(summary)),
-            ]
-        )
+        judged = _judged_table(judged_beside_published(summary))
+        return present([published_table(beside_published(summary)), judged])
 
 
 def published_table(rows: Sequence[Beside]) -> ReportTable | None:
     """Printed numbers beside ours; None where nothing is published for what was run."""
     if not rows:
         return None
-    fields = tuple(
+    fields = [
         (
-            text_field(row.table),
-            text_field(row.model),
-            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
-            text_field(row.metric),
+            row.table,
+            row.model,
+            _part(row),
+            row.metric,
             _published_number(row.metric, row.printed),
             _published_number(row.metric, row.ours),
-            text_field(_published_range(row)),
+            _published_range(row),
             text_field("yes" if row.agrees else "no", "" if row.agrees else "warning"),
         )
         for row in rows
-    )
+    ]
     agreeing = sum(row.agrees for row in rows)
-    return ReportTable(
-        title="Published numbers beside ours",
-        heads=("Table", "Model", "Part", "Metric", "Printed", "Ours", "Ours can be", "Printed lies inside"),
-        numeric=(False, False, False, False, True, True, False, False),
-        rows=fields,
-        caption=(
-            f"{rows[0].profile} profile; {agreeing} of {len(rows)} printed values lie where ours can. Pass "
-            "rates can be what they would be if all problems left out here failed, or all passed."
-        ),
+    heads = ("Table", "Model", "Part", "Metric", "Printed", "Ours", "Ours can be", "Printed lies inside")
+    caption = (
+        f"{rows[0].profile} profile; {agreeing} of {len(rows)} printed values lie where ours can. Pass "
+        "rates can be what they would be if all problems left out here failed, or all passed."
     )
+    return table_of("Published numbers beside ours", heads, fields, caption)
+
+
+def _part(row: Beside | BesideJudged) -> str:
+    return row.label if row.label == "all" else f"{row.stratum} {row.label}"
 
 
 def _published_number(metric: str, value: float) -> Field:
@@ -75,28 +72,26 @@ def _published_range(row: Beside) -> str:
     return f"{percent(row.low)} to {percent(row.high)}"
 
 
-def judged_published_table(rows: Sequence[BesideJudged]) -> ReportTable | None:
-    """Printed judge scores beside ours; None where nothing is published for what was judged."""
+def _judged_table(rows: Sequence[BesideJudged]) -> ReportTable | None:
     if not rows:
         return None
-    fields = tuple(
+    fields = [
         (
-            text_field(row.table),
-            text_field(row.model),
-            text_field(row.label if row.label == "all" else f"{row.stratum} {row.label}"),
-            text_field(row.criterion),
-            text_field(row.grader),
+            row.table,
+            row.model,
+            _part(row),
+            row.criterion,
+            row.grader,
             score_field(row.printed),
             score_field(row.ours),
         )
         for row in rows
-    )
-    return ReportTable(
-        title=f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        heads=("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
-        numeric=(False, False, False, False, False, True, True),
-        rows=fields,
-        caption=(
+    ]
+    return table_of(
+        f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
+        ("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
+        fields,
+        (
             "Not a reproduction: the paper's judge was o3-mini with a prompt of its own wording, and its judgements "
             "are not published. Another grader or another wording gives other scores."
         ),

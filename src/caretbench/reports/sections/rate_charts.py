@@ -9,8 +9,7 @@ import altair as alt
 
 from caretbench.metrics.correlation import pearson
 from caretbench.reports.charts import (
-    PAGE,
-    Palette,
+    SOFT,
     Spec,
     bars_with_intervals,
     chart_of,
@@ -27,7 +26,7 @@ _SPLIT = "split(datum.label, ' ')"
 """A label of several words, one below the other."""
 
 
-def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> Spec | None:
+def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
     """pass@1 by one label: a bar for each model with its 95 % interval; None where there is nothing to show."""
     judged = [column for column in pass_columns(columns) if not column.baseline]
     models = [column.title for column in judged]
@@ -51,13 +50,12 @@ def rates_by(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -
     x = alt.X(
         "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
     )
-    bars = bars_with_intervals(base, palette, x, model_colour(models, palette))
+    bars = bars_with_intervals(base, x, model_colour(models))
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
-    chart = bars.properties(width="container", height={"step": step})
-    return finished(chart, palette, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
+    return finished(bars, {"step": step}, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
 
 
-def figures(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) -> dict[str, Spec]:
+def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
     """pass@1 by three labels or more, a chart for each value of the first: its title, and the specification.
 
     ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
@@ -72,16 +70,14 @@ def figures(columns: Sequence[Column], stratum: str, palette: Palette = PAGE) ->
             )
             for column in columns
         ]
-        spec = rates_by(part, stratum, palette)
+        spec = rates_by(part, stratum)
         if spec is not None:
             rest = shown_stratum(stratum.partition(" / ")[2])
             found[f"{shown_label(first, value)}: pass@1 by {rest}"] = spec
     return found
 
 
-def policies_of_models(
-    columns: Sequence[Column], stratum: str, palette: Palette = PAGE, most: int = 6
-) -> dict[str, Spec]:
+def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -> dict[str, Spec]:
     """pass@1 by the main labels of every model that was scored under several policies, a bar for each policy."""
     by_model: dict[tuple[str, str], list[Column]] = {}
     for column in pass_columns(columns):
@@ -90,7 +86,7 @@ def policies_of_models(
     found = {}
     for (profile, title), several in list(by_model.items())[:most]:
         named = [column.model_copy(update={"title": column.policy}) for column in several]
-        spec = rates_by(named, stratum, palette) if len(several) > 1 else None
+        spec = rates_by(named, stratum) if len(several) > 1 else None
         if spec is not None:
             found[f"{title}: pass@1 by {shown_stratum(stratum)} ({profile} profile)"] = spec
     return found
@@ -110,7 +106,7 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
     )
 
 
-def heat_map(column: Column, stratum: str = "language / category", palette: Palette = PAGE) -> Spec | None:
+def heat_map(column: Column, stratum: str = "language / category") -> Spec | None:
     """pass@1 of one model by the labels of a stratum: the last across, the others down; None without such cells."""
     cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
     if not cells:
@@ -140,8 +136,7 @@ def heat_map(column: Column, stratum: str = "language / category", palette: Pale
         tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
     fields = numbered_fields(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
-    chart = fields.properties(width="container", height={"step": 36})
-    return finished(chart, palette, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
+    return finished(fields, {"step": 36}, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
@@ -151,7 +146,7 @@ def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
     )
 
 
-def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAGE) -> Spec | None:
+def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
     """Mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
     models = [column for column in pass_columns(columns) if not column.baseline]
     rows: list[dict[str, Any]] = []
@@ -185,20 +180,17 @@ def similarity_against_passing(columns: Sequence[Column], palette: Palette = PAG
     )
     titles = [column.title for column in models]
     dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
-        color=model_colour(titles, palette),
+        color=model_colour(titles),
         shape=alt.Shape("model:N", sort=titles, legend=None),
         tooltip=[
-            alt.Tooltip("part:N"),
-            alt.Tooltip("model:N"),
-            alt.Tooltip("cosine:Q", format=".3f"),
+            *tooltips({"part": "N", "model": "N"}, ("cosine",), ".3f"),
             alt.Tooltip("rate:Q", format=".1%"),
         ],
     )
     line = base.transform_regression("cosine", "rate").mark_line(
-        clip=True, color=palette.soft, strokeDash=[5, 4], strokeWidth=1.5
+        clip=True, color=SOFT, strokeDash=[5, 4], strokeWidth=1.5
     )
-    chart = (line + dots).properties(width="container", height=320, title=title)
-    return finished(chart, palette, f"Similarity against pass rate: {title}")
+    return finished((line + dots).properties(title=title), 320, f"Similarity against pass rate: {title}")
 
 
 def _finest(column: Column) -> Sequence[RateCell]:

@@ -8,18 +8,19 @@ from typing import Any
 import polars as pl
 
 from caretbench.reports.columns import forms_in
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.frame import GROUP, LABELS
 from caretbench.reports.notes import asked_twice, coverage_warnings, interval_notes
 from caretbench.reports.section import Chart, Group, Line, Section, SectionPlaces
-from caretbench.reports.sections.rate_lines import rate_lines
 from caretbench.reports.source import Source
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
+    Cell,
+    Cells,
     Field,
     ReportTable,
     models_in,
-    number_field,
-    numbers_table,
     ordered_names,
     pass_columns,
     present,
@@ -28,7 +29,7 @@ from caretbench.reports.tables import (
     shown_name,
     shown_stratum,
     strata_names,
-    text_field,
+    table_of,
     title_field,
 )
 
@@ -69,7 +70,7 @@ class PassRates(Section):
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return one line per column, scope and metric."""
-        return (line for column in summary.columns for line in rate_lines(column))
+        return (line for column in summary.columns for line in _rate_lines(column))
 
 
 class Strata(Section):
@@ -140,27 +141,22 @@ def headline(columns: Sequence[Column]) -> ReportTable:
     heads += ["Problems", "Left out", "Coverage"]
     rows = []
     for column in columns:
-        row = [
+        row: list[Cell] = [
             title_field(column.title, baseline=column.baseline),
-            number_field(column.samples),
+            column.samples,
             rate_field(column.overall.pass_at.get(1)),
         ]
         row += [rate_field(column.overall.pass_at.get(most))] if most > 1 else []
         row += [_part_rate(column.valid)] if valid else []
         row += [_part_rate(column.net_of_empty)] if net else []
-        row += [
-            number_field(column.overall.problems),
-            number_field(column.overall.left_out),
-            share_field(column.coverage),
-        ]
-        rows.append(tuple(row))
+        rows.append([*row, column.overall.problems, column.overall.left_out, share_field(column.coverage)])
     caption = "95% intervals stand below the rates. Baselines are answers that no model gave."
-    return numbers_table("Pass rates", heads, rows, caption)
+    return table_of("Pass rates", heads, rows, caption)
 
 
-def _part_rate(cell: RateCell | None) -> Field:
+def _part_rate(cell: RateCell | None) -> Field | None:
     if cell is None or 1 not in cell.pass_at:
-        return number_field(None)
+        return None
     field = rate_field(cell.pass_at[1])
     return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
 
@@ -175,21 +171,18 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     if not names:
         return None
     by_name = [{shown_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(name),
-            number_field(max(cells[name].problems if name in cells else 0 for cells in by_name)),
-            *(
-                rate_field(cells[name].pass_at.get(1)) if name in cells else number_field(None)
-                for cells in by_name
-            ),
+            name,
+            max(cells[name].problems if name in cells else 0 for cells in by_name),
+            *(rate_field(cells[name].pass_at.get(1)) if name in cells else None for cells in by_name),
         )
         for name in names
-    )
+    ]
     heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
     title = f"pass@1 by {stratum.replace('_', ' ')}"
     caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
-    return numbers_table(title, heads, rows, caption)
+    return table_of(title, heads, rows, caption)
 
 
 def status_table(columns: Sequence[Column]) -> ReportTable | None:
@@ -198,12 +191,49 @@ def status_table(columns: Sequence[Column]) -> ReportTable | None:
     statuses = sorted({status for column in judged for status in column.statuses})
     if not statuses:
         return None
-    rows = tuple(
+    rows: list[Cells] = [
         (
             title_field(column.title, baseline=column.baseline),
-            *(number_field(column.statuses.get(status, 0)) for status in statuses),
+            *(column.statuses.get(status, 0) for status in statuses),
         )
         for column in judged
-    )
+    ]
     heads = ("Model", *(status.replace("_", " ") for status in statuses))
-    return numbers_table("Completions by status", heads, rows)
+    return table_of("Completions by status", heads, rows)
+
+
+def _rate_lines(column: Column) -> Iterator[Line]:
+    """Yield one line per scope and metric, and the coverage."""
+    common = {name: getattr(column, name) for name in GROUP}
+    for scope, cell in _scopes(column):
+        for metric, estimate in _estimates(cell):
+            yield {"scope": scope, "metric": metric} | common | _labels(cell) | estimate.numbers()
+    if column.coverage is not None:
+        row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
+        yield {"scope": "all"} | common | row
+
+
+def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
+    yield "all", column.overall
+    if column.valid is not None:
+        yield "valid", column.valid
+    if column.net_of_empty is not None:
+        yield "net_of_empty", column.net_of_empty
+    for stratum, cells in column.strata.items():
+        for cell in cells:
+            yield stratum, cell
+
+
+def _labels(cell: RateCell) -> dict[str, str]:
+    """The labels that have columns of their own, and the others as ``name=value; name=value``."""
+    own = {name: value for name, value in cell.labels.items() if name in LABELS}
+    further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
+    return own | ({"labels": "; ".join(further)} if further else {})
+
+
+def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
+    for k, estimate in cell.pass_at.items():
+        yield f"pass@{k}", estimate
+    for method, estimate in cell.printed.items():
+        yield f"pass@1 ({method})", estimate
+    yield from cell.similarity.items()

@@ -13,12 +13,7 @@ from caretbench.reports.sections.lists import Discordant, LeftOutProblems
 from caretbench.reports.sections.own import OwnTables
 from caretbench.reports.sections.policies import Policies
 from caretbench.reports.sections.published import Published
-from caretbench.reports.sections.rates import (
-    HeatMaps,
-    PassRates,
-    Statuses,
-    Strata,
-)
+from caretbench.reports.sections.rates import HeatMaps, PassRates, Statuses, Strata
 from caretbench.reports.sections.similarity import SimilarityAgainstPassing, SimilarityMeans
 from caretbench.reports.sections.usage import UsageOfModels
 

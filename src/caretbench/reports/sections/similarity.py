@@ -9,9 +9,9 @@ from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
     ReportTable,
     number_field,
-    numbers_table,
     present,
-    similarity_field,
+    score_field,
+    table_of,
     title_field,
 )
 
@@ -46,10 +46,10 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
         titles |= column.similarity_titles
     if not titles:
         return None
-    rows = tuple(
+    rows = [
         (
             title_field(column.title, baseline=column.baseline),
-            *(similarity_field(column.overall.similarity.get(name)) for name in titles),
+            *(score_field(column.overall.similarity.get(name), 3) for name in titles),
             number_field(
                 column.correlation.pearson if column.correlation else None,
                 f"{column.correlation.pearson:.2f}" if column.correlation else None,
@@ -57,9 +57,9 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
             ),
         )
         for column in columns
-    )
+    ]
     heads = ("Model", *titles.values(), "r with pass rate")
     caption = (
         "Over all problems, runnable here or not. r: Pearson, per problem, cosine against share of passes."
     )
-    return numbers_table("Similarity to the reference", heads, rows, caption)
+    return table_of("Similarity to the reference", heads, rows, caption)

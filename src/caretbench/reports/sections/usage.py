@@ -9,15 +9,7 @@ from caretbench.reports.results.usage import TOKENS, ModelUsage, Spread, model_u
 from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
 from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import (
-    Field,
-    ReportTable,
-    number_field,
-    numbers_table,
-    present,
-    share_field,
-    text_field,
-)
+from caretbench.reports.tables import Cells, Field, ReportTable, number_field, present, share_field, table_of
 
 
 class UsageOfModels(Section):
@@ -32,7 +24,7 @@ class UsageOfModels(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""
-        return usage_tables(summary)
+        return present((_requests_table(summary.usage), _tokens_table(summary.usage)))
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield one line per model and number."""
@@ -42,57 +34,46 @@ class UsageOfModels(Section):
                 yield common | {"metric": metric, "value": value}
 
 
-def usage_tables(summary: Summary) -> list[ReportTable]:
-    """What the answers took: requests and what did not come, then tokens, money and time; only where there is any."""
-    return present((_requests_table(summary.usage), _tokens_table(summary.usage)))
-
-
 def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     if not usage:
         return None
     kinds = sorted({kind for entry in usage for kind in entry.missing})
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(entry.title),
-            number_field(entry.requests),
-            number_field(entry.answers),
-            number_field(entry.tries),
+            entry.title,
+            entry.requests,
+            entry.answers,
+            entry.tries,
             share_field(entry.stopped_by_length),
-            *(number_field(entry.missing.get(kind, 0)) for kind in kinds),
+            *(entry.missing.get(kind, 0) for kind in kinds),
         )
         for entry in usage
-    )
-    heads = (
-        "Model",
-        "Requests",
-        "Answers",
-        "Tries",
-        "Stopped by length",
-        *(f"Missing: {kind}" for kind in kinds),
-    )
+    ]
+    missing = (f"Missing: {kind}" for kind in kinds)
+    heads = ("Model", "Requests", "Answers", "Tries", "Stopped by length", *missing)
     caption = "Answered requests and their tries. A missing sample is asked for again by the next run."
-    return numbers_table("Requests and answers", heads, rows, caption)
+    return table_of("Requests and answers", heads, rows, caption)
 
 
 def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
     if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
         return None
-    rows = tuple(
+    rows: list[Cells] = [
         (
-            text_field(entry.title),
+            entry.title,
             *(_count_field(getattr(entry, name)) for name in told),
             _cost_field(entry),
             _seconds_field(entry.first_token),
             _seconds_field(entry.last_token),
         )
         for entry in usage
-    )
+    ]
     heads = ("Model", *(TOKENS[name] for name in told), "Cost ($)", "First token (s)", "Last token (s)")
     caption = (
         "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
     )
-    return numbers_table("Tokens, cost and latency", heads, rows, caption)
+    return table_of("Tokens, cost and latency", heads, rows, caption)
 
 
 def _count_field(count: int | None) -> Field:

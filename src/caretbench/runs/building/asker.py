@@ -11,9 +11,15 @@ from typing import Self
 from caretbench.files import Appender
 from caretbench.models import ModelClient, Opener
 from caretbench.progress import Progress
-from caretbench.runs.building.asked import AskedFiles, AskedKey, BuildAnswer, MissingBuildAnswer
 from caretbench.runs.building.config import BuildAsking
-from caretbench.runs.building.questions import BuildQuestion, BuildQuestions
+from caretbench.runs.building.questions import (
+    AskedFiles,
+    AskedKey,
+    BuildAnswer,
+    BuildQuestion,
+    BuildQuestions,
+    MissingBuildAnswer,
+)
 from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest

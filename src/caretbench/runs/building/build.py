@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,31 @@ from caretbench.suites.base import Suite
 from caretbench.suites.values import BuildResult
 
 
+def own_options(
+    suite: Suite, sources: Sequence[str], given: Mapping[str, Any], note: Callable[[str], None]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the sources and the values of a suite's options; replaced ones go where they belong, with a note.
+
+    Raises:
+        ValueError: the suite has no such option.
+    """
+    known = {option.name: option for option in suite.build_options}
+    if unknown := sorted(given.keys() - known.keys()):
+        raise ValueError(
+            f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}"
+        )
+    stated = {name: given.get(name, option.default) for name, option in known.items()}
+    values = {name: stated[name] for name, option in known.items() if not option.instead}
+    values["sources"] = list(sources)
+    for option in known.values():
+        if option.instead and (value := stated[option.name]) not in (None, []):
+            old = f"--{option.name.replace('_', '-')}"
+            note(f"{old} is replaced by {option.instead}; it works for one release more")
+            before = values[option.field]
+            values[option.field] = [*before, *value] if isinstance(before, list) else value
+    return values.pop("sources"), values
+
+
 def build(
     suite: Suite,
     sources: Sequence[str],
@@ -23,16 +48,7 @@ def build(
     opener: Opener,
     progress: Progress,
 ) -> BuildResult:
-    """Build problems, and ask models where the suite has roles for them; the same call goes on after a stop.
-
-    Args:
-        suite: The suite.
-        sources: Sources of the problems.
-        output: The folder of the problems; ``asked.jsonl`` in it contains the answers.
-        options: Values of the suite's own options.
-        asking: The models.
-        opener: Opens the client of a model.
-        progress: Told of steps and notes.
+    """Build problems as :func:`caretbench.api.build` does, with the suite's options as its hook takes them.
 
     Raises:
         ValueError: an option is wrong, or a model is lacking or cannot be asked.

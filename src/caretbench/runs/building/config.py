@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from caretbench.files import describe
 from caretbench.models import ClientOptions, Sampling
-from caretbench.runs.plans.config import SamplingConfig
+from caretbench.runs.plans.config import SamplingConfig, in_words
 from caretbench.runs.plans.plan import sampling_of
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import ROLES, NamedModel, named_model, refuse_remote
@@ -68,16 +67,11 @@ class BuildAsking:
         try:
             return sampling_of(self.sampling, sampling)
         except ValidationError as error:
-            raise ValueError(f"sampling: {describe(error)}") from None
+            raise ValueError(f"sampling: {in_words(error)}") from None
 
 
 def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str]) -> dict[str, NamedModel]:
-    """Return the models of ``-m ROLE=SPEC`` options by role.
-
-    Args:
-        suite: The suite's name.
-        roles: The suite's roles, each with its purpose.
-        options: The options as given.
+    """Return the models of ``-m ROLE=SPEC`` options by role; ``roles`` are the suite's, each with its purpose.
 
     Raises:
         ValueError: an option names no role of the suite, or a role is given twice.

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caretbench.models import ModelClient, Opener
+from caretbench.models import Opener
 from caretbench.progress import Progress
-from caretbench.runs.asking import BYTES_PER_TOKEN, prompt_text
-from caretbench.runs.building.asked import AskedFiles
+from caretbench.runs.asking import prompt_text, tokens_of
 from caretbench.runs.building.asker import OpenModels
 from caretbench.runs.building.config import BuildAsking
-from caretbench.runs.building.questions import BuildQuestion, BuildQuestions
+from caretbench.runs.building.questions import AskedFiles, BuildQuestion, BuildQuestions
 from caretbench.runs.plans.roles import LOCAL
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
@@ -107,16 +106,11 @@ def _add(row: RoleForecast, work: BuildQuestions, question: BuildQuestion) -> Se
     """Count a question that would be sent; return its text."""
     text = prompt_text(question.prompt)
     row.characters += len(text)
-    row.tokens_in += _tokens(work.client, text)
+    row.tokens_in += tokens_of(work.client, text)
     row.tokens_out += question.sampling.max_tokens
     if row.cost is not None:
         row.cost += work.bound(question)
     return SentText(work.role, question.request.key, question.request.about, text)
-
-
-def _tokens(client: ModelClient, text: str) -> int:
-    counted = client.count_tokens(text)
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
 
 
 def dry_run(

@@ -1,13 +1,15 @@
-"""Questions of a build for one open model: prompt, sampling and key of each request, rows of its answers."""
+"""Questions of a build for one open model, and the rows of their answers: ``asked.jsonl`` and ``errors.jsonl``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from caretbench.files import sha256_json
+from caretbench.files import read_rows, sha256_json
 from caretbench.models import (
     ChatPrompt,
     FailureKind,
@@ -18,13 +20,71 @@ from caretbench.models import (
     Sampling,
     TextPrompt,
 )
+from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
 from caretbench.redaction import redact
 from caretbench.runs.asking import worst_cost
-from caretbench.runs.building.asked import AskedKey, BuildAnswer, MissingBuildAnswer
 from caretbench.runs.building.config import BuildAsking
 from caretbench.runs.plans.prices import Price
 from caretbench.runs.stage import Pending, Work, storable
 from caretbench.suites.build_models import BuildRequest
+
+AskedKey = tuple[str, str, str, str, str]
+"""Role, request, prompt, model, parameters."""
+
+
+class _Question(Row):
+    """The key of an answer. ``prompt`` and ``parameters`` are hashes, so that another text is another question."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    role: str
+    request: str
+    prompt: str
+    model: str
+    parameters: str
+
+    @property
+    def key(self) -> AskedKey:
+        """The key."""
+        return (self.role, self.request, self.prompt, self.model, self.parameters)
+
+
+class BuildAnswer(_Question):
+    """One answer of a model that helps to build: a line of ``asked.jsonl``.
+
+    ``parameters`` is the hash of ``settings``: sampling and the client's identity. ``cost`` is in US dollars.
+    """
+
+    settings: Mapping[str, JsonValue]
+    text: str | None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    latency: Latency | None = None
+
+
+class MissingBuildAnswer(_Question):
+    """An answer that did not come: a line of ``errors.jsonl`` of a build; the next call asks again."""
+
+    kind: str
+    message: str
+    attempts: int = 1
+
+
+class AskedFiles:
+    """The two files in the folder of a build."""
+
+    def __init__(self, folder: Path) -> None:
+        self.answers_path = folder / "asked.jsonl"
+        self.errors_path = folder / "errors.jsonl"
+
+    def answers(self) -> Iterator[BuildAnswer]:
+        """Yield the stored answers.
+
+        Raises:
+            DataError: a line is malformed.
+        """
+        if self.answers_path.exists():
+            yield from read_rows(self.answers_path, BuildAnswer, torn_tail=True)
 
 
 @dataclass(frozen=True)
@@ -33,7 +93,6 @@ class BuildQuestion:
 
     request: BuildRequest
     prompt: Prompt
-    prompt_hash: str
     sampling: Sampling
     settings: Mapping[str, JsonValue]
     key: AskedKey
@@ -78,7 +137,7 @@ class BuildQuestions(Work[BuildQuestion]):
         }
         prompt_hash = sha256_json(prompt.model_dump(mode="json"))[:16]
         key = (self.role, request.key, prompt_hash, self.model, sha256_json(settings)[:16])
-        return BuildQuestion(request, prompt, prompt_hash, sampling, settings, key)
+        return BuildQuestion(request, prompt, sampling, settings, key)
 
     def _prompt(self, prompt: Prompt | str) -> Prompt:
         if isinstance(prompt, str):
@@ -110,11 +169,7 @@ class BuildQuestions(Work[BuildQuestion]):
         """Return a line of ``asked.jsonl``."""
         question = pending.about
         row = BuildAnswer(
-            role=self.role,
-            request=question.request.key,
-            prompt=question.prompt_hash,
-            model=self.model,
-            parameters=question.key[-1],
+            **_identity(question),
             settings=question.settings,
             text=storable(answer.text),
             finish_reason=storable(answer.finish_reason),
@@ -131,13 +186,8 @@ class BuildQuestions(Work[BuildQuestion]):
         """Return a line of ``errors.jsonl``."""
         del sample  # there is one
         question = pending.about
-        return MissingBuildAnswer(
-            role=self.role,
-            request=question.request.key,
-            prompt=question.prompt_hash,
-            model=self.model,
-            parameters=question.key[-1],
-            kind=kind,
-            message=message,
-            attempts=attempts,
-        )
+        return MissingBuildAnswer(**_identity(question), kind=kind, message=message, attempts=attempts)
+
+
+def _identity(question: BuildQuestion) -> dict[str, Any]:
+    return dict(zip(("role", "request", "prompt", "model", "parameters"), question.key, strict=True))

@@ -13,7 +13,7 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import render, settings_of
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Judgement
-from caretbench.runs.asking import BYTES_PER_TOKEN, prompt_text
+from caretbench.runs.asking import prompt_text, tokens_of
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.grader import Wanted
 from caretbench.runs.judging.steps import AFTER, second_step
@@ -58,11 +58,7 @@ def judging_forecast(
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
     parameters = _parameters(criterion, client, sampling)
-    rows = [
-        row
-        for row in folder.judgements()
-        if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key) and row.values
-    ]
+    rows = _stored(folder, name, parameters, criterion)
     first = _asked(wanted, rows, client, criterion, sampling, price)
     if criterion.then is None:
         return first
@@ -70,19 +66,21 @@ def judging_forecast(
     claims = second_step(rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted})
     claims += _to_come(wanted, rows)
     after = _parameters(following, client, sampling, {AFTER: parameters})
-    stored = [
-        row
-        for row in folder.judgements()
-        if (row.grader, row.parameters, row.criterion) == (name, after, following.key) and row.values
-    ]
+    stored = _stored(folder, name, after, following)
     return _together(first, _asked(claims, stored, client, following, sampling, price))
 
 
+def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
+    whose = (name, parameters, criterion.key)
+    return [
+        row
+        for row in folder.judgements()
+        if row.values and (row.grader, row.parameters, row.criterion) == whose
+    ]
+
+
 def _parameters(
-    criterion: Criterion,
-    client: ModelClient,
-    sampling: Sampling,
-    more: Mapping[str, JsonValue] | None = None,
+    criterion: Criterion, client: ModelClient, sampling: Sampling, more: Mapping[str, JsonValue] | None = None
 ) -> str:
     return sha256_json(settings_of(criterion, client, sampling) | dict(more or {}))[:16]
 
@@ -114,10 +112,7 @@ def _asked(
         missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
         if missing:
             text = prompt_text(render(criterion, subject.problem, subject.text))
-            counted = client.count_tokens(text)
-            tokens += missing * (
-                -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) if counted is None else counted
-            )
+            tokens += missing * tokens_of(client, text)
             to_ask += missing
     worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
     return JudgingForecast(

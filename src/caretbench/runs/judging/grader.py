@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from caretbench.files import Appender, write_rows
 from caretbench.judging.criteria import Criterion
@@ -12,8 +13,7 @@ from caretbench.judging.prompting import render
 from caretbench.models import ChatPrompt, FailureKind, ModelAnswer, ModelClient, Sampling
 from caretbench.problem import Judgement
 from caretbench.runs.asking import worst_cost
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import JudgementKey, MissingJudgement, errors_path
+from caretbench.runs.folder import JudgementKey, MissingJudgement, RunFolder
 from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work, storable
@@ -39,7 +39,7 @@ class Grader(Work[Subject]):
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             Appender(self.folder.judgements_path) as rows,
-            ErrorRows(errors_path(self.folder), MissingJudgement) as errors,
+            ErrorRows(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(wanted, done, paid))
@@ -96,12 +96,7 @@ class Grader(Work[Subject]):
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
             return None
         return Judgement(
-            problem_id=pending.about.problem.id,
-            answer=pending.about.answer,
-            grader=self.name,
-            parameters=self.parameters,
-            criterion=self.criterion.key,
-            repeat=answer.sample,
+            **self._identity(pending, answer.sample),
             values=parsed.values,
             fault=parsed.fault,
             text=storable(answer.text),
@@ -120,18 +115,14 @@ class Grader(Work[Subject]):
     ) -> MissingJudgement:
         """A line of ``judge_errors.jsonl``."""
         return MissingJudgement(
-            problem_id=pending.about.problem.id,
-            answer=pending.about.answer,
-            grader=self.name,
-            parameters=self.parameters,
-            criterion=self.criterion.key,
-            repeat=sample,
-            kind=kind,
-            message=message,
-            attempts=attempts,
+            **self._identity(pending, sample), kind=kind, message=message, attempts=attempts
         )
 
     # --- rows ---------------------------------------------------------------------------------------------------
+
+    def _identity(self, pending: Pending[Subject], repeat: int) -> dict[str, Any]:
+        names = ("problem_id", "answer", "grader", "parameters", "criterion", "repeat")
+        return dict(zip(names, self._key(pending.about, repeat), strict=True))
 
     def _key(self, subject: Subject, repeat: int) -> JudgementKey:
         identity = (subject.problem.id, subject.answer)

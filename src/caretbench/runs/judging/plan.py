@@ -20,12 +20,11 @@ from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
 from caretbench.progress import Progress
 from caretbench.runs.folder import Manifest, RunFolder
 from caretbench.runs.generate import spent
-from caretbench.runs.judge import JudgingSettings, grade_parts
+from caretbench.runs.judge import JudgingSettings, Texts, grade_parts
 from caretbench.runs.judging.forecast import judging_forecast
 from caretbench.runs.judging.ratings import rated_scores, sheet
 from caretbench.runs.judging.result import GradingResult
 from caretbench.runs.judging.steps import wanted_of
-from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
 from caretbench.runs.plans.roles import refuse_remote
 from caretbench.suites import suite as find_suite
@@ -100,8 +99,8 @@ class JudgingPlan:
         if config.local_only:
             refuse_remote(config.judges.values(), [config.options.base_url])
 
-    def subjects(self, part: Part) -> tuple[list[Subject], int]:
-        """The distinct texts of a part, and how many completions hold them."""
+    def texts(self, part: Part) -> Texts:
+        """The texts of a part."""
         return self._settings().texts(self.folder, part)
 
     def _settings(
@@ -122,7 +121,7 @@ class JudgingPlan:
                 for name, spec in self.config.judges.items()
             }
             for part in self.parts:
-                texts, count = self.subjects(part)
+                texts, count, unscored = self.texts(part)
                 wanted = wanted_of(part.criterion, texts, self.config.repeats)
                 drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
                 for name, client in clients.items():
@@ -131,6 +130,7 @@ class JudgingPlan:
                         self.costs[name],
                     )  # fmt: skip
                     about = {"grader": name, "criterion": part.criterion.key, "completions": count}
+                    about |= {"unscored": unscored} if unscored else {}
                     rows.append(about | {"distinct_texts": len(texts)} | found._asdict())
         return rows
 
@@ -161,6 +161,6 @@ class JudgingPlan:
             [
                 row
                 for part in self.parts
-                for row in sheet(self.subjects(part)[0], rated_scores(part.criterion), size)
+                for row in sheet(self.texts(part).subjects, rated_scores(part.criterion), size)
             ],
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.missing import errors_path
 from caretbench.runs.stage import Tally
 
 COVERAGE_WANTED: Final = 0.98
@@ -28,6 +27,8 @@ class GradingResult:
     """Distinct texts, over all problems; each is judged by every grader."""
     completions: int = 0
     """The completions that inserted them."""
+    unscored: int = 0
+    """Completions that were not judged because it is not known whether they passed, and only those are judged."""
     coverage_wanted: float = 1.0
     """The share of the judgements that must be there."""
     tallies: list[Tally] = field(default_factory=list)
@@ -76,7 +77,7 @@ class GradingResult:
     @property
     def complete(self) -> bool:
         """Whether every judgement that was wanted is there."""
-        return not (self.unreadable or self.failed or self.not_asked or self.ended)
+        return not (self.unreadable or self.failed or self.not_asked or self.unscored or self.ended)
 
     @property
     def coverage(self) -> float:
@@ -87,7 +88,7 @@ class GradingResult:
     @property
     def sufficient(self) -> bool:
         """Whether so many judgements are there as there must be."""
-        return not self.ended and self.coverage >= self.coverage_wanted
+        return not (self.ended or self.unscored) and self.coverage >= self.coverage_wanted
 
     def complaint(self, folder: RunFolder) -> str:
         """What is not there, and why, in one line."""
@@ -97,7 +98,13 @@ class GradingResult:
             (self.not_asked, "were not asked for want of money"),
         )
         said = ", ".join(f"{count} judgements {what}" for count, what in numbers if count)
-        where = f"; see {errors_path(folder)}" if self.failed or self.not_asked else ""
+        if self.unscored:
+            unscored = (
+                f"{self.unscored} completions are not scored, and only those that passed are judged: score the run "
+                "first (run and score go on with it)"
+            )
+            said = "; ".join(filter(None, (unscored, said)))
+        where = f"; see {folder.judge_errors_path}" if self.failed or self.not_asked else ""
         share = "" if self.coverage_wanted == 1 else f"coverage {self.coverage:.1%}"
         if share and self.coverage < self.coverage_wanted:
             share += f", below the {self.coverage_wanted:.0%} that are wanted"

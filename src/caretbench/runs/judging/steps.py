@@ -34,9 +34,7 @@ def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | Non
 
 
 def second_step(
-    first: Iterable[Judgement],
-    wanted: Sequence[Wanted],
-    problems: Mapping[str, Problem],
+    first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
 ) -> list[Wanted]:
     """The distinct statements that a grader found, with the repeats in which it found them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
@@ -10,9 +10,9 @@ from caretbench.judging.answers import TextOf, answer_key, answered, inserted, p
 from caretbench.judging.asked_controls import asked_controls, asked_sample
 from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
-from caretbench.problem import Problem, Profile
+from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.folder import RunFolder
-from caretbench.suites.baselines import NAMES
+from caretbench.suites import baselines_of
 
 
 class Subject(NamedTuple):
@@ -31,6 +31,7 @@ def subjects(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
+    asked: Callable[[Completion], bool] = lambda _completion: True,
 ) -> tuple[list[Subject], int]:
     """The distinct texts to judge, and how many completions inserted them.
 
@@ -41,12 +42,14 @@ def subjects(
         profile: The run's.
         control_problems: Of so many problems of the run the controls are judged too; 0 for none.
         baselines: Judge the completions of the baselines too.
+        asked: Chooses completions, where a criterion asks only about some.
     """
     chosen = {problem.id: problem for problem in problems}
+    left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
     for completion, text, answer in inserted(folder.completions(), chosen, policy, profile):
-        if baselines or completion.model not in NAMES:
+        if completion.model not in left_out and asked(completion):
             count += 1
             found.setdefault(
                 (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
@@ -70,18 +73,12 @@ def answer_subjects(
     baselines: bool = False,
     text_of: TextOf = plain_answer,
 ) -> tuple[list[Subject], int]:
-    """The distinct answers to the questions of a part, and how many completions gave them.
+    """The distinct answers to a part's questions, and how many completions gave them; as :func:`subjects` otherwise.
 
-    Args:
-        folder: The run: its completions, and its problems, from which the controls are taken.
-        part: The problems to judge, and the criterion.
-        profile: The run's.
-        control_problems: Of so many problems of the criterion's the controls are judged too; 0 for none.
-        baselines: Judge the completions of the baselines too: the house's, and those of the run's manifest.
-        text_of: From raw answer to what the judge sees, where the suite says so.
+    ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
-    left_out = frozenset() if baselines else _baselines(folder)
+    left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
     for completion, text, answer in answered(folder.completions(), chosen, profile, text_of):
@@ -108,7 +105,9 @@ def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> l
     return list(known.get(part.criterion.key, part.problems))
 
 
-def _baselines(folder: RunFolder) -> frozenset[str]:
+def _baselines(folder: RunFolder) -> tuple[str, ...]:
     """The names of the models whose answers nobody gave."""
-    known = folder.manifest().models if folder.manifest_path.exists() else ()
-    return frozenset(NAMES) | {info.model for info in known if info.source == "baseline"}
+    if not folder.manifest_path.exists():
+        return baselines_of(None)
+    manifest = folder.manifest()
+    return baselines_of(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))

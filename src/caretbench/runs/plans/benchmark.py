@@ -13,6 +13,7 @@ from caretbench.profiles import profile_named
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.verdict import needs_execution
+from caretbench.suites import load_problems
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
@@ -33,6 +34,7 @@ class Benchmark(NamedTuple):
     folder: RunFolder
     further: tuple[Policy, ...] = ()
     """Policies under which the same answers are scored in addition to ``policy``."""
+    selection: Selection = Selection()
 
     @classmethod
     def of(
@@ -52,16 +54,15 @@ class Benchmark(NamedTuple):
         """
         profile = profile_named(config.profile)
         suite = find_suite(config.name)
-        loaded = suite.load(config.data)
-        chosen = Selection(config.select, config.limit, config.per_cell, config.seed)
-        problems = chosen.of(suite, loaded.problems)
+        loaded = load_problems(suite, config.data)
+        problems = config.selection.of(suite, loaded.problems)
         wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
         policy, *further = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, variants_of(config.variants), folder,
-            (*further,),
+            (*further,), config.selection,
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
@@ -77,6 +78,7 @@ class Benchmark(NamedTuple):
             policy=self.policy.key,
             further_policies=[entry.key for entry in self.further],
             profile=self.profile,
+            selections=[self.selection],
             executed=self.execute,
             variants=self.variants,
             versions=versions(),

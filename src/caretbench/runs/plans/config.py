@@ -16,6 +16,29 @@ from caretbench.files import DataError, describe
 from caretbench.runs.plans.options import tables_of
 from caretbench.runs.plans.prices import Price, read_toml
 from caretbench.runs.plans.roles import NamedModel
+from caretbench.suites.selection import Selection
+
+_WHOLE, _NUMBER, _TEXT = (
+    f"{{input}} is not {kind}; give {kind}" for kind in ("a whole number", "a number", "a text")
+)
+_WORDS = {
+    "greater_than_equal": "{input} is too small; give {ge:g} or more",
+    "greater_than": "{input} is too small; give more than {gt:g}",
+    "less_than_equal": "{input} is too large; give {le:g} or less",
+    "less_than": "{input} is too large; give less than {lt:g}",
+    "finite_number": "{input} is not finite; give a number",
+    "literal_error": "{input} is not known; give {expected}",
+    "extra_forbidden": "there is no such key; correct its name, or remove it",
+    "missing": "it is missing; add it",
+    "too_short": "there is none; give at least {min_length}",
+    "int_parsing": _WHOLE, "int_type": _WHOLE, "int_from_float": _WHOLE,
+    "float_parsing": _NUMBER, "float_type": _NUMBER, "string_type": _TEXT,
+}  # fmt: skip
+
+
+def in_words(error: ValidationError) -> str:
+    """Return the faults of a configuration in one line: place, cause, remedy."""
+    return describe(error, _WORDS)
 
 
 class _Table(BaseModel):
@@ -87,6 +110,11 @@ class SuiteConfig(_Table):
     variants: tuple[str, ...] = ()
     folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")
 
+    @property
+    def selection(self) -> Selection:
+        """The problems that it chooses."""
+        return Selection(self.select, self.limit, self.per_cell, self.seed)
+
 
 class RunConfig(_Table):
     """Everything that one run does. ``max_cost`` is in US dollars, over all models, judges and folders.
@@ -118,19 +146,18 @@ class RunConfig(_Table):
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:
-        """The configuration of a run file; ``changes`` that are not None win over it.
+        """The configuration of a run file; ``changes`` win over it.
 
         Relative paths are as on the command line: they begin at the working folder.
 
         Raises:
             DataError: the file cannot be read, or a key is wrong; the message names file and key.
         """
-        table = {"output": Path("runs") / path.stem, "together": True} | read_toml(path)
-        table |= {name: value for name, value in changes.items() if value is not None}
+        table = {"output": Path("runs") / path.stem, "together": True} | read_toml(path) | changes
         try:
             return cls.model_validate(table)
         except ValidationError as error:
-            raise DataError(f"{path}: {describe(error)}") from None
+            raise DataError(f"{path}: {in_words(error)}") from None
 
 
 OF_THE_MEASURED = frozenset({"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"})
@@ -167,7 +194,7 @@ def config_of(
             }
         )
     except ValidationError as error:
-        raise ValueError(f"--{describe(error)}") from None
+        raise ValueError(f"--{in_words(error)}") from None
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, JsonValue]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.files import describe
 from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.models import ClientOptions, Sampling
@@ -24,11 +23,12 @@ from caretbench.runs.plans.config import (
     RunConfig,
     SamplingConfig,
     SuiteConfig,
+    in_words,
 )
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import refuse_remote
 from caretbench.runs.plans.sampling import preset as find_preset
-from caretbench.suites.baselines import NAMES
+from caretbench.suites import baselines_of
 from caretbench.suites.showing import showing
 
 
@@ -100,8 +100,12 @@ class Plan:
         for model in self.models:
             showing([benchmark.suite for benchmark in self.benchmarks], model.context)
         if self.judges:
-            for benchmark in self.benchmarks:
-                self.judged_parts(benchmark)
+            judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
+            only = next((part.criterion.key for part in judged if part.criterion.only), None)
+            if only and not self.config.score:
+                raise ValueError(
+                    f"--no-score: {only} judges only answers that passed; score, or name no grader"
+                )
         folders = [benchmark.folder.path for benchmark in self.benchmarks]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
@@ -115,8 +119,9 @@ class Plan:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        baselines = {name for one in self.benchmarks for name in baselines_of(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
-            if name in NAMES:
+            if name in baselines:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
@@ -173,8 +178,8 @@ class _Places:
             return make()
         except ValidationError as error:
             if self._source is None:
-                raise ValueError(f"--{describe(error)}") from None
-            raise DataError(f"{self._source}: {key}.{describe(error)}") from None
+                raise ValueError(f"--{in_words(error)}") from None
+            raise DataError(f"{self._source}: {key}.{in_words(error)}") from None
         except (KeyError, ValueError) as error:
             if self._source is None:
                 raise
@@ -189,9 +194,10 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig) -> ModelPlan:
-    key = f"models.{number}"
-    given = defaults.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
-    base = places.of(f"{key}.preset", lambda: _preset(entry.preset or defaults.preset))
+    key, named = f"models.{number}", entry.preset or defaults.preset
+    common = AskConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
+    given = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
+    base = places.of(f"{key}.preset", lambda: find_preset(named) if named else None)
     sampling = places.of(
         f"{key}.sampling", lambda: sampling_of(SamplingConfig(**given), base and base.sampling)
     )
@@ -213,10 +219,6 @@ def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig
     common = {name: value for name, value in defaults.options.items() if name not in OF_THE_MEASURED}
     options = _options(places, f"graders.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
-
-
-def _preset(name: str | None) -> Any:
-    return None if name is None else find_preset(name)
 
 
 def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 _TITLE = 300
 
 
-class Titles(BaseModel):
+class Titles(Row):
     """Regular expressions that a title begins with, by what such a title means."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     bot: tuple[str, ...]
     revert: tuple[str, ...]
@@ -23,10 +20,8 @@ class Titles(BaseModel):
     backport: tuple[str, ...]
 
 
-class BotTable(BaseModel):
+class BotTable(Row):
     """The whole table."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     authors: tuple[str, ...]
     titles: Titles
@@ -35,8 +30,7 @@ class BotTable(BaseModel):
 @cache
 def table() -> BotTable:
     """The table as it stands in the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("bots.toml").read_text("utf-8")
-    return BotTable.model_validate(tomllib.loads(text))
+    return BotTable.model_validate(packaged_table("caretbench.sources.changes", "bots.toml"))
 
 
 @cache

@@ -55,9 +55,7 @@ STYLES: Sequence[Style] = (
         "body",
     ),
     Style(
-        "bitbucket-cloud",
-        re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"),
-        "body",
+        "bitbucket-cloud", re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"), "body"
     ),
     Style("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
     Style(
@@ -106,12 +104,7 @@ class CommitMessage:
 
 
 def read_message(text: str, parents: int) -> CommitMessage:
-    """Read a commit's message.
-
-    Args:
-        text: The whole message.
-        parents: How many parents the commit has; more than one make it a merge.
-    """
+    """Read a commit's message; more than one of its ``parents`` make it a merge."""
     subject, body = _parted(text.replace("\r\n", "\n").strip())
     style, number, title = _styled(subject, body)
     body, removed = without_trailers(body)

@@ -6,15 +6,13 @@ The data stand in ``descriptions.toml``. All of it is line by line and linear in
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache
-from importlib import resources
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 from caretbench.sources.changes.repeated_titles import Repeated
 
 VERSION: Final = "cleaning@4"
@@ -42,14 +40,17 @@ _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
 _MARKUP = re.compile(r"[\s`*_~|#>=+-]+")
+# With lists of the table.
+_TRAILER = r"\s*(?:(?:{trailers}):(?:\s.*)?|(?:{program_lines}))\s*"
+_FORM_LINE, _REVIEW_LINE = "{form_lines}", "{review_lines}"
+_TITLE_MARKS = r"(?:\s*\[\s*(?:{title_marks})\s*\]\s*:?)+\s*(?=\S)"
+_REFERENCE_WORDS = r"\b(?:{reference_words})\b"
 _DEEPEST = 7  # a line in bold type below the six levels of headings
 _EDGES = " \t*_-+#>:.,;()[]`"
 
 
-class DescriptionTable(BaseModel):
+class DescriptionTable(Row):
     """The table of ``descriptions.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     trailers: tuple[str, ...]
     program_lines: tuple[str, ...]
@@ -58,43 +59,18 @@ class DescriptionTable(BaseModel):
     review_lines: tuple[str, ...]
     title_marks: tuple[str, ...]
 
-    def pattern(self, *names: str) -> str:
-        """Any entry of the named lists."""
-        return "|".join(f"(?:{entry})" for name in names for entry in getattr(self, name))
-
 
 @cache
 def table() -> DescriptionTable:
     """The table as it stands in the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("descriptions.toml").read_text("utf-8")
-    return DescriptionTable.model_validate(tomllib.loads(text))
+    return DescriptionTable.model_validate(packaged_table("caretbench.sources.changes", "descriptions.toml"))
 
 
 @cache
-def _trailer() -> re.Pattern[str]:
-    known = table()
-    names, programs = known.pattern("trailers"), known.pattern("program_lines")
-    return re.compile(rf"\s*(?:(?:{names}):(?:\s.*)?|(?:{programs}))\s*", re.IGNORECASE)
-
-
-@cache
-def _form_line() -> re.Pattern[str]:
-    return re.compile(table().pattern("form_lines"), re.IGNORECASE)
-
-
-@cache
-def _review_line() -> re.Pattern[str]:
-    return re.compile(table().pattern("review_lines"), re.IGNORECASE)
-
-
-@cache
-def _title_marks() -> re.Pattern[str]:
-    return re.compile(rf"(?:\s*\[\s*(?:{table().pattern('title_marks')})\s*\]\s*:?)+\s*(?=\S)", re.IGNORECASE)
-
-
-@cache
-def _reference_words() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{table().pattern('reference_words')})\b", re.IGNORECASE)
+def _pattern(form: str) -> re.Pattern[str]:
+    """A regular expression with lists of the table in it."""
+    lists = {name: "|".join(f"(?:{entry})" for entry in entries) for name, entries in table()}
+    return re.compile(form.format_map(lists), re.IGNORECASE)
 
 
 def without_trailers(text: str) -> tuple[str, int]:
@@ -103,7 +79,7 @@ def without_trailers(text: str) -> tuple[str, int]:
     A trailer is one wherever its line stands: squashed commits leave them in the middle of a text.
     """
     lines = text.split("\n")
-    kept = [line for line in lines if not _trailer().fullmatch(line[:500])]
+    kept = [line for line in lines if not _pattern(_TRAILER).fullmatch(line[:500])]
     removed = len(lines) - len(kept)
     if not removed:
         return text, 0
@@ -117,21 +93,15 @@ def without_emails(text: str) -> str:
     return _EMAIL.sub("<email>", text) if "@" in text else text
 
 
-def form_lines(descriptions: Iterable[str], *, least: int = 10, share: float = 0.05) -> frozenset[str]:
-    """Lines that stand in so many of a repository's descriptions that they are its form, not its authors' words.
-
-    Args:
-        descriptions: All descriptions of one repository.
-        least: In so many descriptions at least.
-        share: And in this part of those that are not empty.
-    """
+def form_lines(descriptions: Iterable[str]) -> frozenset[str]:
+    """Lines in 10 of a repository's descriptions and 5 % of those with text: its form, not its authors' words."""
     found: Counter[str] = Counter()
     number = 0
     for text in descriptions:
         if text.strip():
             number += 1
             found.update({line.strip() for line in text.split("\n") if len(line.strip()) >= 4})
-    return frozenset(line for line, times in found.items() if times >= max(least, share * number))
+    return frozenset(line for line, times in found.items() if times >= max(10, 0.05 * number))
 
 
 def _is_check(line: str, checking: bool) -> bool:
@@ -145,11 +115,6 @@ def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
     Forms, HTML comments, trailers, check-lists, lines that only refer or are about the review are not in it, nor is the
     title again (as its first line or sentence, or as an entry of a list). Code blocks stay as they are. Headings above
     nothing go too.
-
-    Args:
-        text: A description.
-        form: The repository's own lines of form, from :func:`form_lines`.
-        title: The change's title.
     """
     repeated = Repeated(title)
     begun, alone = False, True
@@ -179,7 +144,11 @@ def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
 
 def cleaned_title(title: str) -> str:
     """Return the title without marks that say how far its review is (``[MRG+1]``, ``[WIP]``)."""
-    return _title_marks().sub("", title.strip(), count=1) if title.lstrip().startswith("[") else title.strip()
+    return (
+        _pattern(_TITLE_MARKS).sub("", title.strip(), count=1)
+        if title.lstrip().startswith("[")
+        else title.strip()
+    )
 
 
 def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:
@@ -202,7 +171,7 @@ def _is_about_review(line: str) -> bool:
     """Whether a line of its own is about the review or the work on a branch, and nothing else."""
     bare = line.strip()
     # "Tests:" is above what is said of them.
-    return not bare.endswith(":") and _review_line().fullmatch(bare.strip(_EDGES)[:200]) is not None
+    return not bare.endswith(":") and _pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
 
 
 def _says_nothing(line: str, form: Collection[str]) -> bool:
@@ -213,13 +182,13 @@ def _says_nothing(line: str, form: Collection[str]) -> bool:
     if not bare or _HEADING.fullmatch(line):
         return False
     core = bare.strip(_EDGES)
-    if not core or _form_line().fullmatch(core[:400]):
+    if not core or _pattern(_FORM_LINE).fullmatch(core[:400]):
         return True
     without = _TAG.sub(" ", _URL.sub(" ", _LINK.sub(" ", bare)))
     rest = _REFERENCE.sub(" ", without)
     if rest == bare:
         return False
-    return not re.sub(r"[\W_]+", "", _reference_words().sub(" ", rest))
+    return not re.sub(r"[\W_]+", "", _pattern(_REFERENCE_WORDS).sub(" ", rest))
 
 
 def _filled(lines: list[str]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
+
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 _WINDOW = 2000
 # Behind the marks of a comment only: a program that writes such a line holds it too, in a text.
@@ -22,10 +23,8 @@ _SAYS_SO = re.compile(
 _FROM_THE_TOP = re.compile(r"@@ -[01](?:,\d+)? \+[01](?:,\d+)? @@")
 
 
-class PathKind(BaseModel):
+class PathKind(Row):
     """One kind of path: ``names`` are shell patterns for its last part, ``folders`` are parts above it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     reason: str
     names: tuple[str, ...]
@@ -44,8 +43,9 @@ class PathKind(BaseModel):
 @cache
 def path_kinds() -> Mapping[str, PathKind]:
     """All kinds by name, in the order of the table."""
-    text = resources.files("caretbench.sources.changes").joinpath("generated.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, PathKind]).validate_python(tomllib.loads(text))
+    return TypeAdapter(dict[str, PathKind]).validate_python(
+        packaged_table("caretbench.sources.changes", "generated.toml")
+    )
 
 
 @cache

@@ -7,13 +7,12 @@ history. Code spans and code blocks stay as they are.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 NAME = "<name>"
 VERSION = "people@3"
@@ -48,10 +47,8 @@ _SHORTEST = 6
 _GROUPS = ("several", "person", "credited", "named", "stated")
 
 
-class PeopleTable(BaseModel):
+class PeopleTable(Row):
     """The table of ``people.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thanks: tuple[str, ...]
     deeds: tuple[str, ...]
@@ -65,8 +62,7 @@ class PeopleTable(BaseModel):
 @cache
 def table() -> PeopleTable:
     """The table as it stands in the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("people.toml").read_text("utf-8")
-    return PeopleTable.model_validate(tomllib.loads(text))
+    return PeopleTable.model_validate(packaged_table("caretbench.sources.changes", "people.toml"))
 
 
 @cache
@@ -99,11 +95,8 @@ def without_people(
 ) -> str:
     """Return the text with ``<name>`` for who is called by ``@login``, thanked or quoted by name.
 
-    Args:
-        text: A title or a description.
-        in_code: Whether an ``@word`` is in the change's own code: an annotation, a decorator, a variable.
-        annotated: The change's languages have annotations or decorators: then ``@Word`` is one, unless it is spoken of
-            as of a person.
+    ``in_code`` says whether an ``@word`` is in the change's own code: an annotation, a decorator, a variable. Where
+    the languages of the change are ``annotated``, ``@Word`` is an annotation, unless it is spoken of as of a person.
     """
     if "@" in text:
         text = _MENTION.sub(lambda found: _called(found, in_code, annotated), text)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import resources
 from pathlib import PurePosixPath
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
-
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 from caretbench.sources.path_languages import language_of
 from caretbench.sources.pull_request import PROSE, FileChange
 
@@ -33,10 +31,8 @@ _NUMBER: Final = re.compile(
 _SAYS_VERSION: Final = re.compile(r"version|release|snapshot|\d+\.\d+\.\d+", re.IGNORECASE)
 
 
-class ReleaseTable(BaseModel):
+class ReleaseTable(Row):
     """The table of ``releases.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     manifests: tuple[str, ...]
     changelogs: tuple[str, ...]
@@ -48,16 +44,13 @@ class ReleaseTable(BaseModel):
 @cache
 def table() -> ReleaseTable:
     """Return the table of the file."""
-    text = resources.files("caretbench.sources.changes").joinpath("releases.toml").read_text("utf-8")
-    return ReleaseTable.model_validate(tomllib.loads(text))
+    return ReleaseTable.model_validate(packaged_table("caretbench.sources.changes", "releases.toml"))
 
 
 def changes_versions(title: str, files: Iterable[FileChange]) -> bool:
     """Return whether a change brings out a version or brings dependencies up to date, and does nothing else.
 
-    Args:
-        title: Its title.
-        files: What it changes; generated ones (lock files) do not count.
+    Generated files (lock files) do not count.
     """
     whole = told = named = 0
     for file in files:

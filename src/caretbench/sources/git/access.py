@@ -96,11 +96,7 @@ class GitRepository:
 
 @contextlib.contextmanager
 def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
-    """Open a clone (with files, bare, a linked work tree) for reading.
-
-    Args:
-        path: Its folder.
-        revision: The commit whose history is read.
+    """Open a clone (with files, bare, a linked work tree) for reading; the history of ``revision`` is read.
 
     Raises:
         DataError: no git or one that is too old; no clone; an empty one; no such revision.

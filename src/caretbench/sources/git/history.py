@@ -16,13 +16,7 @@ from caretbench.sources.changes.bots import is_bot
 from caretbench.sources.changes.commit_message import read_message
 from caretbench.sources.changes.people import Authors
 from caretbench.sources.git.access import GitError, GitRepository
-from caretbench.sources.git.diffs import (
-    SETTINGS,
-    SkippedCommit,
-    SkipReason,
-    read_diffs,
-    split_lines,
-)
+from caretbench.sources.git.diffs import SETTINGS, SkippedCommit, SkipReason, read_diffs, split_lines
 from caretbench.sources.git.file_diff import file_change, with_changed_types
 from caretbench.sources.git.merged_branches import Branch, author_names, merged_branches
 from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits
@@ -110,12 +104,7 @@ def read_changes(
 ) -> Generator[PullRequest | SkippedCommit]:
     """A record, or the reason why there is none, for each of the commits, in their order (the first one of all last).
 
-    Args:
-        repository: The opened clone.
-        facts: What each record says about its repository.
-        commits: What to read, from :func:`list_commits`.
-        limits: How much of a patch is kept.
-        history: The whole first-parent history, where ``commits`` are a part of it.
+    ``history`` is the whole first-parent history, where ``commits`` are a part of it.
     """
     readable = [commit.sha for commit in commits if commit.parents]
     heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]

@@ -43,10 +43,7 @@ class Branch:
 def merged_branches(repository: GitRepository, heads: Sequence[str], history: Set[str]) -> dict[str, Branch]:
     """The branches by their last commits; those that git cannot read are left out.
 
-    Args:
-        repository: The opened clone.
-        heads: The last commits.
-        history: The first-parent history: a branch of one commit begins there.
+    ``history`` is the first-parent history: a branch of one commit begins there.
     """
     found: dict[str, Branch] = {}
     for sha, parents, name, email, text in _commits(repository, heads) if heads else ():

@@ -64,9 +64,7 @@ class Hunk:
 def parse_hunks(patch: str, *, cut: bool = False) -> tuple[Hunk, ...]:
     """The hunks of one file's patch, which begins with the first ``@@`` (an empty one has none).
 
-    Args:
-        patch: The text, as :class:`~caretbench.sources.pull_request.FileChange` keeps it.
-        cut: The patch was cut off: a last hunk that is shorter than its header says is left out.
+    Of a patch that was ``cut`` off, a last hunk that is shorter than its header says is left out.
 
     Raises:
         DataError: it is no patch; the message says which line and why.

@@ -5,23 +5,59 @@ What it is asked for is public or the token's owner's; the token goes to one hos
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import httpx
 
 from caretbench.errors import DataError
-from caretbench.files import cache_folder
+from caretbench.files import cache_folder, sha256_text, write_atomically
 from caretbench.redaction import redact
-from caretbench.sources.github.answers import AnswerStore, Kept
 from caretbench.sources.github.waiting import Step, after_answer, waited
+
+
+class Kept(NamedTuple):
+    """A stored answer: its ETag, its body, and the address of the next page."""
+
+    etag: str
+    body: str
+    following: str | None
+
+
+class AnswerStore:
+    """Answers below one folder, one file each; what is damaged counts as absent."""
+
+    def __init__(self, folder: Path, token: str | None) -> None:
+        self._folder = folder
+        self._whose = hashlib.sha256((token or "").encode()).hexdigest()
+
+    def _path(self, url: str, accept: str) -> Path:
+        return self._folder / f"{sha256_text(url, accept, self._whose)}.json"
+
+    def get(self, url: str, accept: str) -> Kept | None:
+        """The stored answer to a request, if there is one."""
+        try:
+            value = json.loads(self._path(url, accept).read_text("utf-8"))
+            kept = Kept(value["etag"], value["body"], value["following"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return kept if isinstance(kept.etag, str) and isinstance(kept.body, str) else None
+
+    def put(self, url: str, accept: str, kept: Kept) -> None:
+        """Store an answer; a full disk only costs the next request."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._path(url, accept), json.dumps(kept._asdict()))
+        except OSError:
+            pass
+
 
 API: Final = "https://api.github.com"
 JSON: Final = "application/vnd.github+json"
@@ -43,14 +79,7 @@ class BudgetError(DataError):
 class GithubClient:
     """Asks GitHub. Use it as a context manager.
 
-    Args:
-        base_url: The API's address; another one for GitHub Enterprise.
-        token: By default that of the environment, if there is one.
-        max_requests: At most so many requests; None: no bound. Answers that are unchanged count too.
-        folder: Where answers are kept.
-        note: Told why it waits.
-        sleep: Waits so many seconds.
-        now: Seconds since the epoch.
+    ``base_url`` is another one for GitHub Enterprise; answers that are unchanged count to ``max_requests``, too.
     """
 
     def __init__(
@@ -80,9 +109,7 @@ class GithubClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def json(self, path: str) -> Any:
@@ -92,7 +119,7 @@ class GithubClient:
             PassedOverError: it is not there, or not shown.
             DataError: it cannot be had; the message says why and what to do.
         """
-        return self._json(self._base + path)[0]
+        return json.loads(self._asked(self._base + path, JSON, json.loads).body)
 
     def pages(self, path: str) -> Iterator[list[Any]]:
         """The pages of a list, as ``Link`` leads from one to the next.
@@ -102,7 +129,8 @@ class GithubClient:
         """
         url: str | None = self._base + path
         while url is not None:
-            rows, url = self._json(url)
+            kept = self._asked(url, JSON, json.loads)
+            rows, url = json.loads(kept.body), kept.following
             if not isinstance(rows, list):
                 raise DataError(f"{self._shown(path)}: expected a list, found {type(rows).__name__}")
             yield rows
@@ -117,10 +145,6 @@ class GithubClient:
 
     # --- one request --------------------------------------------------------------------------------------------
 
-    def _json(self, url: str) -> tuple[Any, str | None]:
-        kept = self._asked(url, JSON, json.loads)
-        return json.loads(kept.body), kept.following
-
     def _asked(self, url: str, accept: str, read: Callable[[str], object]) -> Kept:
         """An answer that ``read`` can read; asked again where it comes cut off."""
         known = self._store.get(url, accept)
@@ -132,7 +156,7 @@ class GithubClient:
                 if response.status_code == httpx.codes.NOT_MODIFIED and known is not None:
                     return known
                 if response.is_redirect:
-                    url, attempt = self._redirected(url, response), attempt
+                    url = self._ours(str(httpx.URL(url).join(response.headers.get("location", ""))))
                     if attempt > 5:
                         raise DataError(f"{self._shown(url)}: redirected again and again")
                     continue
@@ -178,30 +202,20 @@ class GithubClient:
                 request=response.request,
             )
         except httpx.HTTPError as error:
-            reason = redact(f"no connection ({type(error).__name__})")
-            return waited(reason, attempt, self._draw), None
-        return (
-            after_answer(
-                answer.status_code, answer.headers, answer.text[:1000], attempt, self._now(), self._draw
-            ),
-            answer,
-        )
-
-    def _redirected(self, url: str, response: httpx.Response) -> str:
-        target = str(httpx.URL(url).join(response.headers.get("location", "")))
-        self._refuse_another_host(target)
-        return target
+            return waited(f"no connection ({type(error).__name__})", attempt, self._draw), None
+        status, begin = answer.status_code, answer.text[:1000]
+        return after_answer(status, answer.headers, begin, attempt, self._now(), self._draw), answer
 
     def _following(self, response: httpx.Response) -> str | None:
         target = response.links.get("next", {}).get("url")
-        if target is not None:
-            self._refuse_another_host(target)
-        return target
+        return target and self._ours(target)
 
-    def _refuse_another_host(self, target: str) -> None:
+    def _ours(self, target: str) -> str:
+        """An address, if it is at the host that may see the token."""
         ours, theirs = urlsplit(self._base), urlsplit(target)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise DataError(f"{self._base} sends us to {theirs.netloc}, which gets no token of ours")
+        return target
 
     def _shown(self, url: str) -> str:
         return f"GitHub, {url.removeprefix(self._base)}"

@@ -18,9 +18,9 @@ from caretbench.sources.git.history import bounds, moment
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.github.client import GithubClient, PassedOverError
 from caretbench.sources.github.records import file_record, files_of_diff, pull_record, repository_record
+from caretbench.sources.mining import WHOLE_HISTORY, Period
 from caretbench.sources.pull_request import FileChange, in_utc
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.sources.selecting import WHOLE_HISTORY, Period
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 MOST_FILES: Final = 3000
@@ -42,14 +42,7 @@ def mine_github(
 ) -> RepositoryFacts:
     """Append the merged pull requests of a repository's default branch to a file, the newest first.
 
-    Args:
-        name: ``owner/name``.
-        out_file: The records, as JSON lines.
-        period: The pull requests that are wanted.
-        max_requests: At most so many requests.
-        report: Told of progress.
-        note: Told what is passed over, and why it waits.
-        client: Who asks; one of the environment's by default.
+    ``report`` is told of progress, ``note`` what is passed over and why it waits.
 
     Raises:
         DataError: no such repository, no more requests, or GitHub cannot be asked; what was written stays.

@@ -40,11 +40,7 @@ def pull_record(
 ) -> PullRequest:
     """The record of a merged pull request.
 
-    Args:
-        value: As the list of pull requests says it.
-        files: What it changes.
-        facts: Of its repository.
-        left_out: GitHub shows 3,000 files and no more, and there are more.
+    ``left_out``: GitHub shows 3,000 files and no more, and there are more.
 
     Raises:
         KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.

@@ -8,8 +8,9 @@ run ends with a message where it cannot go on.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
+
+import httpx
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 4000.0
@@ -29,19 +30,12 @@ class Step(NamedTuple):
 
 
 def after_answer(
-    status: int, headers: Mapping[str, str], text: str, attempt: int, now: float, draw: random.Random
+    status: int, headers: httpx.Headers, text: str, attempt: int, now: float, draw: random.Random
 ) -> Step:
     """What an answer asks for.
 
-    Args:
-        status: Of the answer.
-        headers: Of the answer; names in any case.
-        text: The beginning of its body.
-        attempt: How often this request was sent, counted from 1.
-        now: Seconds since the epoch.
-        draw: Spreads the waits of several clients.
+    ``attempt`` counts from 1 how often the request was sent, ``now`` the seconds since the epoch.
     """
-    known = {name.lower(): value for name, value in headers.items()}
     if status < 400:
         return Step("take")
     if status == 401:
@@ -51,7 +45,7 @@ def after_answer(
     if status in _TOO_LARGE:
         return Step("pass_over", f"GitHub does not show it (status {status})")
     if status in (403, 429):
-        return _limited(status, known, text, attempt, now, draw)
+        return _limited(status, headers, text, attempt, now, draw)
     if status >= 500 or status == 408:
         return waited(f"status {status}", attempt, draw)
     return Step("stop", f"GitHub refuses the request (status {status}): {text[:200]}")
@@ -65,7 +59,7 @@ def waited(reason: str, attempt: int, draw: random.Random) -> Step:
 
 
 def _limited(
-    status: int, headers: Mapping[str, str], text: str, attempt: int, now: float, draw: random.Random
+    status: int, headers: httpx.Headers, text: str, attempt: int, now: float, draw: random.Random
 ) -> Step:
     words = text.lower()
     after, left = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-remaining"))

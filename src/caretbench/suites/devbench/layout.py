@@ -9,8 +9,6 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from caretbench.languages import language
-
 # The order of the paper's tables.
 LANGUAGE_ORDER = ("python", "javascript", "typescript", "java", "cpp", "csharp")
 RELEASED_LANGUAGES = {"c_sharp": "csharp"} | {name: name for name in LANGUAGE_ORDER if name != "csharp"}
@@ -42,19 +40,6 @@ def category_name(value: str) -> str:
         if wanted in (category.name, category.released.lower()):
             return category.name
     raise KeyError(f"unknown category {value!r}; known: {', '.join(categories())}")
-
-
-def canonical_label(name: str, value: str) -> str:
-    """A label's value as the suite spells it.
-
-    Raises:
-        KeyError: the value is unknown.
-    """
-    if name == "language":
-        return language(value).name
-    if name == "category":
-        return category_name(value)
-    return value
 
 
 # What stands before the caret, tried in this order on the text of the caret's line.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -60,24 +60,14 @@ def csharp_variant(program: str) -> str | None:
     return "release" if re.search(rf"namespace\s+[\w.]*({names})", program) else None
 
 
-_JOINS: Mapping[str, Callable[[Mapping[str, str], str], str]] = {
-    "python": lambda released, completion: _scripted("python", released, completion),
-    "javascript": lambda released, completion: _scripted("javascript", released, completion),
-    "typescript": lambda released, completion: _scripted("typescript", released, completion),
-    "java": _compiled,
-    "cpp": _cpp,
-    "csharp": _compiled,
-}
-
-
 def join(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
     """The program that the released runner would run.
 
     A null completion became the text ``None`` in the scripted languages and an exception elsewhere; here the latter
     gives None: a failure without a run.
     """
+    if language in ("python", "javascript", "typescript"):
+        return _scripted(language, released, "None" if completion is None else completion)
     if completion is None:
-        if language in ("java", "cpp", "csharp"):
-            return None
-        completion = "None"
-    return _JOINS[language](released, completion)
+        return None
+    return (_cpp if language == "cpp" else _compiled)(released, completion)

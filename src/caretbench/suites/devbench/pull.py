@@ -60,13 +60,10 @@ def pull(
     base_url: str = BASE_URL,
     progress: Callable[[int, int], None] = lambda _added, _total: None,
 ) -> Path:
-    """Bring the released data into the cache; what is there already stays, what broke off goes on.
+    """Bring the released data, and recorded completions of some models, into the cache; what broke off goes on.
 
-    Args:
-        source: A local copy of the release to take the files from instead of the network.
-        models: Models whose recorded completions are wanted too.
-        base_url: Where the files lie.
-        progress: Called with the files added and their total.
+    The files come from ``source``, a local copy of the release, or else from the network. ``progress`` is called with
+    the files added and their total.
 
     Raises:
         DataError: a file cannot be had, or is not the pinned one.

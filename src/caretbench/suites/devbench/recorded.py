@@ -79,13 +79,9 @@ def recorded(
     models: Sequence[str] = (),
     passed_over: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
-    """Completions under ``path``: a plain JSONL file, or a folder of the released layout.
+    """Completions of some models, or all, under ``path``: a plain JSONL file, or a folder of the released layout.
 
-    Args:
-        path: A JSONL file of completion rows, or a folder.
-        problems: The chosen problems by id; rows of other problems are passed over.
-        models: The models to take; all of them when empty.
-        passed_over: Called with the id of a row's problem that is not among the chosen ones.
+    Rows of problems that are not among the chosen ones are passed over, and reported by their id.
 
     Raises:
         DataError: with file and line, or where a wanted model is not there.

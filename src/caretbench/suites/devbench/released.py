@@ -11,15 +11,8 @@ from caretbench.problem import Caret, InlineSplice, Problem, ProgramCheck, Prove
 from caretbench.suites.devbench import layout
 
 FIELDS = (
-    "id",
-    "testsource",
-    "language",
-    "prefix",
-    "golden_completion",
-    "suffix",
-    "LLM_justification",
-    "assertions",
-)
+    "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
+)  # fmt: skip
 REVISION = "b22ecf8"
 # A program needs a display where it opens windows; the golden program decides, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")

@@ -9,13 +9,14 @@ from pathlib import Path
 from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
+from caretbench.languages import language
+from caretbench.metrics.similarity import paper_line0, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules, Rule
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
 from caretbench.suites.devbench.documentation import DocumentationCheck, missing
-from caretbench.suites.devbench.similarity import similarity
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
@@ -30,6 +31,12 @@ class DevBenchProfile(ProfileRules):
         paper=Limits(wall_s=60.0, cpu_s=30.0),
         default=Limits(),
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
+    )
+    first_lines = Rule(
+        "Which texts does similarity compare?",
+        paper=True,
+        default=False,
+        said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
     released_texts = Rule(
         "Which texts make the program and the statistics of a released problem?",
@@ -83,16 +90,16 @@ class DevBench(Suite):
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
-        language = problem.caret.language
+        name = problem.caret.language
         needs = tuple(
             need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
         )
-        bundle = _bundle(language) if problem.released else None
+        bundle = _bundle(name) if problem.released else None
         variant = None
         rules = DevBenchProfile(profile)
         if rules.released_texts and problem.released:
-            source = paper.join(language, problem.released, text)
-            if source is not None and language == "csharp":
+            source = paper.join(name, problem.released, text)
+            if source is not None and name == "csharp":
                 variant = paper.csharp_variant(source)
         else:
             if not isinstance(problem.splice, InlineSplice):
@@ -102,7 +109,7 @@ class DevBench(Suite):
             return None
         return ExecutionRequest(
             id=problem.id,
-            language=language,
+            language=name,
             source=source,
             profile=profile,
             variant=variant,
@@ -112,8 +119,12 @@ class DevBench(Suite):
         )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference, and the predicates of a documentation comment."""
-        measurements = [similarity(problem, text, profile)]
+        """Similarity to the reference (``paper``: of the first lines), and predicates of a documentation comment."""
+        if DevBenchProfile(profile).first_lines:
+            likeness = paper_line0(text, problem.reference)._asdict()
+        else:
+            likeness = similarities([(text, problem.reference)])[0]._asdict()
+        measurements = [Measurement("similarity@1", likeness)]
         if any(isinstance(check, PredicateCheck) for check in problem.checks):
             faults = self.faults(problem, text or "")
             passed = {"passed": float(not faults)}
@@ -125,11 +136,11 @@ class DevBench(Suite):
         checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
         if not checks or not isinstance(problem.splice, InlineSplice):
             return []
-        program, language = problem.splice.program(text), problem.caret.language
+        program, name = problem.splice.program(text), problem.caret.language
         return [
             fault
             for check in checks
-            for fault in missing(program, language, DocumentationCheck.model_validate(dict(check.arguments)))
+            for fault in missing(program, name, DocumentationCheck.model_validate(dict(check.arguments)))
         ]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
@@ -138,13 +149,15 @@ class DevBench(Suite):
 
     def canonical_label(self, name: str, value: str) -> str:
         """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
-        return layout.canonical_label(name, value)
+        if name == "language":
+            return language(value).name
+        return layout.category_name(value) if name == "category" else value
 
 
 @cache
-def _bundle(language: str) -> str | None:
+def _bundle(name: str) -> str | None:
     """The bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
-    name = f"devbench/{language}"
+    name = f"devbench/{name}"
     return name if name in bundle_specs() else None
 
 

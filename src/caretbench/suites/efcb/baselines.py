@@ -29,14 +29,6 @@ _COMMENTS: Final = 12
 """Added comments that a copied description has at most."""
 
 
-def _golden(problem: Problem) -> str:
-    return problem.reference
-
-
-def _empty(_problem: Problem) -> str:
-    return ""
-
-
 def _of_choices(write: Callable[[Problem, Question], str]) -> Writer:
     """A baseline that has an answer to multiple-choice problems alone."""
 
@@ -51,18 +43,13 @@ def _random(problem: Problem, shown: Question) -> str:
     return rng(_SEED, "random baseline", problem.id).choice(LETTERS[: len(shown.choices)])
 
 
-def _always_a(_problem: Problem, _shown: Question) -> str:
-    return LETTERS[0]
-
-
 def _best(attack: Attack) -> Callable[[Problem, Question], str]:
     """The letter of the choice with the highest number."""
 
     def write(problem: Problem, shown: Question) -> str:
         repository = str(problem.labels.get("repository", ""))
         found = attack(Attacked(query_text(problem), shown.choices, repository, problem.cluster))
-        # Equal but for rounding is equal: the first of them is taken.
-        rounded = [round(number, 9) for number in found]
+        rounded = [round(number, 9) for number in found]  # of those equal but for rounding the first is taken
         return LETTERS[rounded.index(max(rounded))]
 
     return write
@@ -113,10 +100,10 @@ def _comment_marks(path: str) -> tuple[str, ...]:
 
 
 BASELINES: Final[Mapping[str, Writer]] = {
-    "golden": _golden,
-    "empty": _empty,
+    "golden": lambda problem: problem.reference,
+    "empty": lambda _: "",
     "random": _of_choices(_random),
-    "always-a": _of_choices(_always_a),
+    "always-a": _of_choices(lambda _problem, _shown: LETTERS[0]),
     "longest": _of_choices(_best(longest)),
     "shortest": _of_choices(_best(shortest)),
     "consensus": _of_choices(_best(consensus)),

@@ -19,19 +19,16 @@ from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.sources.git.history import bounds
 from caretbench.sources.github import mine_github
-from caretbench.sources.mining import MiningProgress, mine_git
+from caretbench.sources.mining import MiningProgress, Period, mine_git, newest
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.sources.repository import RepositoryFacts
-from caretbench.sources.repository_names import UNKNOWN
-from caretbench.sources.selecting import Period, newest
+from caretbench.sources.repository import UNKNOWN, RepositoryFacts
 from caretbench.sources.source_tree import SourceTrees
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.output.build_report import build_result
+from caretbench.suites.efcb.output.build_report import build_result, undescribed
 from caretbench.suites.efcb.output.earlier_build import EarlierBuild
 from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.output.shortfalls import undescribed
 from caretbench.suites.values import BuildResult
 
 OPTIONS: Final = (

@@ -12,17 +12,16 @@ from caretbench.sources.changes import descriptions, people, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds
 from caretbench.suites.efcb.choices import easy as choices_easy
 from caretbench.suites.efcb.choices import hard as choices_hard
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
 from caretbench.suites.efcb.filtering import Filtered, accepted
-from caretbench.suites.efcb.options import EfcbOptions
+from caretbench.suites.efcb.options import ChoiceOptions, EasyOptions, EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.efcb.queries import forms
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.written import masking, reverse
 from caretbench.versions import versions
 
@@ -62,14 +61,7 @@ class BuiltQuestions(NamedTuple):
         chosen: Mapping[str, object],
         skipped: Mapping[str, int] = MappingProxyType({}),
     ) -> EfcbManifest:
-        """What is to be known of the build.
-
-        Args:
-            pulls: All changes that were read.
-            repositories: What is known of where they come from.
-            chosen: What the user chose besides profile and seed.
-            skipped: How many commits gave no change, by reason.
-        """
+        """The manifest of the build, with what the user chose, and how many commits gave no change, by reason."""
         return EfcbManifest.model_validate(
             {
                 "profile": self.options.profile,
@@ -102,13 +94,8 @@ def build(
 ) -> BuiltQuestions:
     """Everything that the changes give; the same for the same seed, whatever their order.
 
-    Args:
-        pulls: The changes, unfiltered.
-        options: Seed, profile, rotations.
-        tasks: Which of the five.
-        report: Told of progress.
-        attacked: False leaves the leak report out, a third of the time: of changes whose report is known.
-        sources: The files of each change's source tree, where they are at hand.
+    ``attacked=False`` leaves the leak report out, a third of the time: of changes whose report is known. ``sources``
+    has the files of each change's source tree, where they are at hand.
 
     Raises:
         DataError: one change stands there twice, and differs.
@@ -144,7 +131,7 @@ def _task(
         questions, refused = choices_easy.easy_items(pulls, easy, form)
         return [problem for item in questions for problem in choices_easy.problems(item, easy)], refused
     if task == HARD:
-        hard = choices_hard.HardOptions.model_validate(common)
+        hard = ChoiceOptions.model_validate(common)
         swapped, refused = choices_hard.hard_items(
             pulls, hard, form, backgrounds=Backgrounds(records), sources=sources
         )

@@ -1,11 +1,11 @@
-"""What every problem says of the change it is made from: cluster, labels, provenance."""
+"""Descriptions of changes: cluster, labels and provenance of their problems, and those that were rejected."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Final
 
-from caretbench.problem import Label, Provenance
+from caretbench.problem import Label, Provenance, Row
 from caretbench.sources.path_languages import language_of as any_language_of
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.rendering import Rendered
@@ -13,6 +13,21 @@ from caretbench.syntax.source import language_of as house_language_of
 
 SUITE: Final = "efcb"
 OTHER: Final = "other"
+
+
+class Rejected(Row):
+    """A change of which a task (and a tier of it) has no problem; ``reason`` is one word of the task's."""
+
+    task: str
+    tier: str = ""
+    repo: str
+    merge_sha: str
+    reason: str
+
+    @classmethod
+    def of(cls, pull: PullRequest, task: str, reason: str, tier: str = "") -> Rejected:
+        """The change as rejected."""
+        return cls(task=task, tier=tier, repo=pull.repo, merge_sha=pull.merge_sha, reason=reason)
 
 
 def cluster(pull: PullRequest) -> str:

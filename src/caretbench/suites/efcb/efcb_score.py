@@ -75,51 +75,22 @@ class EfcbScore(NamedTuple):
     corrected: Estimate | None
 
 
-def _five(means: Mapping[str, float]) -> tuple[float, float, float, float, float]:
-    missing = [task for task in TASKS if task not in means]
-    if missing:
-        raise ValueError(f"the EFCB score needs all five tasks; there is no {', '.join(missing)}")
-    return means[EASY], means[HARD], means[MASKED], means[REVERSE], means[HALLUCINATION]
-
-
 def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
+    """Return the score of the paper from the five tasks' means.
+
+    From the averages of Tables 5 to 9 it is 0.482 (Llama-3.3-70B) and 0.584 (o4-mini). Table 4 prints three of the five
+    columns under each other's heads; taken literally it would give numbers below zero.
+    """
     return (easy + hard + masked / JUDGED_MAXIMUM + reverse / JUDGED_MAXIMUM + 1 - hallucination) / len(TASKS)
 
 
 def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:
-    # Accuracies as metrics.skill has them, here for arrays too.
-    easy, hard = (easy - CHANCE) / (1 - CHANCE), (hard - CHANCE) / (1 - CHANCE)
-    return _published(easy, hard, masked - floor, reverse, hallucination)
-
-
-def published_score(means: Mapping[str, float]) -> float:
-    """The score of the paper from the five tasks' means.
-
-    From the averages of Tables 5 to 9 it gives 0.482 (Llama-3.3-70B) and 0.584 (o4-mini). Table 4 prints three of the
-    five columns under each other's heads; taken literally it would give numbers below zero.
-
-    Raises:
-        ValueError: a task is missing.
-    """
-    return _published(*_five(means))
-
-
-def corrected_score(means: Mapping[str, float], floor: float) -> float:
-    """The same mean with accuracies as skill above guessing, and MPR-Gen net of what copying gets.
+    """Return the same mean with accuracies as skill above guessing, and MPR-Gen net of what copying gets.
 
     Who guesses and copies gets 0 in those three tasks. A perfect model stays below 1 by a fifth of the floor.
-
-    Args:
-        means: The five tasks' means, as for :func:`published_score`.
-        floor: The mean from 0 to 10 that copying gets in MPR-Gen.
-
-    Raises:
-        ValueError: a task is missing.
     """
-    return _corrected(*_five(means), floor)
-
-
-# --- from the problems' values ----------------------------------------------------------------------------------
+    easy, hard = (easy - CHANCE) / (1 - CHANCE), (hard - CHANCE) / (1 - CHANCE)
+    return _published(easy, hard, masked - floor, reverse, hallucination)
 
 
 def efcb_score(
@@ -148,12 +119,8 @@ def efcb_score(
         if units:
             problems = int(sum(table.counts[:, index].sum() for table in tables))
             value = float(observed[0, index])
-            tasks[task] = Estimate(
-                value,
-                _interval(value, resampled[:, index], units, confidence, share=task in SHARES),
-                problems,
-                units,
-            )
+            interval = _interval(value, resampled[:, index], units, confidence, share=task in SHARES)
+            tasks[task] = Estimate(value, interval, problems, units)
     floor = float(observed[0, -1])
     if len(tasks) < len(TASKS):
         return EfcbScore(weighting, tasks, floor, None, None)

@@ -17,9 +17,9 @@ from caretbench.sources.changes.descriptions import NO_FORM, prose_characters
 from caretbench.sources.changes.releases import changes_versions
 from caretbench.sources.near_duplicates import line_shingles, near_duplicates
 from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.queries import forms
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
 
 MINIMUM_LINES: Final = 15
@@ -94,10 +94,7 @@ class Filtered(Row):
 def reject_reasons(pull: PullRequest, profile: Profile, form: Collection[str] = NO_FORM) -> tuple[str, ...]:
     """The names of the filters that a change fails by itself, in their order; none: it is accepted.
 
-    Args:
-        pull: The change.
-        profile: Which filters; ``paper`` counts generated files as shown, as the released questions do.
-        form: The lines of its repository's form, which say nothing.
+    ``paper`` counts generated files as shown, as the released questions do. The lines of ``form`` say nothing.
     """
     facts = _Facts(pull, render(pull, generated=efcb_rules(profile).generated_shown), form)
     return tuple(name for name in filter_names(profile) if FILTERS[name](facts))

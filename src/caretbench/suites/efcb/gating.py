@@ -15,8 +15,7 @@ from typing import Final
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
-from caretbench.validation.gate_loop import GateLoop
-from caretbench.validation.validity import Validity
+from caretbench.validation.validity import GateLoop, Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 _FLOOR: Final = 0.9
@@ -27,12 +26,7 @@ _NOWHERE: Final = "unheardOfHelper93"
 
 @dataclass
 class QuestionGate(GateLoop):
-    """The gate of the suite.
-
-    Args:
-        measure: The values of an answer, by name.
-        progress: Called with the number of problems decided.
-    """
+    """The gate of the suite: ``measure`` gives the values of an answer by name."""
 
     measure: Measure
     progress: Callable[[int], None] = field(default=lambda _count: None)

@@ -120,3 +120,34 @@ class EfcbOptions(Row):
     def configuration(self) -> str:
         """Hash of all options that change what is built."""
         return sha256_json(self.model_dump(mode="json", exclude={"rotations"}))
+
+
+class ChoiceOptions(EfcbOptions):
+    """Options of multiple-choice tasks. ``queries``, left empty, are those of the profile."""
+
+    queries: tuple[QueryVariant, ...] = ()
+
+    @property
+    def variants(self) -> tuple[QueryVariant, ...]:
+        """The texts to ask by; the first is what words are compared with."""
+        return self.queries or self.rules.choice_queries
+
+
+class EasyOptions(ChoiceOptions):
+    """Options of GMCQ-Easy. ``tiers``, left empty, are those of the profile.
+
+    ``window`` and ``wide_window`` bound how many places in the order of merging two choices may be apart; the wide
+    one holds for the tiers that search by words. A choice has at least ``smallest`` and
+    at most ``largest`` times the lines of any other.
+    """
+
+    tiers: tuple[Tier, ...] = ()
+    window: int = Field(default=300, ge=3)
+    wide_window: int = Field(default=1250, ge=3)
+    smallest: float = Field(default=0.5, gt=0, le=1)
+    largest: float = Field(default=2.0, ge=1)
+
+    @property
+    def all_tiers(self) -> tuple[Tier, ...]:
+        """The tiers to build."""
+        return self.tiers or self.rules.easy_tiers

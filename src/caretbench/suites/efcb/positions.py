@@ -21,12 +21,7 @@ def balanced(groups: Mapping[str, str], seed: int, purpose: str, values: int = C
 
     Items of a group are taken in the order of their keys; each block of ``values`` consecutive ones gets a
     permutation. The items that are left over in the groups share one permutation that goes round.
-
-    Args:
-        groups: The group of each item, by the item's key.
-        seed: Another seed, another assignment.
-        purpose: What the values are for; two purposes are independent.
-        values: How many there are.
+    Two purposes are independent.
     """
     members: dict[str, list[str]] = defaultdict(list)
     for key in sorted(groups):

@@ -35,14 +35,10 @@ def query(
     profile: Profile = "default",
     form: Collection[str] = NO_FORM,
 ) -> Query:
-    """What asks for the change, in the given variant. The text may be empty: a change need not be described.
+    """The text that asks for the change, in the given variant; empty where the change is not described.
 
-    Args:
-        pull: The change.
-        variant: How much of its title and description is shown.
-        profile: ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers, lines
-            that only refer or are about the review, and of what repeats the title; the title loses marks of its review.
-        form: The lines of its repository's form, from :func:`forms`.
+    ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers, lines that only refer
+    or are about the review, and of what repeats the title; the title loses marks of its review.
     """
     rules = efcb_rules(profile)
     description = (

@@ -5,13 +5,12 @@ Binary files, pure renames and generated files are not shown. What is counted is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
 from caretbench.problem import Row
 from caretbench.sources.changes.generated import is_generated
-from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.sources.pull_request import PullRequest
 
 END_OF_FILE: Final = "\n---\n"
 
@@ -62,17 +61,8 @@ class Rendered(Row):
 
 
 def render(pull: PullRequest, *, generated: bool = False) -> Rendered:
-    """The patch of a change as it is shown.
-
-    Args:
-        pull: The change.
-        generated: Show generated files too, as the released questions do.
-    """
-    return Rendered(files=_shown(pull.files, generated))
-
-
-def _shown(files: Sequence[FileChange], generated: bool) -> tuple[ShownFile, ...]:
-    return tuple(
+    """The patch of a change as it is shown; with ``generated`` files, as the released questions have them."""
+    files = tuple(
         ShownFile(
             path=file.path,
             title=f"{file.old_path} => {file.path}"
@@ -82,11 +72,10 @@ def _shown(files: Sequence[FileChange], generated: bool) -> tuple[ShownFile, ...
             additions=file.additions,
             deletions=file.deletions,
         )
-        for file in files
-        if file.patch.strip() and not file.binary and (generated or not _is_generated(file))
+        for file in pull.files
+        if file.patch.strip()
+        and not file.binary
+        # Foreign records may not say of a file that it is generated.
+        and (generated or not (file.generated or is_generated(file.path)))
     )
-
-
-def _is_generated(file: FileChange) -> bool:
-    """What the record says of the file, or its path does: foreign records may say nothing."""
-    return file.generated or is_generated(file.path)
+    return Rendered(files=files)

@@ -35,17 +35,9 @@ def item_id(
 ) -> str:
     """The id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
 
-    The last part begins with ten digits of a hash over version, task, tier, variant, repository, merge commit and
-    configuration. A rotation of the same choices adds ``-r1``, and shares the digits.
-
-    Args:
-        task: ``gmcq-easy``, for instance.
-        tier: Which kind of that task; may be empty.
-        repo: ``owner/name``.
-        merge_sha: The commit that merged the change.
-        configuration: Hash of the options of the build.
-        variant: How the same change is asked for in another way; may be empty.
-        rotation: How far choices are turned.
+    The last part begins with ten digits of a hash over version, task, tier, variant (how the same change is asked for
+    in another way), repository, merge commit and configuration. A rotation of the same choices adds ``-r1``, and shares
+    the digits. Tier and variant may be empty.
     """
     digits = sha256_text(str(VERSION), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
     kind = "-".join(_slug(part) for part in (task, tier, variant) if part)

@@ -10,6 +10,7 @@ from caretbench.execution.dispatch import Dispatcher
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
+from caretbench.profiles import rules_of
 from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -23,8 +24,9 @@ from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.starter_set import problems as starter
 from caretbench.suites.efcb.tables import data_tables
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.efcb.written import judged_answers
+from caretbench.suites.efcb.written.masked_answers import fill
 from caretbench.suites.efcb.written.masked_scores import masked_scores
+from caretbench.suites.efcb.written.masking import WHOLE_PATCH
 from caretbench.suites.efcb.written.reverse import described
 from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
 from caretbench.suites.values import BuildResult, Measurement, ProblemSet, Stratification, Table
@@ -126,23 +128,28 @@ class Efcb(Suite):
         return QuestionGate(measured, progress)
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
-        """The written lines, or title and description, without what surrounds them."""
-        return judged_answers.judged_text(problem, text, profile)
+        """The written lines, or title and description in one form; the empty text where there are none.
+
+        A judge that saw the whole answer would rate copied surroundings, fences and manners. Under the paper profile,
+        and where the whole patch is asked for, it does: the raw answer was judged when the scores were published.
+        """
+        if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH:
+            return text
+        if problem.label("task") == MASKED and isinstance(problem.shown, Question) and problem.shown.context:
+            return fill(text, problem.shown.context[0].text).text
+        found = described(text)
+        return f"Title: {found.title}\n\nBody: {found.body}".rstrip() if found.text else ""
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Lines and characters of the patch, and characters of all that is shown."""
         del profile
         shown = problem.shown
-        size = 0
+        names = ("patch_lines", "patch_characters")
+        numbers = {name: value for name in names if isinstance(value := problem.labels.get(name), float)}
         if isinstance(shown, Question):
             texts = (shown.text, *shown.choices, *(file.text for file in shown.context))
-            size = sum(map(len, texts))
-        numbers = {
-            name: value
-            for name in ("patch_lines", "patch_characters")
-            if isinstance(value := problem.labels.get(name), float)
-        }
-        return {**numbers, "shown_characters": float(size)}
+            return {**numbers, "shown_characters": float(sum(map(len, texts)))}
+        return {**numbers, "shown_characters": 0.0}
 
     def canonical_label(self, name: str, value: str) -> str:
         """``golang`` and ``rs`` are languages, too."""

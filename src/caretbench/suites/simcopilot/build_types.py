@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -14,21 +15,14 @@ from caretbench.projects.running import file_splice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
 from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.values import BuildResult
+from caretbench.text_tables import aligned
 from caretbench.validation.validity import Validity
 
 
 @dataclass(frozen=True)
 class SimCopilotOptions:
-    """What the user chose.
-
-    Args:
-        languages: To be mined; all that the project has by default.
-        wanted: How many tasks, and of which mode.
-        check: The user's word on how the project is tested.
-        setup: A command that fetches what the project needs.
-        exclude: Patterns of paths that are not mined.
-        unverified: Keep tasks, too, for which no wrong answer was found that fails.
-    """
+    """What the user chose."""
 
     languages: tuple[str, ...] = ()
     wanted: WantedTasks = field(default_factory=WantedTasks)
@@ -87,4 +81,98 @@ class BuiltTasks(NamedTuple):
             row.verdict == "valid"
             for problem in self.candidates
             if (row := self.verdicts.get(problem.id)) is not None and file_splice(problem).path not in unknown
+        )
+
+
+_SHOWN_FILES: Final = 12
+_VERDICTS: Final = ("valid", "unverified", "invalid")
+
+
+def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
+    """Return what a build of ``wall_s`` seconds gave. It is unfit where the gate leaves no task."""
+    if candidates_only:
+        last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
+    else:
+        last = f"\n{output}: {built.tasks} tasks; caretbench run simcopilot --data {output} -m …"
+    return BuildResult(
+        lines=(*_lines(built, wall_s), last),
+        numbers=_numbers(built, wall_s),
+        notes=(*_notes(built),),
+        fit=candidates_only or bool(built.tasks),
+    )
+
+
+def _cpu_s(built: BuiltTasks) -> float:
+    """CPU seconds of the commands that decided the candidates, in this run and in earlier ones."""
+    return sum(float(row.details.get("cpu_s", 0)) for row in built.verdicts.values())
+
+
+def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
+    manifest = built.manifest
+    reached = sum(manifest.reached_lines.values())
+    return {
+        "project": manifest.project,
+        "candidates": len(built.candidates),
+        "verdicts": {name: built.number_of(name) for name in _VERDICTS},
+        "reasons": dict(built.reasons()),
+        "tasks": built.tasks,
+        "lines": dict(manifest.lines),
+        "reached_lines": dict(manifest.reached_lines),
+        "valid_per_1000_reached_lines": round(1000 * built.counted / reached, 1) if reached else None,
+        "not_candidates": dict(manifest.rejected),
+        "passed_over": dict(manifest.passed_over),
+        "unknown_reach": dict(manifest.unknown_reach),
+        "dropped_checks": dict(manifest.dropped_checks),
+        "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
+        "order_dependent": dict(manifest.order_dependent),
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(_cpu_s(built), 1),
+    }
+
+
+def _notes(built: BuiltTasks) -> Iterator[str]:
+    manifest = built.manifest
+    for name, reason in manifest.dropped_checks.items():
+        yield f"{name}: left out: {reason}"
+    for name, tests in manifest.flaky_tests.items():
+        yield f"{name}: left out, since they pass at times only: {', '.join(tests)}"
+    for name, said in manifest.order_dependent.items():
+        yield f"{name}: {said}; so all tests run for every task, in the project's own order"
+    yield from _of_files(manifest.passed_over, "not mined")
+    unknown = "what its tests reach is not known, so it does not count in the yield"
+    yield from _of_files(manifest.unknown_reach, unknown)
+
+
+def _of_files(reasons: Mapping[str, str], said: str) -> Iterator[str]:
+    for path, reason in list(reasons.items())[:_SHOWN_FILES]:
+        yield f"{path}: {said}: {reason}"
+    if len(reasons) > _SHOWN_FILES:
+        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({said}); the manifest names all"
+
+
+def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
+    manifest = built.manifest
+    reached = sum(manifest.reached_lines.values())
+    yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"
+    blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
+    yield "no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none")
+    table = built.verdicts_by("mode")
+    if table:
+        rows = [
+            [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+            for mode, counts in sorted(table.items())
+        ]
+        yield ""
+        yield from aligned(rows, ("mode", *_VERDICTS, "candidates"))
+        yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
+    if built.tasks:
+        cpu_s = _cpu_s(built)
+        per = ""
+        if reached:
+            more = manifest.rejected.get("not_drawn", 0)
+            bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
+            per = f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines{bound}; "
+        yield (
+            f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "
+            f"{cpu_s / max(1, len(built.verdicts)):.2f} s for each candidate"
         )

@@ -7,7 +7,7 @@ goes on where it ended.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,28 +22,19 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.base_runs import BaseRuns, base_runs
-from caretbench.projects.project import (
-    Readable,
-    Taken,
-    chosen_languages,
-    lay_down,
-    read,
-    take,
-)
+from caretbench.projects.base_runs import BaseRuns, base_runs, select_tests
+from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach import Reach, reached
 from caretbench.projects.runners import is_selected
 from caretbench.projects.running import check_request
-from caretbench.projects.selecting import select_tests
 from caretbench.projects.setup.commands import NamedCheck, checks_of
-from caretbench.projects.setup.needs import advised, reaches_nothing, wanted_setup
-from caretbench.projects.setup.set_up import set_up
+from caretbench.projects.setup.needs import advised, reaches_nothing, set_up, wanted_setup
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
-from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
+from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
@@ -55,10 +46,8 @@ _POLICY = "block"
 class Builder:
     """Builds one folder of tasks.
 
-    Args:
-        engine: Runs commands in projects, and keeps their snapshots.
-        decide: False: the build ends with candidates, and no task is released.
-        progress: Told of steps: name, how many more, how many in all.
+    Without ``decide`` the build ends with candidates; ``progress`` is told of steps: name, how many more, how many in
+    all.
     """
 
     engine: WorkspaceExecutor
@@ -107,11 +96,8 @@ class Builder:
         manifest = folder.manifest()
         wanted = _stored(options, settings, taken.snapshot.id)
         if dict(manifest.options) != wanted or manifest.seed != options.wanted.seed:
-            changed = sorted(
-                name
-                for name in {*wanted, *manifest.options}
-                if manifest.options.get(name) != wanted.get(name)
-            ) or ["seed"]
+            names = {*wanted, *manifest.options}
+            changed = sorted(n for n in names if manifest.options.get(n) != wanted.get(n)) or ["seed"]
             raise DataError(
                 f"{folder.path}: holds tasks of another build ({', '.join(changed)} differ); give another folder with "
                 "-o, or remove this one"
@@ -154,7 +140,7 @@ class Builder:
         mined = self._candidates(name, taken, settings, readable, base, options)
         dropped = {**base.dropped, **mined.dropped}
         if len(mined.dropped) == len(base.checks):
-            raise DataError(f"{root}: {_listed(dropped)}")
+            raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
         lay_down(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
@@ -251,7 +237,7 @@ class Builder:
     # --- verdicts --------------------------------------------------------------------------------------------
 
     def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
-        gate = workspace_gate(
+        gate = WorkspaceGate(
             self.engine,
             policy(_POLICY),
             store=self.store,
@@ -277,10 +263,6 @@ class Builder:
 def _first(readable: Readable) -> str:
     """Return the first file that was passed over, with the reason, as the end of a message."""
     return next((f": {path}: {why}" for path, why in readable.passed_over.items()), "")
-
-
-def _listed(dropped: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
 
 
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:

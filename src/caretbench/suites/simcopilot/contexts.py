@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
 from caretbench.projects.retrieval import most_alike
+from caretbench.projects.running import file_splice
 from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import mining_rules
@@ -87,17 +88,6 @@ class ContextSubject(NamedTuple):
         return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
 
 
-def subject(problem: Problem, analysis: Analysis) -> ContextSubject:
-    """A problem in its project.
-
-    Raises:
-        TypeError: its answer goes into no file.
-    """
-    if not isinstance(problem.splice, FileSplice):
-        raise TypeError(f"{problem.id}: its answer goes into no file of a project")
-    return ContextSubject(problem, problem.splice, analysis)
-
-
 def without(source: SourceFile, hidden: Sequence[list[str]]) -> FilePart:
     """A file without the lines in which hidden text stands."""
     lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
@@ -153,12 +143,13 @@ def _context(
     one: ContextSubject, pieces: tuple[Sequence[LinePiece], Sequence[LinePiece]], parts: Sequence[FilePart]
 ) -> ShownContext:
     before, after = pieces
+    project = one.problem.labels.get("project")
     caret = one.problem.caret.model_copy(
         update={
             "prefix": "".join(piece.text for piece in before),
             "suffix": "" if one.hides_suffix else "".join(piece.text for piece in after),
             "context": tuple(ContextFile(path=part.path, text=part.text) for part in parts),
-            "repository": _project(one.problem) if parts else None,
+            "repository": project if parts and isinstance(project, str) else None,
         }
     )
     path = one.splice.path
@@ -168,11 +159,6 @@ def _context(
         () if one.hides_suffix else tuple((path, piece.line) for piece in after),
         tuple(tuple((part.path, number) for number, _ in part.lines) for part in parts),
     )
-
-
-def _project(problem: Problem) -> str | None:
-    name = problem.labels.get("project")
-    return name if isinstance(name, str) else None
 
 
 def _as_is(one: ContextSubject) -> ShownContext:
@@ -211,12 +197,8 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
 
 def _retrieval(one: ContextSubject) -> ShownContext:
     caret = one.problem.caret
-    query = "\n".join(
-        [
-            *caret.prefix.split("\n")[-_QUERY_LINES:],
-            *([] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]),
-        ]
-    )
+    behind = [] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]
+    query = "\n".join((*caret.prefix.split("\n")[-_QUERY_LINES:], *behind))
     pools = [(part.path, part.lines) for part in others(one)]
     parts = [FilePart(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
     return _context(one, moved(one.file, one.splice, move=False), parts)
@@ -238,7 +220,8 @@ def context_of(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
 
     Raises:
         KeyError: no such strategy.
+        DataError: the answer goes into no file of a project.
     """
     if name not in CONTEXTS:
         raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
-    return CONTEXTS[name](subject(problem, analysis))
+    return CONTEXTS[name](ContextSubject(problem, file_splice(problem), analysis))

@@ -22,17 +22,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance
+from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
 from caretbench.validation.validity import Validity
 
 
-class BuildManifest(BaseModel):
+class BuildManifest(Row):
     """How the tasks were made."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "simcopilot"
@@ -119,21 +117,10 @@ class TaskFolder:
         return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}
 
     def finish(self, *, unverified: bool = False) -> int:
-        """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out.
-
-        Args:
-            unverified: Take those too for which no wrong answer was found that fails.
-        """
+        """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""
         wanted = {"valid", "unverified"} if unverified else {"valid"}
-        verdicts = self.validity()
-        return write_rows(
-            self.problems_path,
-            (
-                problem
-                for problem in self._mined()
-                if problem.id in verdicts and verdicts[problem.id].verdict in wanted
-            ),
-        )
+        fit = {name for name, row in self.validity().items() if row.verdict in wanted}
+        return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in fit))
 
     def problems(self) -> list[Problem]:
         """The tasks to run.

@@ -22,12 +22,9 @@ class LinePiece(NamedTuple):
 def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[LinePiece], list[LinePiece]]:
     """The lines before and behind the caret, without the span itself.
 
-    Args:
-        file: The caret's file.
-        splice: The span.
-        move: Move every function and class around the caret, with the comments and decorators above it, to the end of
-            what it stands in; only whole lines are moved. Nothing that stood behind the caret within the innermost of
-            them comes before it.
+    With ``move`` every function and class around the caret stands, with the comments and decorators above it, at the
+    end of what it is in; only whole lines are moved. Nothing that stood behind the caret within the innermost of them
+    comes before it.
     """
     source = file.source
     starts = [*source.line_starts, len(source.data)]

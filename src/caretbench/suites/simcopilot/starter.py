@@ -13,11 +13,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, read_rows
-from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
+from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.project import take
 from caretbench.projects.running import file_splice, tests_check
 from caretbench.projects.setup.commands import NamedCheck, checks_of
@@ -27,10 +25,8 @@ from caretbench.suites.simcopilot.mining.candidates import shown
 _DIGITS = 8
 
 
-class StarterTask(BaseModel):
+class StarterTask(Row):
     """One task, without its texts. ``sha256`` begins the hash of the file that it was cut out of."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     sha256: str
@@ -61,9 +57,6 @@ def tasks_path(project: str) -> Path:
 def load(store: SnapshotStore | None = None) -> list[Problem]:
     """The tasks of all sample projects that have some; the projects are taken into the store.
 
-    Args:
-        store: The user's cache by default.
-
     Raises:
         DataError: the tasks are not those of the projects.
     """
@@ -85,9 +78,8 @@ def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
         data = texts.setdefault(task.path, snapshot.read(task.path))
         if _digest(data) != task.sha256 or task.check not in checks:
             raise DataError(f"{tasks_path(name)}: not made of the {name} that lies beside it; mine it again")
-        check = checks[task.check].model_copy(
-            update={"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
-        )
+        measured = {"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
+        check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))
     return problems
 
@@ -118,12 +110,7 @@ def _problem(
 
 
 def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """A mined task without its texts.
-
-    Args:
-        problem: The task.
-        content: The file that it was cut out of.
-        checks: The project's checks; the first that names the file decides.
+    """A mined task without its texts; of ``checks``, the first that names the file decides.
 
     Raises:
         DataError: the problem is no mined task, or no check names its file.

@@ -24,10 +24,9 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.simcopilot import build, starter
-from caretbench.suites.simcopilot.build_report import build_result
+from caretbench.suites.simcopilot.build_types import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.gating import workspace_gate
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper import paper
 from caretbench.suites.simcopilot.released.tables import tables
@@ -150,7 +149,8 @@ class SimCopilot(Suite):
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """The project's tests, with ``text`` in its place."""
-        return workspace_request(problem, text, profile)
+        del profile  # the released code has no other rule that could be kept here
+        return None if text is None else workspace_request(problem, text)
 
     def in_context(self, problem: Problem, context: str) -> Caret:
         """What is shown of a problem and of its project; the project is analysed once."""
@@ -164,7 +164,7 @@ class SimCopilot(Suite):
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """The gate for tests in projects."""
-        return workspace_gate(executor().projects, policy(self.rules("default").policy), progress=progress)
+        return WorkspaceGate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""

@@ -38,9 +38,8 @@ def fault_of(problem: Problem, text: str) -> Fault:
     excess = fault_count(tree, language) - sum(allowed)
     if excess <= 0:
         return ""
-    if any(
-        _fits(splice, before, language, closed) for closed in _closed(tree, splice, before, text, language)
-    ):
+    ended = _closed(tree, splice, before, text, language)
+    if any(_fits(splice, before, language, closed) for closed in ended):
         return "truncated"
     layout = layout_faults(tree, language) - allowed[1]
     return "indentation" if layout >= excess else "syntax"

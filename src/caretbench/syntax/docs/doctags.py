@@ -8,49 +8,44 @@ from typing import NamedTuple
 _TYPE = r"(?:\{[^}\n]*\}\s*)?"
 _LINES = r"(?:.*\n(?![ \t]*(?:[@\\]|$)))*.*"  # to the next tag or blank line
 
+
+def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.MULTILINE) for pattern in patterns)
+
+
 # One table for all styles: a style's marks do not occur in another style's text.
-_PARAMETERS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"[@\\]t?(?:param|arg|argument)(?:\[[^\]\n]*\])?\s+"
-        rf"{_TYPE}<?\[?(?P<name>[\w$.]+)[^\s\]]*\]?>?[ \t]*[-:]?[ \t]*(?P<what>{_LINES})",
-        r"<(?:type)?param\s+name\s*=\s*[\"'](?P<name>[^\"']+)[\"']\s*>(?P<what>[\s\S]*?)</(?:type)?param>",
-        r"^[ \t]*:(?:param|parameter|arg|key)[ \t]+(?:[^:\n]*[ \t])?\*{0,2}(?P<name>\w+):[ \t]*"
-        r"(?P<what>.*(?:\n(?![ \t]*:).*\S)*)",
-    )
+_PARAMETERS = _compiled(
+    r"[@\\]t?(?:param|arg|argument)(?:\[[^\]\n]*\])?\s+"
+    rf"{_TYPE}<?\[?(?P<name>[\w$.]+)[^\s\]]*\]?>?[ \t]*[-:]?[ \t]*(?P<what>{_LINES})",
+    r"<(?:type)?param\s+name\s*=\s*[\"'](?P<name>[^\"']+)[\"']\s*>(?P<what>[\s\S]*?)</(?:type)?param>",
+    r"^[ \t]*:(?:param|parameter|arg|key)[ \t]+(?:[^:\n]*[ \t])?\*{0,2}(?P<name>\w+):[ \t]*"
+    r"(?P<what>.*(?:\n(?![ \t]*:).*\S)*)",
 )
-_RETURNS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        rf"[@\\](?:returns?|retval|result)\b\s*{_TYPE}(?P<what>\S.*|(?<=\}})\s*)",
-        r"<returns>(?P<what>[\s\S]*?)</returns>",
-        r"^[ \t]*:returns?:[ \t]*(?P<what>\S.*)",
-    )
+_RETURNS = _compiled(
+    rf"[@\\](?:returns?|retval|result)\b\s*{_TYPE}(?P<what>\S.*|(?<=\}})\s*)",
+    r"<returns>(?P<what>[\s\S]*?)</returns>",
+    r"^[ \t]*:returns?:[ \t]*(?P<what>\S.*)",
 )
-_THROWS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"[@\\](?:throws?|exception)\s+\{?(?P<name>[\w$.:]+)\}?",
-        r"<exception\s+cref\s*=\s*[\"'](?:[A-Z]:)?(?P<name>[^\"']+)[\"']",
-        r"^[ \t]*:(?:raises?|except|exception)[ \t]+(?P<name>[\w.]+):",
-    )
+_THROWS = _compiled(
+    r"[@\\](?:throws?|exception)\s+\{?(?P<name>[\w$.:]+)\}?",
+    r"<exception\s+cref\s*=\s*[\"'](?:[A-Z]:)?(?P<name>[^\"']+)[\"']",
+    r"^[ \t]*:(?:raises?|except|exception)[ \t]+(?P<name>[\w.]+):",
 )
 
-_SECTIONS = {
-    "args": "parameters",
-    "arguments": "parameters",
-    "parameters": "parameters",
-    "params": "parameters",
-    "other parameters": "parameters",
-    "keyword args": "parameters",
-    "keyword arguments": "parameters",
-    "returns": "returns",
-    "return": "returns",
-    "yields": "returns",
-    "raises": "throws",
-    "throws": "throws",
-    "exceptions": "throws",
+_TITLES = {
+    "parameters": (
+        "args",
+        "arguments",
+        "parameters",
+        "params",
+        "other parameters",
+        "keyword args",
+        "keyword arguments",
+    ),
+    "returns": ("returns", "return", "yields"),
+    "throws": ("raises", "throws", "exceptions"),
 }
+_SECTIONS = {title: about for about, titles in _TITLES.items() for title in titles}
 _ENTRY = re.compile(
     r"\*{0,2}(?P<names>[\w.]+(?:\s*,\s*\*{0,2}[\w.]+)*)\s*(?:\([^)]*\))?\s*(?::\s*(?P<what>.*))?$"
 )

@@ -6,47 +6,33 @@ import ast
 import re
 
 import tree_sitter
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
 from caretbench.languages import node_kinds
-from caretbench.syntax.docs.doctags import Tags, read_tags
+from caretbench.problem import Row
+from caretbench.syntax.docs.doctags import read_tags
 from caretbench.syntax.docs.places import Comment, comments_in
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
 # Nodes that only wrap a declaration: the comment stands before the outermost of them.
-_WRAPPERS = frozenset(
-    {
-        "ambient_declaration",
-        "assignment_expression",
-        "decorated_definition",
-        "declaration",
-        "export_statement",
-        "expression_statement",
-        "field_declaration",
-        "function_definition",  # of C++, around its declarator; Python nests functions in blocks
-        "lexical_declaration",
-        "pointer_declarator",
-        "reference_declarator",
-        "template_declaration",
-        "type_definition",
-        "variable_declaration",
-    }
-)
+# (``function_definition`` of C++, around its declarator; Python nests functions in blocks.)
+_WRAPPERS = frozenset({
+    "ambient_declaration", "assignment_expression", "decorated_definition", "declaration", "export_statement",
+    "expression_statement", "field_declaration", "function_definition", "lexical_declaration", "pointer_declarator",
+    "reference_declarator", "template_declaration", "type_definition", "variable_declaration",
+})  # fmt: skip
 _BEFORE_DECLARATIONS = frozenset({"decorator", "attribute_list", "attribute_declaration"})
 _FORMAL = ("/**", "/*!", "///", "//!")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
-class Documentation(BaseModel):
+class Documentation(Row):
     """What is documented about one declaration.
 
     ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the names that have a
     description of their own, in the order of the text; ``start`` and ``end`` count bytes of the program.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str
     parameters: tuple[str, ...] = ()
@@ -61,12 +47,8 @@ class Documentation(BaseModel):
         return len(_WORD.findall(self.text))
 
 
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
-
-
 def _own_name(node: tree_sitter.Node) -> str:
-    return _text(node).replace("::", ".").strip("\"'`")
+    return text_of(node).replace("::", ".").strip("\"'`")
 
 
 def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:
@@ -152,9 +134,7 @@ def _attached(
                 return _docstring(comment), comment, comment
     anchor = _anchor(declaration)
     inside = [comment for comment in everything if anchor.start_byte <= comment.start < name.start_byte]
-    formal = [
-        comment for comment in inside if comment.text.startswith(_FORMAL) and comment.kind != "docstring"
-    ]
+    formal = [one for one in inside if one.text.startswith(_FORMAL) and one.kind != "docstring"]
     run = formal[-1:] or _before(anchor.start_byte, source, everything, plain=plain)
     if not run:
         return None
@@ -167,41 +147,26 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     Plain comments count in Go alone; docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
     annotations, ``export`` and ``template`` may stand between the comment and the declaration.
 
-    Args:
-        source: The whole program.
-        language: Its language, by name or alias.
-        name: The name; ``Outer.name`` or ``Outer::name`` asks for the one inside ``Outer``. Where several
-            declarations have the name, the first documented one counts.
-
-    Returns:
-        None where there is no such declaration, or no documentation.
+    ``Outer.name`` or ``Outer::name`` asks for the one inside ``Outer``. Where several declarations have the name, the
+    first documented one counts. None where there is no such declaration, or no documentation.
     """
     tree = parse(source, language)
     data = encode(source)
-    found = [
-        (match["declaration"][0], match["name"][0])
-        for match in matches(tree.root_node, language, "declarations")
-    ]
-    found.sort(key=lambda pair: pair[0].start_byte)
+    declared = matches(tree.root_node, language, "declarations")
+    found = sorted(
+        ((match["declaration"][0], match["name"][0]) for match in declared),
+        key=lambda pair: pair[0].start_byte,
+    )
     names = {declaration.id: _own_name(node) for declaration, node in found}
     wanted = name.replace("::", ".")
-    everything: list[Comment] | None = None
+    everything = comments_in(tree, language)
     plain = language_named(language).plain_documentation
     for declaration, node in found:
         path = _path(_own_name(node), declaration, names)
         if path != wanted and not path.endswith(f".{wanted}"):
             continue
-        everything = comments_in(tree, language) if everything is None else everything
         attached = _attached(declaration, node, data, everything, plain=plain)
         if attached is not None:
             text, first, last = attached
-            tags: Tags = read_tags(text)
-            return Documentation(
-                text=tags.text,
-                parameters=tags.parameters,
-                returns=tags.returns,
-                throws=tags.throws,
-                start=first.start,
-                end=last.end,
-            )
+            return Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)
     return None

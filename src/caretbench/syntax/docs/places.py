@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import tree_sitter
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import of_grammar
-from caretbench.syntax.parser import parse
+from caretbench.problem import Row
+from caretbench.syntax.parser import parse, text_of
 from caretbench.syntax.queries import captures
 
 CommentKind = Literal["line", "block", "docstring"]
 
 
-class Comment(BaseModel):
+class Comment(Row):
     """One comment, marks included; ``start`` and ``end`` count bytes of the UTF-8 text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: CommentKind
     start: int
@@ -47,23 +45,19 @@ def _kind(text: str, language: str) -> CommentKind:
     return "block" if mark and text.startswith(mark) else "line"
 
 
-def _read(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")
-
-
 def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
     """Comments and docstrings of a parsed program, in the order of the text."""
     found = captures(tree.root_node, language, "comments")
     everything = []
     for node in found.get("comment", []):
-        text = _read(node)
+        text = text_of(node)
         end = node.end_byte
         if text.endswith(("\n", "\r")):  # some grammars count the line end to a line comment
             text = text.rstrip("\r\n")
             end = node.start_byte + len(text.encode("utf-8", "surrogatepass"))
         everything.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
     everything += [
-        Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=_read(node))
+        Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=text_of(node))
         for node in found.get("docstring", [])
     ]
     return sorted(everything, key=lambda comment: comment.start)

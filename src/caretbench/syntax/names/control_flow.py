@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 
 import tree_sitter
 
-from caretbench.syntax.names.symbols import Flow
-from caretbench.syntax.names.type_names import type_name
+from caretbench.syntax.names.symbols import Flow, type_name
 
 
 class ControlFlow(ABC):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from caretbench.syntax.names.modules import ModuleIndex
 from caretbench.syntax.names.symbols import ImportTarget, Names, Use, Variable
 from caretbench.syntax.names.walker import Walk
+from caretbench.syntax.types import CLASSES
 
-_CLASSES: Final = frozenset({"class", "interface"})
 _MOST_HOPS = 8
 
 
@@ -121,7 +121,7 @@ class Project:
     def _class_around(self, walk: Walk, scope: Names | None) -> Place | None:
         """The class whose members a scope sees, as ``Place(walk, …)`` with the class's own variable unset."""
         while scope is not None:
-            if scope.kind in _CLASSES:
+            if scope.kind in CLASSES:
                 return Place(walk, _opened(scope))
             if scope.owner is not None:
                 return self._type(walk, scope.parent or scope, scope.owner)
@@ -134,7 +134,7 @@ class Project:
             return None
         scope: Names | None = use.scope
         while scope is not None:
-            home = self._class_around(walk, scope) if scope.kind in _CLASSES or scope.owner else None
+            home = self._class_around(walk, scope) if scope.kind in CLASSES or scope.owner else None
             if (
                 home is not None
                 and home.walk is not None

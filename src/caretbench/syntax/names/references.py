@@ -8,17 +8,22 @@ from typing import Final
 from caretbench.syntax.names.project import Place, Project
 from caretbench.syntax.names.symbols import Names, Site, Use, Variable
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.nesting import Nesting
-from caretbench.syntax.types import Binding, Block, Definition, Origin, Reference, Span
+from caretbench.syntax.types import (
+    CLASSES,
+    FUNCTIONS,
+    Binding,
+    Block,
+    Definition,
+    Nesting,
+    Origin,
+    Reference,
+    Span,
+)
 
-_BODIES: Final = frozenset(
-    {
-        "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",
-        "finally_body", "with_body",
-    }
-)  # fmt: skip
-_FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
-_CLASSES: Final = frozenset({"class", "interface"})
+_BODIES: Final = frozenset({
+    "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",
+    "finally_body", "with_body",
+})  # fmt: skip
 
 
 class Definitions:
@@ -62,7 +67,7 @@ def _library_binding(use: Use) -> Binding:
 def _outermost_function(scope: Names | None) -> Names | None:
     found = None
     while scope is not None:
-        if scope.kind in _FUNCTIONS:
+        if scope.kind in FUNCTIONS:
             found = scope
         scope = scope.parent
     return found
@@ -76,7 +81,7 @@ def _origin(use: Use, site: Site, bodies: Nesting, body_spans: list[Span]) -> Or
         return "same_block"
     if function is not None and function.start <= site.start and site.end <= function.end:
         return "same_function"
-    around = use.scope.around(_CLASSES)
+    around = use.scope.around(CLASSES)
     if around is not None and around.start <= site.start and site.end <= around.end:
         return "same_class"
     return "same_file"
@@ -90,7 +95,7 @@ def references_of(
     bodies = Nesting(body_spans)
     found = []
     for use in sorted(walk.uses, key=lambda use: (use.start, use.end)):
-        if not use.path and use.name in walk.traits.self_names and use.scope.around(_CLASSES):
+        if not use.path and use.name in walk.traits.self_names and use.scope.around(CLASSES):
             continue  # the object itself is no reference, as `this` is none
         found.append(_reference(walk, project, definitions, use, bodies, body_spans))
     return tuple(found)

@@ -7,10 +7,8 @@ from typing import Final
 from caretbench.syntax.names.flow import solve
 from caretbench.syntax.names.symbols import Flow, ImportTarget, Names, Site, Use, Variable
 from caretbench.syntax.names.walker import Walk
-from caretbench.syntax.types import Binding
+from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding
 
-_FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
-_CLASSES: Final = frozenset({"class", "interface"})
 _LANDED: Final[dict[str, Binding]] = {
     "file": "global",
     "namespace": "global",
@@ -52,10 +50,10 @@ def lookup(walk: Walk, name: str, scope: Names) -> Variable | None:
     crossed = False
     while current is not None:
         found = current.symbols.get(name)
-        is_hidden = crossed and current.kind in _CLASSES and not walk.traits.class_scope_visible
+        is_hidden = crossed and current.kind in CLASSES and not walk.traits.class_scope_visible
         if found is not None and (not is_hidden or (found.binding == "class" and walk.traits.block_scopes)):
             return found  # the parameters of a generic class are visible everywhere in it
-        crossed = crossed or current.kind in _FUNCTIONS
+        crossed = crossed or current.kind in FUNCTIONS
         current = current.parent
     return None
 
@@ -92,7 +90,7 @@ def resolve(walk: Walk) -> None:
     for site, scope, part, types in late:
         _land(walk, site, scope, part, types, None)
     for site, scope, types in walk.members:
-        around = scope.around(_CLASSES)
+        around = scope.around(CLASSES)
         if around is not None:
             _declare(around, site, None, types).flow = None
     for use in walk.uses:
@@ -129,11 +127,11 @@ def _land(
     walk: Walk, site: Site, scope: Names, part: str, types: tuple[str, ...], target: ImportTarget | None
 ) -> None:
     home = _declaring_scope(walk, site, scope, part)
-    if home is None or (home.kind in _CLASSES and site.key == home.name):
+    if home is None or (home.kind in CLASSES and site.key == home.name):
         return  # a constructor has the name of its class, which is found around it
     if part.startswith("target.") and target is None and site.binding == "local":
         site.binding = _LANDED.get(home.kind, "local")
-    elif site.binding == "function" and home.kind in _CLASSES:
+    elif site.binding == "function" and home.kind in CLASSES:
         site.binding = "method"
     variable = _declare(home, site, target, types)
     if part.startswith("declare.") and variable.inside is None:

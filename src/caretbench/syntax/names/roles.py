@@ -1,4 +1,4 @@
-"""What the nodes of a tree mean to the analysis, from the language's query file ``roles.scm``.
+"""What the nodes of a tree mean to the analysis, and what a file imports: ``roles.scm`` and ``imports.scm``.
 
 A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
 it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.
@@ -6,21 +6,22 @@ it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker kno
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.syntax.queries import captures
+from caretbench.syntax.names.symbols import ImportTarget
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.source import SourceFile
 
-IS: Final = frozenset(
-    {
-        "identifier", "self", "super", "pattern", "member", "import",
-        "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
-        "global", "nonlocal", "skip",
-        "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
-        "scope.comprehension", "scope.block",
-    }
-)  # fmt: skip
+IS: Final = frozenset({
+    "identifier", "self", "super", "pattern", "member", "import",
+    "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
+    "global", "nonlocal", "skip",
+    "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
+    "scope.comprehension", "scope.block",
+})  # fmt: skip
 
 # In the order of precedence: where two patterns name one node, the later word wins.
 AS: Final = (
@@ -32,12 +33,9 @@ AS: Final = (
     "target.object", "ignore",
 )  # fmt: skip
 
-MARKS: Final = frozenset(
-    {
-        "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner",
-        "property",
-    }
-)  # fmt: skip
+MARKS: Final = frozenset({
+    "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property",
+})  # fmt: skip
 
 
 class Roles:
@@ -64,3 +62,35 @@ class Roles:
 def _precedence(capture: str) -> int:
     family, _, word = capture.partition(".")
     return AS.index(word) if family == "as" else 0
+
+
+class Imports(NamedTuple):
+    """The nodes whose names imports bind, with what to; modules imported whole; the file's own package."""
+
+    bound: dict[int, ImportTarget]
+    wildcards: list[str]
+    package: str
+
+
+def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
+    """What the imports of a file bind.
+
+    The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
+    ``@wildcard``; or the file's own ``@package``. ``@dotted`` is an import that binds the first part of a module
+    """
+    bound: dict[int, ImportTarget] = {}
+    wildcards: list[str] = []
+    package = ""
+    for match in matches(root, source.grammar, "imports"):
+        if "package" in match:
+            package = text_of(match["package"][0])
+            continue
+        module = text_of(match["module"][0]).strip("\"'`<>").replace("\\", "/")
+        if "name" not in match:
+            wildcards.append(module)
+            continue
+        symbol = text_of(match["symbol"][0]) if "symbol" in match else None
+        if "dotted" in match:
+            module = module.partition(".")[0]
+        bound[match["name"][-1].id] = ImportTarget(module, symbol)
+    return Imports(bound, wildcards, package)

@@ -2,72 +2,56 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
 from caretbench.syntax.types import Binding, ScopeKind
 
 
-class ImportTarget:
+class ImportTarget(NamedTuple):
     """What an import binds a name to: a module, or ``symbol`` of a module."""
 
-    __slots__ = ("module", "symbol")
-
-    def __init__(self, module: str, symbol: str | None) -> None:
-        self.module = module
-        self.symbol = symbol
+    module: str
+    symbol: str | None
 
 
+@dataclass(slots=True, eq=False)
 class Site:
     """A place that defines a name.
 
     ``key`` is the name under which a scope keeps it, ``index`` counts within its flow, for the solver.
     """
 
-    __slots__ = ("binding", "end", "flow", "index", "key", "name", "row", "start", "variable")
-
-    def __init__(self, name: str, start: int, end: int, row: int, binding: Binding, flow: Flow) -> None:
-        self.name = name
-        self.key = name
-        self.start = start
-        self.end = end
-        self.row = row
-        self.binding = binding
-        self.flow = flow
-        self.index = -1
-        self.variable: Variable | None = None
+    name: str
+    key: str
+    start: int
+    end: int
+    row: int
+    binding: Binding
+    flow: Flow
+    index: int = -1
+    variable: Variable | None = None
 
 
+@dataclass(slots=True, eq=False)
 class Use:
     """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
 
-    __slots__ = (
-        "end",
-        "flow",
-        "is_call",
-        "key",
-        "name",
-        "path",
-        "reaching",
-        "row",
-        "scope",
-        "start",
-        "variable",
-    )
-
-    def __init__(
-        self, name: str, start: int, end: int, row: int, scope: Names, flow: Flow, path: tuple[Use | str, ...]
-    ) -> None:
-        self.name = name
-        self.key = name
-        self.start = start
-        self.end = end
-        self.row = row
-        self.scope = scope
-        self.flow = flow
-        self.path = path
-        self.is_call = False
-        self.variable: Variable | None = None
-        self.reaching: tuple[Site, ...] = ()
+    name: str
+    key: str
+    start: int
+    end: int
+    row: int
+    scope: Names
+    flow: Flow
+    path: tuple[Use | str, ...]
+    is_call: bool
+    variable: Variable | None = None
+    reaching: tuple[Site, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
 class Variable:
     """One name of one scope.
 
@@ -75,19 +59,17 @@ class Variable:
     class), ``target`` what an import bound it to.
     """
 
-    __slots__ = ("binding", "flow", "inside", "name", "scope", "sites", "target", "types")
-
-    def __init__(self, name: str, binding: Binding, scope: Names) -> None:
-        self.name = name
-        self.binding = binding
-        self.scope = scope
-        self.flow: Flow | None = None
-        self.sites: list[Site] = []
-        self.types: list[str] = []
-        self.inside: Names | None = None
-        self.target: ImportTarget | None = None
+    name: str
+    binding: Binding
+    scope: Names
+    flow: Flow | None = None
+    sites: list[Site] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    inside: Names | None = None
+    target: ImportTarget | None = None
 
 
+@dataclass(slots=True, eq=False)
 class Names:
     """A scope with its names.
 
@@ -95,31 +77,17 @@ class Names:
     outside of it, ``wildcards`` the modules imported whole.
     """
 
-    __slots__ = (
-        "bases", "end", "globals", "index", "kind", "name", "nonlocals", "owner", "parent", "start", "symbols",
-        "wildcards",
-    )  # fmt: skip
-
-    def __init__(self, kind: ScopeKind, name: str, start: int, end: int, parent: Names | None) -> None:
-        self.kind = kind
-        self.name = name
-        self.start = start
-        self.end = end
-        self.parent = parent
-        self.index = -1
-        self.symbols: dict[str, Variable] = {}
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
-        self.owner: str | None = None
-        self.bases: list[str] = []
-        self.wildcards: list[str] = []
-
-    def outermost(self) -> Names:
-        """The file's own scope."""
-        scope = self
-        while scope.parent is not None:
-            scope = scope.parent
-        return scope
+    kind: ScopeKind
+    name: str
+    start: int
+    end: int
+    parent: Names | None
+    symbols: dict[str, Variable] = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+    owner: str | None = None
+    bases: list[str] = field(default_factory=list)
+    wildcards: list[str] = field(default_factory=list)
 
     def hoisted(self, *, through: frozenset[str]) -> Names:
         """The nearest scope outwards, this one included, whose kind is not in ``through``."""
@@ -137,22 +105,15 @@ class Names:
 
     def outside_class(self) -> bool:
         """Whether this is inside a method that stands outside of its class."""
-        scope: Names | None = self
-        while scope is not None:
-            if scope.owner is not None:
-                return True
-            scope = scope.parent
-        return False
+        return self.owner is not None or (self.parent is not None and self.parent.outside_class())
 
 
+@dataclass(slots=True, eq=False)
 class Kill:
     """The end of a variable (``del``)."""
 
-    __slots__ = ("use", "variable")
-
-    def __init__(self, use: Use) -> None:
-        self.use = use
-        self.variable: Variable | None = None
+    use: Use
+    variable: Variable | None = None
 
 
 Event = Use | Site | Kill
@@ -215,3 +176,18 @@ class Flow:
             self.link(self.current, self._catchers[-1])
             self.current = self.block(self.current)
         self.blocks[self.current].append(event)
+
+
+_TYPE_NAME: Final = re.compile(
+    r"^[\s:\"']*(?:(?:const|static|final)\s+)*(?:[\w$.]+(?:\.|::))?([\w$]+)(?:<.*>)?[\s&*?!\"']*$", re.DOTALL
+)
+_OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s*(?:None|null|undefined)$")
+
+
+def type_name(text: str) -> str | None:
+    """The simple name of a type (``a.b.Shape<T>`` is ``Shape``); None where it is more than one name."""
+    text = text.strip().lstrip(":").strip()
+    if (optional := _OPTIONAL.match(text)) is not None:
+        text = optional[1] or optional[2]
+    found = _TYPE_NAME.match(text)
+    return found[1] if found else None

@@ -12,13 +12,11 @@ from typing import Final, get_args
 import tree_sitter
 
 from caretbench.syntax.names.control_flow import ControlFlow
-from caretbench.syntax.names.imports import bound_names
-from caretbench.syntax.names.roles import Roles
-from caretbench.syntax.names.symbols import Flow, ImportTarget, Kill, Names, Site, Use
+from caretbench.syntax.names.roles import Roles, bound_names
+from caretbench.syntax.names.symbols import Flow, ImportTarget, Kill, Names, Site, Use, type_name
 from caretbench.syntax.names.traits import Traits, traits_of
-from caretbench.syntax.names.type_names import type_name
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Binding, ScopeKind
+from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding, ScopeKind
 
 # Deeper than this, a tree is read as one flat row of names: only generated text nests so far.
 MOST_DEPTH = 300
@@ -26,8 +24,6 @@ MOST_DEPTH = 300
 _OPENED: Final = frozenset({"class", "interface", "namespace"})
 _OWN_NAMES: Final = frozenset({"loop", "try", "switch"})
 _SCOPE_KINDS: Final = {f"scope.{kind}": kind for kind in get_args(ScopeKind)}
-_FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
-_CLASSES: Final = frozenset({"class", "interface"})
 _DECLARED: Final[dict[str, Binding]] = {
     "declare.function": "function",
     "declare.method": "method",
@@ -56,7 +52,6 @@ class Walk(ControlFlow):
 
     def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
         self.source = source
-        self.data = source.data
         self.traits: Traits = traits_of(source.language)
         roles = Roles(root, source.grammar)
         self.structure = roles.structure
@@ -80,12 +75,12 @@ class Walk(ControlFlow):
         self._outer_done: set[int] = set()
         self._switches = []
         self.file.wildcards += imports.wildcards
-        self._handlers: dict[str, Callable[[tree_sitter.Node], None]] = {
+        self._handlers: dict[str, Callable[[tree_sitter.Node], object]] = {
             "identifier": self._identifier,
             "self": self._skip,
             "super": self._skip,
             "skip": self._skip,
-            "member": self._member,
+            "member": self._read_member,
             "import": self._import,
             "branch": self._branch,
             "loop": self._loop,
@@ -115,33 +110,28 @@ class Walk(ControlFlow):
         if node.id in self._outer_done:
             return
         part = self.parts.get(node.id)
-        if part is not None:
-            if part in _TARGETS:
-                self._target(node, part)
-                return
-            if part in _DECLARED:
-                self._declare(node, part)
-                return
-            if part == "ignore":
-                return
+        if part in _TARGETS:
+            self._target(node, part)
+            return
+        if part in _DECLARED:
+            self._define(node, part, _DECLARED[part])
+            return
+        if part == "ignore":
+            return
         word = self.structure.get(node.id)
-        if word is not None:
-            if self._depth > MOST_DEPTH:
-                self._flat(node)
-                return
-            self._depth += 1
-            if self.traits.block_scopes and word in _OWN_NAMES:
-                self._in_block(node, self._handlers[word])
-            else:
-                self._handlers[word](node)
-            self._depth -= 1
-        elif node.child_count:
-            if self._depth > MOST_DEPTH:
-                self._flat(node)
-                return
-            self._depth += 1
+        if word is None and not node.child_count:
+            return
+        if self._depth > MOST_DEPTH:
+            self._flat(node)
+            return
+        self._depth += 1
+        if word is None:
             self._children(node)
-            self._depth -= 1
+        elif self.traits.block_scopes and word in _OWN_NAMES:
+            self._in_block(node, self._handlers[word])
+        else:
+            self._handlers[word](node)
+        self._depth -= 1
 
     def _children(self, node: tree_sitter.Node) -> None:
         """All children: what is written after what is read, what is deferred last."""
@@ -189,7 +179,7 @@ class Walk(ControlFlow):
         return [(self.parts.get(child.id, ""), child) for child in node.children]
 
     def _text(self, node: tree_sitter.Node) -> str:
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        return self.source.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
 
     def _skip(self, node: tree_sitter.Node) -> None:
         """Nothing in here is a name."""
@@ -197,18 +187,10 @@ class Walk(ControlFlow):
     # names
 
     def _use(self, node: tree_sitter.Node, path: tuple[Use | str, ...] = ()) -> Use:
-        use = Use(
-            self._text(node),
-            node.start_byte,
-            node.end_byte,
-            node.start_point.row,
-            self.scope,
-            self.flow,
-            path,
-        )
-        use.is_call = node.id in self.marks["called"]
-        if use.is_call and self.traits.separate_methods:
-            use.key = f"{use.name}()"
+        name, is_call = self._text(node), node.id in self.marks["called"]
+        key = f"{name}()" if is_call and self.traits.separate_methods else name
+        row = node.start_point.row
+        use = Use(name, key, node.start_byte, node.end_byte, row, self.scope, self.flow, path, is_call)
         self.uses.append(use)
         return use
 
@@ -216,9 +198,6 @@ class Walk(ControlFlow):
         if node.start_byte == node.end_byte:  # invented by the parser
             return
         self.flow.add(self._use(node))
-
-    def _member(self, node: tree_sitter.Node) -> None:
-        self._read_member(node)
 
     def _read_member(
         self,
@@ -276,15 +255,11 @@ class Walk(ControlFlow):
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
         """Python's first parameter of a method, by its customary names."""
-        return self._text(node) in self.traits.self_names and self.scope.around(_CLASSES) is not None
+        return self._text(node) in self.traits.self_names and self.scope.around(CLASSES) is not None
 
     def _site(self, node: tree_sitter.Node, binding: Binding) -> Site:
-        return Site(
-            self._text(node), node.start_byte, node.end_byte, node.start_point.row, binding, self.flow
-        )
-
-    def _declare(self, node: tree_sitter.Node, part: str) -> None:
-        self._define(node, part, _DECLARED[part])
+        name, row = self._text(node), node.start_point.row
+        return Site(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
 
     def _define(
         self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
@@ -348,10 +323,9 @@ class Walk(ControlFlow):
         inner = Names(kind, "", node.start_byte, node.end_byte, self.scope)
         names = self._header(node, inner) if kind not in {"block", "comprehension"} else []
         outer, flow, types = self.scope, self.flow, self._types
-        inner.index = len(self.scopes)
         self.scopes.append(inner)
         self._types = ()
-        if kind in _FUNCTIONS:
+        if kind in FUNCTIONS:
             self.flows.append(Flow())
             self.flow = self.flows[-1]
         self.scope = inner
@@ -365,18 +339,17 @@ class Walk(ControlFlow):
                 self.opened[child.start_byte] = inner
             self._visit(child)
 
-    def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], None]) -> None:
+    def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], object]) -> None:
         """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
         outer = self.scope
         self.scope = Names("block", "", node.start_byte, node.end_byte, outer)
-        self.scope.index = len(self.scopes)
         self.scopes.append(self.scope)
         handler(node)
         self.scope = outer
 
     def _kind(self, node: tree_sitter.Node) -> ScopeKind:
         kind = _SCOPE_KINDS[self.structure[node.id]]
-        return "method" if kind == "function" and self.scope.kind in _CLASSES else kind
+        return "method" if kind == "function" and self.scope.kind in CLASSES else kind
 
     def _header(self, node: tree_sitter.Node, inner: Names) -> list[tree_sitter.Node]:
         """Names, bases and owner of a scope; what its header says (defaults, annotations) is read outside.

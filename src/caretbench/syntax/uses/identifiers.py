@@ -69,12 +69,7 @@ def style(name: str) -> str:
 
 
 def identifiers(text: str, grammar: str, tree: tree_sitter.Tree | None = None) -> Identifiers:
-    """The identifiers of a text.
-
-    Args:
-        text: A program or a part of one.
-        grammar: The name of its grammar (:func:`~caretbench.syntax.source.grammar_of`).
-        tree: The text's tree, where it is parsed already.
+    """The identifiers of a text; ``grammar`` is named as :func:`~caretbench.syntax.source.grammar_of` does.
 
     Raises:
         KeyError: there is no such grammar.

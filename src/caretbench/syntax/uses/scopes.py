@@ -20,19 +20,11 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import matches
 from caretbench.syntax.uses.value_kinds import inferred_kind, is_function, kind_of_value, plain_type
 
-_ROLES: Final = (
-    "parameter",
-    "local",
-    "comprehended",
-    "field",
-    "constant",
-    "function",
-    "typename",
-    "import",
-)
+_ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
 _MARKS: Final = {"pointer_declarator": "*", "optional_parameter": "?"}
 _LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "left_assignment_list"})
@@ -135,15 +127,15 @@ class Scopes:
             scope = self._scope(node, role) or root
             parameters, required = _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
             yield Declaration(
-                name=_text(node),
+                name=text_of(node),
                 start=node.start_byte,
                 role=role,
-                kind=self._kind(node, role, _text(types[0]) if types else "", value, place),
+                kind=self._kind(node, role, text_of(types[0]) if types else "", value, place),
                 usable=0 if role in _EVERYWHERE else until,
                 begin=scope.start_byte,
                 end=scope.end_byte,
                 assigned=role != "local" or bool(match.keys() & {"value", "values", "until"}),
-                alias=_text(value) if value is not None and kind_of_value(value) == "name" else "",
+                alias=text_of(value) if value is not None and kind_of_value(value) == "name" else "",
                 parameters=parameters,
                 required=required,
                 constant=_is_constant(node),
@@ -216,14 +208,14 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
     for child in node.named_children:
         if child.type in ("comment", "line_comment", "block_comment", "attribute_item", "self_parameter"):
             continue
-        if _text(child) in ("self", "cls", "this"):
+        if text_of(child) in ("self", "cls", "this"):
             continue
         written = child.child_by_field_name("type")
         names = child.children_by_field_name("name") if child.type == "parameter_declaration" else [child]
-        text = _text(written) if written is not None else ""
+        text = text_of(written) if written is not None else ""
         # A parameter that may be many is as good as any number of them.
         many = (
-            bool(re.match(r"\*|\.\.\.|params\b|&\w+$", _text(child)))
+            bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child)))
             or "..." in text
             or "variadic" in child.type
         )
@@ -233,7 +225,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
             or "optional" in child.type
         )
         found += [("..." if many else "") + text] * max(1, len(names))
-        required += 0 if many or optional or "=" in _text(child) else max(1, len(names))
+        required += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
     return tuple(found), required
 
 
@@ -247,7 +239,3 @@ def _is_constant(node: tree_sitter.Node) -> bool:
             return True
         parent = parent.parent
     return False
-
-
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")

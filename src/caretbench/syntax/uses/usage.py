@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.syntax.parser import text_of
 from caretbench.syntax.uses.value_kinds import kind_of_value, plain_type
 
 MEMBERS: Final = {
@@ -22,16 +23,8 @@ MEMBERS: Final = {
 }  # fmt: skip
 """The nodes that join a receiver and a name, and the field of the name."""
 OBJECTS: Final = (
-    "object",
-    "operand",
-    "expression",
-    "argument",
-    "value",
-    "receiver",
-    "path",
-    "scope",
-    "condition",
-)
+    "object", "operand", "expression", "argument", "value", "receiver", "path", "scope", "condition",
+)  # fmt: skip
 CALLS: Final = frozenset({
     "call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
     "new_expression",
@@ -147,7 +140,7 @@ def callee_of(call: tree_sitter.Node) -> str:
     for field in _CALLEES:
         found = call.child_by_field_name(field)
         if found is not None:
-            words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", text(found)))
+            words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(found)))
             return words[-1] if words else ""
     return ""
 
@@ -166,7 +159,7 @@ def context(node: tree_sitter.Node) -> str:
     if kind == "argument" and parent.parent is not None:
         named = parent.child_by_field_name("name")
         if named is not None:
-            return f"value:{text(named)}" if not _is(named, node) else "other"
+            return f"value:{text_of(named)}" if not _is(named, node) else "other"
         node, parent = parent, parent.parent
         kind = parent.type
     if kind in ARGUMENTS and parent.parent is not None:
@@ -177,7 +170,7 @@ def context(node: tree_sitter.Node) -> str:
         key = parent.child_by_field_name(_KEYED[kind])
         holder = parent.parent.parent if parent.parent is not None else None
         inside = callee_of(holder) if holder is not None else ""
-        return f"value:{inside}:{text(key)}" if key is not None and not _is(key, node) else "other:key"
+        return f"value:{inside}:{text_of(key)}" if key is not None and not _is(key, node) else "other:key"
     if kind in _SUBSCRIPTS or kind in ("bracketed_argument_list", "subscript_argument_list"):
         holder = parent if kind in _SUBSCRIPTS else parent.parent
         first = holder.named_children[0] if holder is not None and holder.named_children else None
@@ -187,10 +180,10 @@ def context(node: tree_sitter.Node) -> str:
     if kind in _BINARY:
         return _operand(node, parent)
     if kind in ("unary_expression", "not_operator", "unary", "unary_operator", "prefix_unary_expression"):
-        sign = text(parent)[:1]
+        sign = text_of(parent)[:1]
         return "cond" if sign in "!n" else f"unary{sign} {context(parent)}"
     if kind in ("pointer_expression", "reference_expression"):
-        return f"unary{text(parent)[:1]} {context(parent)}"
+        return f"unary{text_of(parent)[:1]} {context(parent)}"
     if kind in _BRANCHES:
         held = parent.child_by_field_name("condition")
         is_condition = _is(held, node) if held is not None else _is(parent.named_children[1], node)
@@ -219,7 +212,7 @@ def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     written = parent.child_by_field_name("type") or (
         around.child_by_field_name("type") if around is not None else None
     )
-    told = plain_type(text(written)) if written is not None else ""
+    told = plain_type(text_of(written)) if written is not None else ""
     return f"init:{told}" if told else f"init of {_short(named)}:{parent.start_byte}"
 
 
@@ -297,7 +290,7 @@ def _object(parent: tree_sitter.Node) -> str:
 def _member_name(node: tree_sitter.Node) -> str:
     field = MEMBERS.get(node.type)
     found = node.child_by_field_name(field) if field else None
-    return text(found if found is not None else node.named_children[-1])[:_LONGEST]
+    return text_of(found if found is not None else node.named_children[-1])[:_LONGEST]
 
 
 def _function(node: tree_sitter.Node) -> int:
@@ -319,9 +312,4 @@ def _is(one: tree_sitter.Node | None, other: tree_sitter.Node) -> bool:
 
 
 def _short(node: tree_sitter.Node | None) -> str:
-    return re.sub(r"\s+", " ", text(node))[:_LONGEST] if node is not None else ""
-
-
-def text(node: tree_sitter.Node) -> str:
-    """Return the text of a node."""
-    return (node.text or b"").decode("utf-8", "surrogatepass")
+    return re.sub(r"\s+", " ", text_of(node))[:_LONGEST] if node is not None else ""

@@ -9,6 +9,7 @@ from typing import Final
 import tree_sitter
 
 from caretbench.languages import of_grammar
+from caretbench.syntax.parser import text_of
 
 _LITERALS: Final[Mapping[str, str]] = {
     "integer": "int", "int_literal": "int", "decimal_integer_literal": "int", "hex_integer_literal": "int",
@@ -32,16 +33,9 @@ _CALLS: Final = frozenset(
 _NEW: Final = frozenset(
     {"object_creation_expression", "new_expression", "composite_literal", "struct_expression"}
 )
-_FUNCTIONS: Final = frozenset(
-    {
-        "arrow_function",
-        "function_expression",
-        "lambda",
-        "lambda_expression",
-        "func_literal",
-        "closure_expression",
-    }
-)
+_FUNCTIONS: Final = frozenset({
+    "arrow_function", "function_expression", "lambda", "lambda_expression", "func_literal", "closure_expression",
+})  # fmt: skip
 _COMPARISONS: Final = frozenset(
     {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
 )
@@ -100,14 +94,14 @@ def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
         return _kind_of_literal(literal, grammar)
     if node.type in _NEW:
         made = _child(node, "type", "constructor", "name")
-        return f"type:{_text(made)}" if made is not None else ""
+        return f"type:{text_of(made)}" if made is not None else ""
     if node.type in _CALLS:
         callee = _child(node, "function", "name", "method")
         receiver = _child(node, "object", "receiver")
         if callee is None:
             return ""
-        before = f"{_text(receiver)}." if receiver is not None else ""
-        return "call:" + re.sub(r"\s+", "", before + _text(callee))[-120:]
+        before = f"{text_of(receiver)}." if receiver is not None else ""
+        return "call:" + re.sub(r"\s+", "", before + text_of(callee))[-120:]
     if _operator(node) in _COMPARISONS:
         return _kind_of_literal("bool", grammar)
     return ""
@@ -118,7 +112,3 @@ def _operator(node: tree_sitter.Node) -> str:
     if operator is not None:
         return operator.type
     return "not" if node.type == "not_operator" else ""
-
-
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "surrogatepass")

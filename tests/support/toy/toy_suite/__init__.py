@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from caretbench import Suite
 from caretbench.execution.types import ExecutionRequest
 from caretbench.files import DataError, read_rows, write_rows
@@ -14,8 +16,9 @@ from caretbench.models import Sampling
 from caretbench.options import Option
 from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
 from caretbench.progress import Progress
+from caretbench.suites.baselines import BASELINES, Writer
 from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
-from caretbench.suites.values import BuildResult, Measurement, ProblemSet
+from caretbench.suites.values import BuildResult, Measurement, OwnChart, ProblemSet
 
 
 class Toy(Suite):
@@ -26,6 +29,7 @@ class Toy(Suite):
     about = "whether a model can add"
     strata = ("language", "category")
     criteria_folder = Path(__file__).parent / "criteria"
+    baselines: ClassVar[Mapping[str, Writer]] = {**BASELINES, "one": lambda _problem: "1"}
     build_about = "additions; SOURCE is A+B, 1+2 for example"
     build_options = (Option("language", str, "Written in the problems' ids.", "build", default="python"),)
     build_roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
@@ -88,6 +92,20 @@ class Toy(Suite):
         """Lines of what is shown."""
         del profile
         return {"prefix_lines": problem.caret.prefix.count("\n") + 1}
+
+    def result_charts(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[OwnChart, ...]:
+        """A point for each answer: how large the sum is, and whether it was found."""
+        del seed
+        points = [
+            {"sum": int(problems[identity].reference), "model": model, "passed": passed}
+            for identity, model, passed in results.select("problem_id", "model", "passed").iter_rows()
+        ]
+        places = {"x": {"field": "sum", "type": "quantitative"}, "y": {"field": "model", "type": "nominal"}}
+        colour = {"field": "passed", "type": "nominal"}
+        spec = {"data": {"values": points}, "mark": "point", "encoding": places | {"color": colour}}
+        return (OwnChart("Sums that were found", spec),)
 
 
 def _request(key: str, first: int, second: int) -> BuildRequest:

@@ -22,29 +22,8 @@ from caretbench.suites.efcb.attacks.line_context import Numbers
 from caretbench.suites.efcb.attacks.line_features import FEATURES
 
 FILE: Final = "attackers.json"
-ROUNDS: Final = 2
-"""Rounds that select, before one that corrects them by other repositories."""
-_SURE: Final = 12.0
-_FOLDS: Final = 3
-# What cross-validated scores are multiplied with to be odds.
-_TRUSTS: Final = tuple(step / 20 for step in range(25))
-
-
-class Size(NamedTuple):
-    """How much the learners of a round may learn: :meth:`Linear.learn` and :meth:`Trees.learn` say what each is."""
-
-    linear_penalty: float
-    trees: int
-    depth: int
-    rate: float
-    penalty: float
-    every: int
-
-
-FIRST: Final = Size(linear_penalty=3.0, trees=400, depth=6, rate=0.08, penalty=10.0, every=4)
-"""Of the first round, which sees edits as they are drawn: most of them tell, and there are many."""
-LATER: Final = Size(linear_penalty=20.0, trees=80, depth=3, rate=0.1, penalty=40.0, every=3)
-"""Of rounds that see what passed: little is left to learn, and few edits count."""
+SURE: Final = 12.0
+"""Odds above it, as a logarithm, count as this."""
 
 
 class LearnedRound(Row):
@@ -82,22 +61,6 @@ class Round(NamedTuple):
     trees: Trees
     trust: float = 1.0
 
-    @classmethod
-    def learn(cls, differences: Numbers, importance: Numbers, size: Size = LATER) -> Round:
-        """Learners of differences, each the right reading less the wrong one."""
-        linear = Linear.learn(differences, importance, penalty=size.linear_penalty)
-        trees = Trees.learn(
-            differences,
-            importance,
-            linear.score(differences),
-            trees=size.trees,
-            depth=size.depth,
-            rate=size.rate,
-            penalty=size.penalty,
-            every=size.every,
-        )
-        return cls(linear, trees)
-
     def scores(self, differences: Numbers) -> Numbers:
         """The scores of the linear learner alone, and of both together, a column each."""
         linear = self.linear.score(differences)
@@ -105,27 +68,11 @@ class Round(NamedTuple):
 
     def odds(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is right."""
-        found: Numbers = np.round(self.trust * self.scores(differences)[:, 1], 4)
-        return found
+        return np.round(self.trust * self.scores(differences)[:, 1], 4)
 
     def passes(self, differences: Numbers) -> Numbers:
         """Return the chance that each edit may be used, as :meth:`Attackers.passes` says, by this round alone."""
-        found: Numbers = np.exp(-np.clip(self.odds(differences), 0.0, _SURE))
-        return found
-
-    def row(self) -> LearnedRound:
-        """As numbers."""
-        return LearnedRound.model_validate(
-            {
-                "trust": self.trust,
-                "linear_sizes": self.linear.scale.sizes.tolist(),
-                "linear_weights": self.linear.weights.tolist(),
-                "tree_sizes": self.trees.scale.sizes.tolist(),
-                "tree_features": self.trees.features.tolist(),
-                "tree_cuts": self.trees.cuts.tolist(),
-                "tree_values": self.trees.values.tolist(),
-            }
-        )
+        return np.exp(-np.clip(self.odds(differences), 0.0, SURE))
 
     @classmethod
     def of(cls, row: LearnedRound) -> Round:
@@ -154,18 +101,16 @@ class Attackers(NamedTuple):
         Of two readings whose difference speaks for the right one ``p`` to ``1 - p``, the edit passes ``(1 - p) / p``
         of the time, and always where it speaks against it.
         """
-        found: Numbers = np.round(_passes(self.rounds, differences), 4)
-        return found
+        return np.round(chances_to_pass(self.rounds, differences), 4)
 
     def scores(self, differences: Numbers) -> Numbers:
         """The sums over all rounds of the linear learners' scores and of all learners', a column each."""
-        found: Numbers = np.round(
+        return np.round(
             sum(
                 (one.trust * one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))
             ),
             4,
         )
-        return found
 
 
 class Sample(NamedTuple):
@@ -175,79 +120,18 @@ class Sample(NamedTuple):
     changes: npt.NDArray[np.int64]
 
 
-def learned(samples: Sequence[Sample], unseen: Sequence[Sample] = (), rounds: int = ROUNDS) -> Attackers:
-    """Attackers from edits of several repositories.
-
-    What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
-    see the repository. Changes count alike: a question takes two edits of a change, however many it has.
-
-    Args:
-        samples: One of each repository.
-        unseen: Of other repositories. One more round, and the judge, learn from them what the rounds before let pass
-            where they have not learned; without them the judge learns from ``samples``, too.
-        rounds: Those that select and learn from ``samples``.
-    """
-    passes = [np.ones(len(sample.changes)) for sample in samples]
-    found: list[Round] = []
-    for number in range(rounds):
-        one, passes = _next_round(samples, passes, LATER if number else FIRST)
-        found.append(one)
-    if unseen:
-        samples, passes = unseen, [_passes(found, sample.differences) for sample in unseen]
-        one, passes = _next_round(samples, passes, LATER)
-        found.append(one)
-    return Attackers(tuple(found), _next_round(samples, passes, LATER)[0])
-
-
-def _next_round(
-    samples: Sequence[Sample], passes: Sequence[Numbers], size: Size
-) -> tuple[Round, list[Numbers]]:
-    """Return a round learned on edits with these chances to pass, and the chances after it."""
-    weights = [change_weights(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
-    unseen = _unseen_scores(samples, weights, size)
-    trust = _trust(np.concatenate(unseen), np.concatenate(weights))
-    after = [
-        chances * np.exp(-np.clip(trust * scores, 0.0, _SURE))
-        for chances, scores in zip(passes, unseen, strict=True)
-    ]
-    return _learned(samples, weights, size)._replace(trust=trust), after
-
-
-def _passes(rounds: Sequence[Round], differences: Numbers) -> Numbers:
+def chances_to_pass(rounds: Sequence[Round], differences: Numbers) -> Numbers:
+    """Return the chance that each edit passes all of the rounds."""
     chances = np.ones(len(differences))
     for one in rounds:
         chances *= one.passes(differences)
     return chances
 
 
-def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> list[Numbers]:
-    """The scores of each sample's edits by learners that did not see the repository."""
-    found: list[Numbers] = [np.zeros(0)] * len(samples)
-    for fold in range(min(_FOLDS, len(samples))):
-        others = [place for place in range(len(samples)) if place % _FOLDS != fold] or [0]
-        one = _learned([samples[place] for place in others], [weights[place] for place in others], size)
-        for place in range(fold, len(samples), _FOLDS):
-            found[place] = one.scores(samples[place].differences)[:, 1]
-    return found
-
-
-def _trust(scores: Numbers, weights: Numbers) -> float:
-    """Return the factor by which scores are the likeliest odds."""
-    losses = [float((np.log1p(np.exp(-trust * scores)) * weights).sum()) for trust in _TRUSTS]
-    return _TRUSTS[int(np.argmin(np.round(losses, 6)))]
-
-
-def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> Round:
-    together = np.concatenate([*weights])
-    scale = together.sum() / max(float((together**2).sum()), 1e-12)  # as many rows as they are worth
-    return Round.learn(np.concatenate([sample.differences for sample in samples]), together * scale, size)
-
-
 def change_weights(sample: Sample, chances: Numbers) -> Numbers:
     """Return the weight of each edit: its chance to pass, as a share of its change where several pass."""
     sums = np.bincount(sample.changes, chances)
-    found: Numbers = chances / np.maximum(sums, 1.0)[sample.changes]
-    return found
+    return chances / np.maximum(sums, 1.0)[sample.changes]
 
 
 @lru_cache(maxsize=1)

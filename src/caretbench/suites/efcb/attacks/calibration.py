@@ -33,10 +33,7 @@ def calibrated(
 ) -> Attackers:
     """Return the attackers with the odds of their first round multiplied by the factor that is the likeliest here.
 
-    Args:
-        attackers: As they are learned elsewhere.
-        patches: Some of one repository, each with the code of the repository without it.
-        generator: Draws the edits.
+    ``patches`` are some of one repository, each with the code of the repository without it.
     """
     rows = [np.zeros((0, len(FEATURES)))]
     numbers: list[int] = []

@@ -38,10 +38,7 @@ def attacked(problem: Problem) -> tuple[Attacked, int] | None:
     if check is None or not isinstance(problem.shown, Question):
         return None
     repository = str(problem.labels.get("repository", ""))
-    return (
-        Attacked(query_text(problem), problem.shown.choices, repository, problem.cluster),
-        check.correct,
-    )
+    return (Attacked(query_text(problem), problem.shown.choices, repository, problem.cluster), check.correct)
 
 
 def credit(found: Sequence[float], correct: int) -> float:

@@ -23,8 +23,7 @@ from caretbench.suites.efcb.attacks.floors import Attack, Attacked, attacked, cr
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST, Tested, by_feature, by_learning
 from caretbench.suites.efcb.attacks.lexical import word_distances
 from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import SCORERS, Without, scores
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
+from caretbench.suites.efcb.attacks.plausibility import SCORERS, Backgrounds, Without, scores
 from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.efcb_score import HARD
 from caretbench.suites.efcb.positions import LETTERS
@@ -104,10 +103,7 @@ def leak_report(
 ) -> list[Leak]:
     """Every attack on every tier of the choice tasks, and every way to ask; of rotated problems the first order alone.
 
-    Args:
-        problems: Those of a build; what is no choice is passed over.
-        pulls: The changes that it was built from: what likely code is is learned from their patches.
-        attackers: Those that were learned elsewhere; the shipped ones where none are given.
+    Likely code is learned from the patches of ``pulls``, from which the problems were built.
     """
     tiers: dict[tuple[str, ...], list[tuple[Attacked, Problem, int]]] = defaultdict(list)
     for problem in sorted(problems, key=lambda problem: problem.id):
@@ -124,10 +120,7 @@ def leak_report(
 
 
 def _of_tier(
-    part: tuple[str, ...],
-    asked: Sequence[tuple[Attacked, Problem, int]],
-    known: _Known,
-    attackers: Attackers,
+    part: tuple[str, ...], asked: Sequence[tuple[Attacked, Problem, int]], known: _Known, attackers: Attackers
 ) -> Iterator[Leak]:
     chance = sum(1 / len(question.choices) for question, _, _ in asked) / len(asked)
     error = math.sqrt(chance * (1 - chance) / len(asked))

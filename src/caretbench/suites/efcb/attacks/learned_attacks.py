@@ -7,6 +7,7 @@ the changes where there are few repositories; what is learned elsewhere ships wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ FEWEST: Final = 100
 """Questions of a tier below which nothing can be said of it: it is too small to test."""
 _FOLDS: Final = 5
 _FEWEST_REPOSITORIES: Final = 3
-_TREES: Final = 60
 
 
 class Tested(NamedTuple):
@@ -52,10 +52,10 @@ def by_feature(questions: Sequence[Tested]) -> dict[str, float]:
     return found
 
 
-def by_learning(questions: Sequence[Tested], attackers: Attackers | None) -> dict[str, float]:
+def by_learning(questions: Sequence[Tested], attackers: Attackers) -> dict[str, float]:
     """The share that learned attackers find, by the choice that they rank first, second, third and last."""
     scores: dict[str, list[Numbers]] = dict(_cross_validated(questions))
-    if attackers is not None and questions[0].contrasted.names == FEATURES:
+    if questions[0].contrasted.names == FEATURES:
         scores |= _elsewhere(questions, attackers)
     found = {}
     for name, by_question in scores.items():
@@ -105,10 +105,7 @@ def scores_here(
 ) -> list[Numbers]:
     """What learners say that saw other repositories or changes: rows as in each of ``differences``, a column each.
 
-    Args:
-        differences: The right reading less the wrong one, for each change.
-        repositories: That of each change.
-        changes: The name of each change.
+    ``differences`` are those of each change, the right reading less the wrong one.
     """
     # A question takes two edits of a change, however many it has.
     weights = [np.full(len(rows), 2 / max(len(rows), 2)) for rows in differences]
@@ -139,17 +136,9 @@ def _by_folds(
     return scores
 
 
-def _linear(rows: Numbers, importance: Numbers) -> Linear:
-    return Linear.learn(rows, importance, penalty=10.0)
-
-
-def _trees(rows: Numbers, importance: Numbers) -> Trees:
-    return Trees.learn(rows, importance, trees=_TREES, depth=2)
-
-
 _LEARNERS: Final[Mapping[str, Callable[[Numbers, Numbers], Linear | Trees]]] = {
-    "linear": _linear,
-    "trees": _trees,
+    "linear": partial(Linear.learn, penalty=10.0),
+    "trees": partial(Trees.learn, trees=60, depth=2),
 }
 
 

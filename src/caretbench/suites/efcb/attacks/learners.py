@@ -35,8 +35,7 @@ class FeatureScale(NamedTuple):
     def __call__(self, differences: Numbers) -> Numbers:
         """Differences in units of their size, bounded; signs are kept."""
         scaled = np.divide(differences, self.sizes, out=np.zeros_like(differences), where=self.sizes > 0)
-        found: Numbers = np.clip(scaled, -_CLIP, _CLIP)
-        return found
+        return np.clip(scaled, -_CLIP, _CLIP)
 
 
 class Linear(NamedTuple):
@@ -47,12 +46,9 @@ class Linear(NamedTuple):
 
     @classmethod
     def learn(cls, differences: Numbers, importance: Numbers, penalty: float = 3.0) -> Linear:
-        """The weights that tell true differences from their negatives.
+        """The weights that tell true differences, the right reading less the wrong one, from their negatives.
 
-        Args:
-            differences: The right reading less the wrong one, a row each.
-            importance: The weight of each row.
-            penalty: Of the squared weights.
+        ``importance`` is the weight of each row; ``penalty`` is of the squared weights.
         """
         scale = FeatureScale.of(differences)
         inputs = cls._inputs(scale(differences))
@@ -67,13 +63,11 @@ class Linear(NamedTuple):
 
     @staticmethod
     def _inputs(scaled: Numbers) -> Numbers:
-        found: Numbers = np.concatenate((scaled, np.sign(scaled)), axis=1)
-        return found
+        return np.concatenate((scaled, np.sign(scaled)), axis=1)
 
     def score(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is the right one."""
-        found: Numbers = np.round(self._inputs(self.scale(differences)) @ self.weights, _DIGITS)
-        return found
+        return np.round(self._inputs(self.scale(differences)) @ self.weights, _DIGITS)
 
 
 class Trees(NamedTuple):
@@ -100,17 +94,11 @@ class Trees(NamedTuple):
         penalty: float = 20.0,
         every: int = 1,
     ) -> Trees:
-        """Trees that tell true differences from their negatives.
+        """Trees that tell true differences, the right reading less the wrong one, from their negatives.
 
-        Args:
-            differences: The right reading less the wrong one, a row each.
-            importance: The weight of each row.
-            start: What another learner scores; the trees add to it.
-            trees: How many.
-            depth: Of each.
-            rate: By which each counts.
-            penalty: Of the squared values of leaves.
-            every: A tree asks of one feature in so many, the next tree of the next ones.
+        ``importance`` is the weight of each row; the trees add to the scores of another learner, ``start``. Each tree
+        counts by ``rate`` and asks of one feature in ``every``, the next tree of the next ones; ``penalty`` is of
+        squared leaves.
         """
         scale = FeatureScale.of(differences)
         one_way = scale(differences)
@@ -159,8 +147,7 @@ class Trees(NamedTuple):
     def score(self, differences: Numbers) -> Numbers:
         """Natural logarithm of the odds that the first reading is the right one."""
         scaled = self.scale(differences)
-        found: Numbers = np.round((self._raw(scaled) - self._raw(-scaled)) / 2, _DIGITS)
-        return found
+        return np.round((self._raw(scaled) - self._raw(-scaled)) / 2, _DIGITS)
 
 
 def _edges(values: Numbers) -> Numbers:
@@ -168,10 +155,9 @@ def _edges(values: Numbers) -> Numbers:
     there = values[values != 0]
     if not len(there):
         return np.zeros(0)
-    found: Numbers = np.unique(
+    return np.unique(
         [*np.round(np.quantile(there, np.linspace(0, 1, _BINS + 1)[1:-1]), 3).tolist(), -0.001, 0.001]
     )
-    return found
 
 
 class _Bins(NamedTuple):

@@ -60,8 +60,7 @@ class Corpus:
     @cached_property
     def _rarity(self) -> Scores:
         """Smoothed inverse document frequency, ``ln((1 + n) / (1 + df)) + 1``, of every word."""
-        rarity: Scores = np.log((1 + len(self)) / (1 + self._holders)) + 1
-        return rarity
+        return np.log((1 + len(self)) / (1 + self._holders)) + 1
 
     @cached_property
     def _vectors(self) -> csr_array:
@@ -93,11 +92,7 @@ class Corpus:
 
     def tfidf(self, query: str) -> Scores:
         """The cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
-        asked = {
-            column: float(1 + np.log(number)) * float(self._rarity[column])
-            for column, number in self._asked(query).items()
-        }
-        length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
+        asked, length = self._weighted(query)
         scores = self._added(self._vectors_by_word, asked)
         return scores / length if length else scores
 
@@ -105,68 +100,48 @@ class Corpus:
         """BM25 of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
         return self._added(self._weights_by_word, self._asked(query))
 
-    def alike(self, index: int) -> Scores:
-        """The cosine of each patch with the one at ``index``, by TF-IDF."""
-        scores: Scores = self._vectors @ self._vectors[[index]].toarray().ravel()
-        return scores
-
-    def likeness(self, indices: npt.NDArray[np.int64]) -> Scores:
-        """The cosines of some of the patches with each other, by TF-IDF, as a square."""
-        return self.likeness_between(indices, indices)
-
     def likeness_between(self, left: Places, right: Places) -> Scores:
         """The cosines of some of the patches with others, by TF-IDF."""
         return _products(self._vectors[left], self._vectors[right])
 
-    def asked_by_tfidf(self, queries: Sequence[str]) -> csr_array:
-        """Texts as TF-IDF vectors of length 1, a row for each."""
-        return self._table(queries, scaled=True)
-
-    def asked_by_bm25(self, queries: Sequence[str]) -> csr_array:
-        """Texts as counts of words, a row for each."""
-        return self._table(queries, scaled=False)
-
-    def scores_between(self, asked: csr_array, left: Places, right: Places, scorer: Scorer) -> Scores:
-        """Scores that some of the texts give some of the patches, as :meth:`tfidf` and :meth:`bm25` have them.
-
-        Args:
-            asked: All texts, from :meth:`asked_by_tfidf` or :meth:`asked_by_bm25`.
-            left: Rows of the texts.
-            right: Places of the patches.
-            scorer: The one that ``asked`` is for.
-        """
-        return _products(asked[left], self._by(scorer)[right])
-
-    def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
-        """The score that each text gives the patch of the same place."""
-        found: Scores = np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
-        return found
-
-    def _by(self, scorer: Scorer) -> csr_array:
-        return self._vectors if scorer == "tfidf" else self._weights
-
-    def _table(self, queries: Sequence[str], *, scaled: bool) -> csr_array:
+    def asked_by(self, queries: Sequence[str], scorer: Scorer) -> csr_array:
+        """Texts as TF-IDF vectors of length 1 or, for BM25, as counts of words; a row for each."""
         rows: list[int] = []
         columns: list[int] = []
         values: list[float] = []
         for row, query in enumerate(queries):
-            asked = {column: float(number) for column, number in self._asked(query).items()}
-            if scaled:
-                asked = {
-                    column: float(1 + np.log(number)) * float(self._rarity[column])
-                    for column, number in asked.items()
-                }
-                length = float(np.sqrt(sum(weight**2 for weight in asked.values())))
-                asked = {column: weight / length for column, weight in asked.items()}
+            asked: Mapping[int, float] = self._asked(query)
+            if scorer == "tfidf":
+                weights, length = self._weighted(query)
+                asked = {column: weight / length for column, weight in weights.items()}
             rows += [row] * len(asked)
             columns += asked
             values += asked.values()
         return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
+    def scores_between(self, asked: csr_array, left: Places, right: Places, scorer: Scorer) -> Scores:
+        """Scores that some of the texts, as :meth:`asked_by` gives them, give some of the patches."""
+        return _products(asked[left], self._by(scorer)[right])
+
+    def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
+        """The score that each text gives the patch of the same place."""
+        return np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
+
+    def _by(self, scorer: Scorer) -> csr_array:
+        return self._vectors if scorer == "tfidf" else self._weights
+
     def _asked(self, query: str) -> dict[int, int]:
         """How often each word stands in the query, by its column."""
         known = Counter(word for word in words(query) if word in self._columns)
         return dict(sorted((self._columns[word], number) for word, number in known.items()))
+
+    def _weighted(self, query: str) -> tuple[dict[int, float], float]:
+        """The TF-IDF weight of each word of the query, by its column, and the length of the vector."""
+        asked = {
+            column: float(1 + np.log(number)) * float(self._rarity[column])
+            for column, number in self._asked(query).items()
+        }
+        return asked, float(np.sqrt(sum(weight**2 for weight in asked.values())))
 
     def _added(self, by_word: csc_array, asked: Mapping[int, float]) -> Scores:
         """What the words that are asked for give each patch, one word after the other: few patches hold most words."""

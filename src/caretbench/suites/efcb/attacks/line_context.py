@@ -92,10 +92,9 @@ def parts(name: str) -> frozenset[str]:
 
 
 class LineContext:
-    """The lines of a rendered patch, with what occurs in them.
+    """All lines of a rendered patch, marks included, with what occurs in them.
 
-    Args:
-        lines: All lines of the text, marks included.
+    ``counts`` has how often each gram occurs; ``mentions`` and ``templates`` have the lines of each name and template.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -108,19 +107,18 @@ class LineContext:
         self.places = np.array(sorted(self.reads), dtype=np.int64)
         self._texts = [" ".join(self.reads[int(place)].tokens) for place in self.places]
         self.marks = np.array([lines[place][0] for place in self.places])
-        self._counts: Counter[tuple[str, Hashable]] = Counter()
-        self._mentions: dict[str, list[int]] = {}
-        self._templates: dict[str, list[int]] = {}
+        self.counts: Counter[tuple[str, Hashable]] = Counter()
+        self.mentions: dict[str, list[int]] = {}
+        self.templates: dict[str, list[int]] = {}
         for place, one in self.reads.items():
-            self._counts.update(one.grams)
-            self._counts.update(one.marked_grams(lines[place][0]))
-            self._templates.setdefault(template(one.text), []).append(place)
+            self.counts.update(one.grams)
+            self.counts.update(one.marked_grams(lines[place][0]))
+            self.templates.setdefault(template(one.text), []).append(place)
             for name in sorted({name for _, name in one.names}):
-                self._mentions.setdefault(name, []).append(place)
+                self.mentions.setdefault(name, []).append(place)
         self.total = sum(len(one.tokens) for one in self.reads.values())
         self.hunk: Sequence[int] = np.cumsum([line.startswith("@@") for line in lines]).tolist()
         self._in_hunk: dict[int, list[int]] = {}
-        self._headers: dict[int, str] = {}
         for place in self.reads:
             self._in_hunk.setdefault(self.hunk[place], []).append(place)
 
@@ -128,37 +126,21 @@ class LineContext:
         """The context less some lines."""
         return Known(self, frozenset(places))
 
-    def count(self, gram: tuple[str, Hashable]) -> int:
-        """How often something occurs in all lines."""
-        return self._counts.get(gram, 0)
-
-    def mentions(self, name: str) -> Sequence[int]:
-        """The lines that have a name, in order."""
-        return self._mentions.get(name, ())
-
-    def of_template(self, text: str) -> Sequence[int]:
-        """The lines of one template, in order."""
-        return self._templates.get(text, ())
-
     def hunk_lines(self, place: int) -> Sequence[int]:
         """The lines of the hunk of a line, in order."""
         return self._in_hunk.get(self.hunk[place], ())
 
     def header(self, place: int) -> str:
         """What the header of the hunk of a line says, after its numbers."""
-        if self.hunk[place] not in self._headers:
-            row = self.hunk.index(self.hunk[place])
-            self._headers[self.hunk[place]] = self.lines[row].rpartition("@@")[2]
-        return self._headers[self.hunk[place]]
+        return self.lines[self.hunk.index(self.hunk[place])].rpartition("@@")[2]
 
     def likeness(self, texts: Sequence[str]) -> Numbers:
         """How like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
-        found: Numbers = cdist(
+        return cdist(
             texts, self._texts, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1
         ).astype(np.float64)
-        return found
 
 
 class Known:
@@ -176,11 +158,11 @@ class Known:
 
     def count(self, kind: str, gram: Hashable) -> int:
         """How often something occurs in the lines that are known."""
-        return self.context.count((kind, gram)) - self._less.get((kind, gram), 0)
+        return self.context.counts.get((kind, gram), 0) - self._less.get((kind, gram), 0)
 
     def mentions(self, name: str) -> list[int]:
         """The known lines that have a name."""
-        return [place for place in self.context.mentions(name) if place not in self.left_out]
+        return [place for place in self.context.mentions.get(name, ()) if place not in self.left_out]
 
     def at(self, place: int) -> Read | None:
         """The line at a place, where it is code and known."""
@@ -190,7 +172,7 @@ class Known:
         """The known lines of one template, but for the line at ``place``."""
         return [
             self.context.reads[other]
-            for other in self.context.of_template(text)
+            for other in self.context.templates.get(text, ())
             if other != place and other not in self.left_out
         ]
 

@@ -55,13 +55,7 @@ _NEAR: Final = 4
 
 
 def features(context: LineContext, background: Without, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
-    """The features of lines, a row for each.
-
-    Args:
-        context: The patch.
-        background: What the repository's code looks like without the change.
-        lines: Place in the patch, text without its mark, and what is known there.
-    """
+    """The features of lines, a row for each: by place in the patch, text without its mark, and what is known there."""
     if not lines:
         return np.zeros((0, len(FEATURES)))
     texts = [text for _, text, _ in lines]
@@ -82,10 +76,7 @@ def features(context: LineContext, background: Without, lines: Sequence[tuple[in
 def _closed(one: Read) -> list[float]:
     numbers = Counter(one.tokens)
     squeezed = "".join(one.text.split())
-    return [
-        *(float(numbers[token]) for token in _TOKENS),
-        *(float(squeezed.count(pair)) for pair in _PAIRS),
-    ]
+    return [*(float(numbers[token]) for token in _TOKENS), *(float(squeezed.count(pair)) for pair in _PAIRS)]
 
 
 def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Numbers:

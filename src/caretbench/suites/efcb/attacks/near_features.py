@@ -57,25 +57,17 @@ def near_numbers(one: Read, place: int, known: Known) -> list[float]:
     names = [name for _, name in one.names]
     words = [word for name in names for word in sorted(parts(name))]
     above, below = known.at(place - 1), known.at(place + 1)
-    near = [
-        found
-        for step in range(1, _NEAR + 1)
-        for found in (known.at(place - step), known.at(place + step))
-        if found
-    ]
-    window = Counter(
-        chain.from_iterable(
-            line_parts(found.text)
-            for step in range(1, _WINDOW + 1)
-            for found in (known.at(place - step), known.at(place + step))
-            if found
-        )
+    before, after = (
+        [found for step in range(1, _NEAR + 1) if (found := known.at(place + sign * step))]
+        for sign in (-1, 1)
     )
-    before = [found for step in range(1, _NEAR + 1) if (found := known.at(place - step))]
-    after = [found for step in range(1, _NEAR + 1) if (found := known.at(place + step))]
+    steps = (step for step in range(-_WINDOW, _WINDOW + 1) if step)
+    window = Counter(
+        chain.from_iterable(line_parts(found.text) for step in steps if (found := known.at(place + step)))
+    )
     counts = [known.count("token", token) for token in one.tokens]
     header = line_parts(context.header(place))
-    comments = frozenset(chain.from_iterable(line_parts(_comment(found.text)) for found in near))
+    comments = frozenset(chain.from_iterable(line_parts(_comment(found.text)) for found in (*before, *after)))
     strings = line_parts(" ".join(_STRING.findall(one.text)))
     enclosing = _enclosing(one, known.before_in_hunk(place))
     enclosing_tokens = frozenset(chain.from_iterable(found.tokens for found in enclosing))

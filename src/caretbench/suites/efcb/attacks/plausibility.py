@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.rendering import render
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 STRENGTH: Final = 2.0
@@ -30,13 +33,7 @@ MOST_TOKENS: Final = 6_000_000
 
 ORDERS: Final = (4, 3, 2)
 """How many words the repository's models look at, the last one included."""
-SCORERS: Final = (
-    "repository_fourgram",
-    "repository_trigram",
-    "repository_bigram",
-    "in_question",
-    "combined",
-)
+SCORERS: Final = ("repository_fourgram", "repository_trigram", "repository_bigram", "in_question", "combined")
 """``combined`` is the sum of ``repository_trigram`` and ``in_question``."""
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
@@ -61,8 +58,6 @@ def code_lines(text: str) -> Iterator[str]:
 
 class _Windows:
     """Every token with those before it; a line begins with marks of its beginning and ends with one of its end."""
-
-    __slots__ = ("_columns",)
 
     def __init__(self, lines: Iterable[Sequence[int]]) -> None:
         flat: list[int] = []
@@ -95,8 +90,6 @@ def _hashed(columns: Sequence[Keys]) -> Keys:
 class _Table:
     """Counts by key, sorted: eight bytes for a key, and as many for its count."""
 
-    __slots__ = ("_counts", "_keys")
-
     def __init__(self, keys: Keys) -> None:
         self._keys, self._counts = np.unique(keys, return_counts=True)
 
@@ -110,8 +103,6 @@ class _Table:
 class _Counts:
     """How often words occur, and words with those before them."""
 
-    __slots__ = ("contexts", "grams", "total")
-
     def __init__(self, windows: _Windows) -> None:
         self.grams = {order: _Table(windows.grams(order)) for order in range(1, _LONGEST + 1)}
         self.contexts = {order: _Table(windows.contexts(order)) for order in range(2, _LONGEST + 1)}
@@ -119,11 +110,7 @@ class _Counts:
 
 
 class BackgroundCode:
-    """What a repository's code looks like: n-grams of its texts.
-
-    Args:
-        texts: Sources, or the lines of patches joined; read once, in their order.
-    """
+    """N-grams of a repository's texts, or of the lines of its patches; these are read once, in their order."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._read: set[int] = set()
@@ -153,11 +140,6 @@ class BackgroundCode:
         """
         read = sorted({text for text in texts if hash(text) in self._read})
         return Without(self, [line for text in read for line in text.split("\n") if tokens(line)])
-
-    @property
-    def whole(self) -> Without:
-        """The repository with all its texts."""
-        return Without(self, ())
 
 
 class Without:
@@ -190,6 +172,31 @@ class Without:
         return np.stack([np.add.reduceat(np.log(shares[order]), starts) for order in ORDERS])
 
 
+class Backgrounds:
+    """Models of repositories by their changes, filtered or not, each once; few are kept at a time: ask by repository.
+
+    The balance of GMCQ-Hard and the leak report ask the same of the same texts.
+    """
+
+    def __init__(self, records: Iterable[PullRequest]) -> None:
+        self._records: dict[str, dict[str, PullRequest]] = defaultdict(dict)
+        for pull in records:
+            self._records[pull.repo][pull.merge_sha] = pull
+        self._of = lru_cache(maxsize=2)(self._learnt)
+
+    def without(self, repo: str, *pulls: PullRequest) -> Without:
+        """A repository, without what some changes say. One that is not known looks like nothing."""
+        return self._of(repo).without(*map(_text, pulls))
+
+    def _learnt(self, repo: str) -> BackgroundCode:
+        members = self._records.get(repo, {})
+        return BackgroundCode(_text(members[sha]) for sha in sorted(members))
+
+
+def _text(pull: PullRequest) -> str:
+    return "\n".join(code_lines(render(pull).text))
+
+
 class InQuestion:
     """Bigrams of the lines of one question."""
 
@@ -197,23 +204,16 @@ class InQuestion:
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._heads: Counter[str] = Counter()
         self._words: Counter[str] = Counter()
-        self._total = 0
-        self._count(lines, 1)
-
-    def _count(self, lines: Iterable[str], times: int) -> None:
         for line in lines:
             for before, word in _bigrams(line):
-                self._pairs[before, word] += times
-                self._heads[before] += times
-                self._words[word] += times
-                self._total += times
+                self._pairs[before, word] += 1
+                self._heads[before] += 1
+                self._words[word] += 1
+        self._total = self._words.total()
 
-    def log_likelihoods(self, texts: Iterable[Iterable[str]], left_out: Sequence[str] = ()) -> list[float]:
-        """The natural logarithm of the probability of each group of lines, as if ``left_out`` had not been counted."""
-        self._count(left_out, -1)
-        found = [sum(map(self._log_likelihood, lines)) for lines in texts]
-        self._count(left_out, 1)
-        return found
+    def log_likelihoods(self, texts: Iterable[Iterable[str]]) -> list[float]:
+        """The natural logarithm of the probability of each group of lines."""
+        return [sum(map(self._log_likelihood, lines)) for lines in texts]
 
     def _log_likelihood(self, line: str) -> float:
         score = 0.0
@@ -243,10 +243,5 @@ def scores(choices: Sequence[str], background: Without) -> Mapping[str, tuple[fl
     shared, apart = lines_apart(choices)
     repository = np.stack([background.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
     inside = InQuestion(shared).log_likelihoods(apart)
-    return dict(zip(SCORERS, map(tuple, by_scorer(repository.tolist(), inside)), strict=True))
-
-
-def by_scorer(repository: Sequence[Sequence[float]], inside: Sequence[float]) -> list[Sequence[float]]:
-    """Numbers by scorer from those of the repository, by order, and those of the question."""
-    combined = [one + other for one, other in zip(repository[ORDERS.index(3)], inside, strict=True)]
-    return [*repository, inside, combined]
+    combined = [one + other for one, other in zip(repository[ORDERS.index(3)].tolist(), inside, strict=True)]
+    return dict(zip(SCORERS, map(tuple, (*repository.tolist(), inside, combined)), strict=True))

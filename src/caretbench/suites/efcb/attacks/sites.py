@@ -50,13 +50,7 @@ def sites(choices: Sequence[str]) -> list[PatchSite] | None:
 
 
 def question_differences(lines: Sequence[str], found: Sequence[PatchSite], background: Without) -> Numbers:
-    """Features of the first reading less those of the second, a row for each site of one question.
-
-    Args:
-        lines: Those of any of its choices.
-        found: Its sites.
-        background: What the repository's code looks like without the change.
-    """
+    """Features of the first reading less those of the second, a row for each site; ``lines`` are any choice's."""
     everywhere = frozenset(place for site in found for place in site.places)
     return _differences(lines, [(site.places, site.readings, everywhere) for site in found], background)
 

@@ -16,14 +16,12 @@ from scipy.sparse import csr_array
 from caretbench.problem import Profile
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.lexical import Corpus, Scorer, Scores
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
-from caretbench.suites.efcb.choices.linking import Links
-from caretbench.suites.efcb.choices.pair_fairness import Fairness, Indices, Mask
+from caretbench.suites.efcb.choices.pair_fairness import Fairness, Indices, Links, Mask
 from caretbench.suites.efcb.choices.sets_of_four import Costs, Four, Relations, sets_of_four
 from caretbench.suites.efcb.describing import main_language
-from caretbench.suites.efcb.options import Tier, efcb_rules
+from caretbench.suites.efcb.options import EasyOptions, Tier, efcb_rules
 from caretbench.suites.efcb.positions import CHOICES, WRONG
-from caretbench.suites.efcb.rendering import Rendered, render
+from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 
 _BLOCK: Final = 256
@@ -43,8 +41,8 @@ class CandidatePool:
     def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
         self.pulls = tuple(sorted(pulls, key=lambda pull: pull.newest_first))
         self.repo = self.pulls[0].repo
-        self._shown = [render(pull, generated=efcb_rules(profile).generated_shown) for pull in self.pulls]
-        self.texts = tuple(patch.text for patch in self._shown)
+        self.shown = [render(pull, generated=efcb_rules(profile).generated_shown) for pull in self.pulls]
+        self.texts = tuple(patch.text for patch in self.shown)
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -69,10 +67,7 @@ class CandidatePool:
     def sets(self, texts: Sequence[str], tier: Tier, options: EasyOptions) -> tuple[list[Four], list[str]]:
         """Sets of four changes that are asked for next to each other, and why others are in none.
 
-        Args:
-            texts: The text that asks for each change; a change whose text is empty is in no set.
-            tier: What makes a set cheap.
-            options: Bounds of fairness.
+        A change whose text is empty is in no set; ``tier`` says what makes a set cheap.
         """
         asked = np.array([bool(text.strip()) for text in texts], dtype=bool)
         search = _Search(self, texts, asked, tier, options)
@@ -97,27 +92,22 @@ class CandidatePool:
         """The links of each change."""
         return [Links.of(pull) for pull in self.pulls]
 
-    @property
-    def shown(self) -> Sequence[Rendered]:
-        """The changes as they are shown."""
-        return self._shown
-
     @cached_property
     def folders(self) -> csr_array:
         """A row for each change, with a one for each folder that it touches."""
         rows, columns = [], []
         numbers: dict[str, int] = {}
-        for row, patch in enumerate(self._shown):
+        for row, patch in enumerate(self.shown):
             for folder in sorted({str(PurePosixPath(file.path).parent) for file in patch.files}):
                 rows.append(row)
                 columns.append(numbers.setdefault(folder, len(numbers)))
-        shape = (len(self._shown), max(len(numbers), 1))
+        shape = (len(self.shown), max(len(numbers), 1))
         return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
     @cached_property
     def languages(self) -> npt.NDArray[np.int64]:
         """A number for the language of each change."""
-        names = [main_language(patch) for patch in self._shown]
+        names = [main_language(patch) for patch in self.shown]
         order = sorted(set(names))
         return np.array([order.index(name) for name in names], dtype=np.int64)
 
@@ -136,8 +126,8 @@ class _Search:
             for pull in pool.pulls
         ]
         if tier in ("adversarial", "resistant"):
-            self._tfidf = pool.corpus.asked_by_tfidf(texts)
-            self._bm25 = pool.corpus.asked_by_bm25(texts)
+            self._tfidf = pool.corpus.asked_by(texts, "tfidf")
+            self._bm25 = pool.corpus.asked_by(texts, "bm25")
             self._own = np.maximum(pool.corpus.scores_of_own(self._tfidf, "tfidf"), 1e-9)
         self._near = self._nearest()
 
@@ -219,8 +209,7 @@ class _Search:
             back = self._pool.corpus.scores_between(asked, right, left, scorer).T
             behind &= forth > own[left][:, None] * _CLEARLY
             ahead &= back > own[right][None, :] * _CLEARLY
-        costs: Scores = np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
-        return costs
+        return np.where(ahead, 0.0, np.where(behind, _BEHIND, _UNWANTED))
 
     @cached_property
     def _scorers(self) -> tuple[tuple[csr_array, Scores, Scorer], ...]:

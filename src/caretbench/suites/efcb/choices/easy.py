@@ -16,13 +16,12 @@ from caretbench.problem import Label, Problem
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choices.candidate_pool import CandidatePool
-from caretbench.suites.efcb.choices.easy_options import EasyOptions
 from caretbench.suites.efcb.choices.problem import CHOICE_SET, choice_problems
 from caretbench.suites.efcb.choices.resistant_sets import evened_sets, lexical_ranks
-from caretbench.suites.efcb.options import Query, Tier
+from caretbench.suites.efcb.describing import Rejected
+from caretbench.suites.efcb.options import EasyOptions, Query, Tier
 from caretbench.suites.efcb.positions import CHOICES, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.seeding import rng
 
 TASK: Final = "gmcq-easy"
@@ -48,11 +47,6 @@ class EasyItem(NamedTuple):
     bm25_rank: int
     group: str = ""
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """The change that is asked for."""
-        return self.pull.key
-
 
 class _Drawn(NamedTuple):
     pool: CandidatePool
@@ -63,18 +57,12 @@ class _Drawn(NamedTuple):
 
 
 def easy_items(
-    pulls: Sequence[PullRequest],
-    options: EasyOptions,
-    form: Mapping[str, frozenset[str]] | None = None,
+    pulls: Sequence[PullRequest], options: EasyOptions, form: Mapping[str, frozenset[str]] | None = None
 ) -> tuple[list[EasyItem], list[Rejected]]:
     """The questions of all tiers, and the changes that have none in a tier, with the reason.
 
-    The same whatever the order of the changes.
-
-    Args:
-        pulls: Those that passed the filters of the profile.
-        options: Seed, profile, tiers.
-        form: The lines of each repository's form; told from ``pulls`` where it is not given.
+    The same whatever the order of the changes, which passed the filters of the profile. Without ``form``, the lines of
+    each repository's form are told from them.
     """
     form = forms(pulls) if form is None else form
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
@@ -104,11 +92,6 @@ def easy_items(
         _item(one, tier, places[_name(one, tier)], options) for tier, all_ in drawn.items() for one in all_
     ]
     return items, rejected
-
-
-def problem(item: EasyItem, options: EasyOptions) -> Problem:
-    """The problem of a question, asked by its first text, in its first order."""
-    return next(problems(item, options))
 
 
 def problems(item: EasyItem, options: EasyOptions) -> Iterator[Problem]:
@@ -184,22 +167,14 @@ def _drawn_in_sets(
         found, reasons = pool.sets(texts, tier, options)
         if tier == "resistant":
             kept = evened_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
-            for index in {index for four in found for index in four} - {
-                index for four in kept for index in four
-            }:
+            for index in {index for four in set(found) - set(kept) for index in four}:
                 reasons[index] = "uneven_ranks"
             found = kept
         for four in found:
             name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
             group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
             drawn += [
-                _Drawn(
-                    pool,
-                    index,
-                    asked[pool.pulls[index].key],
-                    tuple(sorted(set(four) - {index})),
-                    group,
-                )
+                _Drawn(pool, index, asked[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group)
                 for index in sorted(four)
             ]
         rejected += [

@@ -91,11 +91,7 @@ def scored(
 ) -> list[list[Scored]]:
     """The scores of all edits that passed in a build, a list for each change.
 
-    Args:
-        found: What passed of each change.
-        repositories: That of each change.
-        changes: The name of each change, by which parts are made for cross-validation.
-        attackers: Those that were learned elsewhere.
+    By their names, changes are put into parts for cross-validation; ``attackers`` were learned elsewhere.
     """
     if not found:
         return []

@@ -16,36 +16,23 @@ from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.attackers import Attackers, shipped
 from caretbench.suites.efcb.attacks.calibration import CHANGES, calibrated
-from caretbench.suites.efcb.attacks.plausibility import Without
-from caretbench.suites.efcb.choices.backgrounds import Backgrounds
-from caretbench.suites.efcb.choices.balancing import Vector
+from caretbench.suites.efcb.attacks.plausibility import Backgrounds, Without
+from caretbench.suites.efcb.choices.balancing import Vector, evened
 from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Pair, Passed, pairs, passed_edits, scored
-from caretbench.suites.efcb.choices.evening import evened
 from caretbench.suites.efcb.choices.problem import choice_problems
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.edits.parts import SourcesOf, no_sources
 from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.options import EfcbOptions, Query, QueryVariant
+from caretbench.suites.efcb.options import ChoiceOptions, Query
 from caretbench.suites.efcb.positions import CHOICES, WRONG, balanced, placed
 from caretbench.suites.efcb.queries import forms, query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import render
 from caretbench.suites.efcb.seeding import rng
 
 TASK: Final = "gmcq-hard"
 CONSENSUS_LEAKY: Final = "consensus_leaky"
 """The label that says so of a question whose right choice is the most like the others."""
-
-
-class HardOptions(EfcbOptions):
-    """Options of GMCQ-Hard. ``queries``, left empty, are those of the profile."""
-
-    queries: tuple[QueryVariant, ...] = ()
-
-    @property
-    def variants(self) -> tuple[QueryVariant, ...]:
-        """The texts to ask by."""
-        return self.queries or self.rules.choice_queries
 
 
 class HardItem(NamedTuple):
@@ -56,11 +43,6 @@ class HardItem(NamedTuple):
     correct: int
     queries: tuple[Query, ...]
     facts: Mapping[str, Label]
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The change that is asked for."""
-        return self.pull.key
 
 
 class _Made(NamedTuple):
@@ -74,7 +56,7 @@ class _Made(NamedTuple):
 
 def hard_items(
     pulls: Sequence[PullRequest],
-    options: HardOptions,
+    options: ChoiceOptions,
     form: Mapping[str, frozenset[str]] | None = None,
     *,
     backgrounds: Backgrounds | None = None,
@@ -88,14 +70,8 @@ def hard_items(
     ``uneven_ranks``: they do, but the edits give the right choice only ranks that too many others have, too.
     ``too_few_words`` (``paper``): no three exchanges of two words.
 
-    Args:
-        pulls: The changes that passed the filters of the profile.
-        options: Those of the task.
-        form: The lines of each repository's form; told from ``pulls`` where it is not given.
-        backgrounds: What the repositories' code looks like; left out, it is learnt from ``pulls``. The leak report
-            should be given the same.
-        sources: The files of each change's source tree, where they are at hand.
-        attackers: Those that decide which edits tell; the shipped ones where none are given.
+    Without ``form`` and ``backgrounds``, both are learnt from ``pulls``; the leak report should be given the same. The
+    ``attackers`` decide which edits tell; without any, they are the shipped ones.
     """
     form = forms(pulls) if form is None else form
     asked: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -120,12 +96,7 @@ def hard_items(
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
-def problem(item: HardItem, options: HardOptions) -> Problem:
-    """The problem of a question, asked by its first text, in its first order."""
-    return next(problems(item, options))
-
-
-def problems(item: HardItem, options: HardOptions) -> Iterator[Problem]:
+def problems(item: HardItem, options: ChoiceOptions) -> Iterator[Problem]:
     """The problems of a question: one for each text that asks for the change, and each order of its choices."""
     for asked in item.queries:
         yield from choice_problems(
@@ -137,14 +108,14 @@ def _name(pull: PullRequest) -> str:
     return f"{pull.repo} {pull.merge_sha}"
 
 
-def _item(made: _Made, place: int, asked: tuple[Query, ...], options: HardOptions) -> HardItem:
+def _item(made: _Made, place: int, asked: tuple[Query, ...], options: ChoiceOptions) -> HardItem:
     wrong = list(made.wrong)
     rng(options.seed, f"{TASK} order", _name(made.pull)).shuffle(wrong)
     return HardItem(made.pull, placed(made.right, wrong, place), place, asked, made.facts)
 
 
 def _as_the_paper_says(
-    by_repository: Mapping[str, Sequence[PullRequest]], options: HardOptions
+    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions
 ) -> tuple[list[_Made], list[Rejected]]:
     made: list[_Made] = []
     rejected: list[Rejected] = []
@@ -159,16 +130,9 @@ def _as_the_paper_says(
     return made, rejected
 
 
-class _Possible(NamedTuple):
-    """A change with its pairs of edits."""
-
-    pull: PullRequest
-    pairs: Mapping[Vector, Pair]
-
-
 def _in_balance(
     by_repository: Mapping[str, Sequence[PullRequest]],
-    options: HardOptions,
+    options: ChoiceOptions,
     backgrounds: Backgrounds,
     sources: SourcesOf,
     attackers: Attackers,
@@ -193,37 +157,31 @@ def _in_balance(
     edits = scored(
         [found for _, found in drawn], [pull.repo for pull in pulls], [*map(_name, pulls)], attackers
     )
-    possible: dict[str, _Possible] = {}
+    by_name = {_name(pull): pull for pull in pulls}
+    possible: dict[str, Mapping[Vector, Pair]] = {}
     for pull, of_change in zip(pulls, edits, strict=True):
         ways = pairs(
-            Patch(render(pull), sources(pull)),
-            of_change,
-            rng(options.seed, f"{TASK} pairs", _name(pull)),
+            Patch(render(pull), sources(pull)), of_change, rng(options.seed, f"{TASK} pairs", _name(pull))
         )
         if ways:
-            possible[_name(pull)] = _Possible(pull, ways)
+            possible[_name(pull)] = ways
         else:
             rejected.append(Rejected.of(pull, TASK, "no_fair_pair"))
-    chosen = evened(
-        {name: one.pairs for name, one in possible.items()},
-        {name: one.pull.repo for name, one in possible.items()},
-        options.seed,
-        f"{TASK} ranks",
-        CHOICES,
-    )
+    groups = {name: by_name[name].repo for name in possible}
+    chosen = evened(possible, groups, options.seed, f"{TASK} ranks", CHOICES)
     rejected += [
-        Rejected.of(possible[name].pull, TASK, "uneven_ranks")
-        for name in sorted(possible.keys() - chosen.keys())
+        Rejected.of(by_name[name], TASK, "uneven_ranks") for name in sorted(possible.keys() - chosen.keys())
     ]
-    return [_made(possible[name], chosen[name]) for name in sorted(chosen)], rejected
+    return [
+        _made(by_name[name], possible[name][ranks], ranks) for name, ranks in sorted(chosen.items())
+    ], rejected
 
 
-def _made(possible: _Possible, ranks: Vector) -> _Made:
-    pair = possible.pairs[ranks]
-    patch = Patch(render(possible.pull))
+def _made(pull: PullRequest, pair: Pair, ranks: Vector) -> _Made:
+    patch = Patch(render(pull))
     wrong = [patch.apply(edits).text for edits in ([pair.first], [pair.second], [pair.first, pair.second])]
     facts: dict[str, Label] = {
         f"{scorer}_rank": float(rank + 1) for scorer, rank in zip(SCORERS, ranks, strict=True)
     }
     facts["edits"] = sorted((pair.first.kind, pair.second.kind))
-    return _Made(possible.pull, patch.rendered.text, tuple(wrong), facts)
+    return _Made(pull, patch.rendered.text, tuple(wrong), facts)

@@ -6,14 +6,16 @@ two are fair to each other, so no rule about sizes removes a choice from any que
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from caretbench.suites.efcb.choices.linking import Links
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.attacks.lexical import words
 from caretbench.suites.efcb.rendering import Rendered
 
 Indices = npt.NDArray[np.int64]
@@ -23,16 +25,37 @@ MOST_TIMES: Final = 2.0
 """Maximum ratio of characters, of files and of hunks (one added to both) of two choices."""
 MOST_BALANCE: Final = 0.35
 """Maximum difference of the share of added lines among changed lines of two choices."""
+_REFERENCE = re.compile(
+    r"(?:(?P<repo>[\w.-]+/[\w.-]+)(?:#|/(?:issues|pull)/)|(?<![\w/])#|\bGH-)(?P<number>\d+)\b"
+)
+_PARTS: Final = frozenset(
+    ("part", "step", "phase", "of", "cont", "continued", "again", "more", "follow", "up", "followup")
+)
+
+
+class Links(NamedTuple):
+    """References of a change, as ``owner/name#7``; its own names; and the words of its title without numbers."""
+
+    refers: frozenset[str]
+    names: frozenset[str]
+    title: tuple[str, ...]
+
+    @classmethod
+    def of(cls, pull: PullRequest) -> Links:
+        """The links of a change."""
+        text = f"{pull.title}\n{pull.description}"
+        names = frozenset({f"{pull.repo}#{pull.number}".lower()} if pull.number else ())
+        refers = {
+            f"{found['repo'] or pull.repo}#{found['number']}".lower() for found in _REFERENCE.finditer(text)
+        }
+        title = tuple(word for word in words(pull.title) if not word.isdigit() and word not in _PARTS)
+        return cls(frozenset(refers) - names, names, title)
 
 
 class Fairness:
     """Fairness of each two changes of one repository, in the order in which they are given.
 
-    Args:
-        shown: The changes as they are shown.
-        links: What they refer to.
-        smallest: Least lines of one choice, in lines of the other.
-        largest: Most lines of one choice, in lines of the other.
+    A choice has at least ``smallest`` and at most ``largest`` times the lines of the other.
     """
 
     def __init__(
@@ -70,8 +93,7 @@ class Fairness:
 
 def _within(values: npt.NDArray[np.float64], left: Indices, right: Indices, most: float) -> Mask:
     one, other = values[left], values[right]
-    found: Mask = (one <= most * other) & (other <= most * one)
-    return found
+    return (one <= most * other) & (other <= most * one)
 
 
 def _hunks(patch: Rendered) -> int:
@@ -85,7 +107,10 @@ def _added_share(patch: Rendered) -> float:
 
 
 def _related(shown: Sequence[Rendered], links: Sequence[Links]) -> list[Indices]:
-    """For each change those that ``linked`` names, or that show the same text."""
+    """For each change those that belong to the same piece of work.
+
+    One names the other, both name the same issue, their titles differ in numbers alone, or both show the same text.
+    """
     found: list[set[int]] = [{index} for index in range(len(shown))]
     referring, named = _places(one.refers for one in links), _places(one.names for one in links)
     same = [

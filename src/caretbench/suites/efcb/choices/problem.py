@@ -33,8 +33,7 @@ def query_text(problem: Problem) -> str:
     return problem.shown.text.removeprefix(ASKED)
 
 
-# Long: a problem consists of as many independent things.
-def choice_problem(
+def choice_problems(
     pull: PullRequest,
     task: str,
     tier: str,
@@ -43,20 +42,10 @@ def choice_problem(
     correct: int,
     labels: Mapping[str, Label],
     options: EfcbOptions,
-    rotation: int = 0,
-) -> Problem:
-    """The problem that shows four patches in the given order.
+) -> Iterator[Problem]:
+    """The problem in as many cyclic orders of its four patches as ``options.rotations`` says, the first as given.
 
-    Args:
-        pull: The change that is asked for.
-        task: ``gmcq-easy`` or ``gmcq-hard``.
-        tier: Which kind of that task; empty where there is one alone.
-        query: The text that asks for it.
-        choices: Four patches as they are shown, all different.
-        correct: Which of them is right, counted from 0.
-        labels: What else is known of the item, such as ``lexical_margin``; they go beside those that all tasks share.
-        options: Those of the build.
-        rotation: How far the choices have been turned from the order of rotation 0.
+    ``labels`` go next to those that all tasks share; ``correct`` is counted from 0.
 
     Raises:
         ValueError: There are not four choices, two are alike, none is ``correct``, or the query says nothing.
@@ -69,32 +58,18 @@ def choice_problem(
         )
     variant = "" if query.variant == DEFAULT_VARIANT else query.variant
     shared = common_labels(pull, render(pull, generated=options.rules.generated_shown), task, tier)
-    return Problem(
-        id=item_id(
-            task, tier, pull.repo, pull.merge_sha, options.configuration, variant=variant, rotation=rotation
-        ),
-        suite=SUITE,
-        shown=Question(text=ASKED + query.text, choices=tuple(choices)),
-        splice=NoSplice(),
-        reference=LETTERS[correct],
-        checks=(ChoiceCheck(correct=correct),),
-        overlap_group=None if CHOICE_SET not in labels else str(labels[CHOICE_SET]),
-        labels={**shared, "query": query.variant, "rotation": float(rotation), **labels},
-        cluster=cluster(pull),
-        provenance=provenance(pull),
-    )
-
-
-def choice_problems(
-    pull: PullRequest,
-    task: str,
-    tier: str,
-    query: Query,
-    choices: Sequence[str],
-    correct: int,
-    labels: Mapping[str, Label],
-    options: EfcbOptions,
-) -> Iterator[Problem]:
-    """The problem in as many cyclic orders of its choices as ``options.rotations`` says, the first as given."""
     for turn, turned, place in rotations(choices, correct, options.rotations):
-        yield choice_problem(pull, task, tier, query, turned, place, labels, options, rotation=turn)
+        yield Problem(
+            id=item_id(
+                task, tier, pull.repo, pull.merge_sha, options.configuration, variant=variant, rotation=turn
+            ),
+            suite=SUITE,
+            shown=Question(text=ASKED + query.text, choices=turned),
+            splice=NoSplice(),
+            reference=LETTERS[place],
+            checks=(ChoiceCheck(correct=place),),
+            overlap_group=None if CHOICE_SET not in labels else str(labels[CHOICE_SET]),
+            labels={**shared, "query": query.variant, "rotation": float(turn), **labels},
+            cluster=cluster(pull),
+            provenance=provenance(pull),
+        )

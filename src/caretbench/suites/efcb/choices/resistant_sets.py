@@ -26,20 +26,12 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], four: Four) -> Rank
     found = []
     for index in four:
         title = texts[index].partition("\n")[0]
-        scores = (
-            pool.corpus.tfidf(texts[index]),
-            pool.corpus.bm25(texts[index]),
-            pool.corpus.tfidf(title),
-        )
+        scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]), pool.corpus.tfidf(title))
         overlap = {
             other: path_overlap(title, [file.title for file in pool.shown[other].files]) for other in four
         }
-        found.append(
-            (
-                *(sum(bool(values[other] > values[index]) for other in four) for values in scores),
-                sum(overlap[other] > overlap[index] for other in four),
-            )
-        )
+        ahead = [sum(bool(values[other] > values[index]) for other in four) for values in (*scores, overlap)]
+        found.append(tuple(ahead))
     return tuple(found)
 
 

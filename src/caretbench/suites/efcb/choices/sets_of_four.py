@@ -28,16 +28,12 @@ _REPAIRS: Final = 24
 
 
 class Relations(NamedTuple):
-    """Relations that sets are made by, all of them symmetric in the members of a set.
+    """Relations of ``size`` changes that sets are made by, all of them symmetric in the members of a set.
 
-    Args:
-        size: Number of changes.
-        near: The fair partners of a change, the cheapest first; the best of them suffice.
-        partners: All fair partners of a change, in any order that is always the same.
-        fair: Fairness of each two of some changes, as a square.
-        costs: Cost of sets: of the rows that are given, the first with three others each, by their places.
-            Infinite where a set is not wanted.
-        order: Draws that decide between equals.
+    ``near`` are the best fair partners of a change, the cheapest first; ``partners`` all of them, in an order that is
+    always the same. ``fair`` is the fairness of each two changes, as a square. ``costs`` are those of sets, the first
+    of the rows with three others each, by their places; infinite where a set is not wanted. ``order`` decides between
+    equals.
     """
 
     size: int

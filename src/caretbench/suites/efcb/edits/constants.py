@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.suites.efcb.edits.edit import Edit, Replacement, swap
-from caretbench.suites.efcb.edits.fragments import Occurrence
+from caretbench.suites.efcb.edits.edit import Edit, Occurrence, Replacement, swap
 from caretbench.suites.efcb.edits.guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edits.names import drawn_pairs
 from caretbench.suites.efcb.edits.units import Unit

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from caretbench.suites.efcb.edits.fragments import Occurrence
+
+class Occurrence(NamedTuple):
+    r"""One text of a patch: the file's number in the rendered patch, the line of its hunks, its columns with the mark.
+
+    Columns count characters: ``hunks.split("\n")[line][start:end] == name``.
+    """
+
+    file: int
+    line: int
+    start: int
+    end: int
+    name: str
+
+
+def even(text: str) -> str:
+    """Return the text with every run of blanks made one."""
+    return " ".join(text.split())
 
 
 class Replacement(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from caretbench.suites.efcb.edits.fragments import even
+from caretbench.suites.efcb.edits.edit import even
 
 _LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
 _COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
@@ -104,12 +104,9 @@ def _indentation(line: str) -> int:
 
 
 def is_unseen(line: str, start: int, old: str) -> bool:
-    """Return whether nothing can see what is edited: how much room is made, or a value where only its type is tested.
+    """Return whether nothing can see the edit of ``old``, which begins at ``start``.
 
-    Args:
-        line: The line without its mark.
-        start: Where the edited text begins in it.
-        old: The edited text.
+    It edits how much room is made, or a value where only its type is tested.
     """
     return bool(_ROOM.search(line[:start])) or (
         _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old) is None

@@ -14,7 +14,7 @@ import tree_sitter
 
 from caretbench.sources.git.unified_diff import Hunk, parse_hunks
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.edits.fragments import even
+from caretbench.suites.efcb.edits.edit import even
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
@@ -148,11 +148,7 @@ def _cut(file: int, grammar: str, first: int, hunk: Hunk) -> PatchPart:
                 break
         else:
             before = after = ""
-    lines = (
-        *[OUTSIDE] * before.count("\n"),
-        *part.lines,
-        *[OUTSIDE] * after.count("\n"),
-    )
+    lines = (*[OUTSIDE] * before.count("\n"), *part.lines, *[OUTSIDE] * after.count("\n"))
     return PatchPart(file, grammar, before + text + after, tree, errors, lines, (part,), whole=False)
 
 

@@ -1,7 +1,7 @@
 """A rendered patch that can be edited: its valid edits, drawn evenly over their kinds, and the patch with some made.
 
 Valid is what makes another program of the patch, one that still parses, and whose names can be used where they are.
-What a guard refuses is counted under the guard's name.
+What a guard refuses is counted under the guard's name; ``docs/efcb.md`` says what each refuses.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from caretbench.suites.efcb.edits.constants import constant_edits
-from caretbench.suites.efcb.edits.edit import Edit
-from caretbench.suites.efcb.edits.fragments import Occurrence, even
+from caretbench.suites.efcb.edits.edit import Edit, Occurrence, even
 from caretbench.suites.efcb.edits.line_guards import (
     asserted_equal,
     copied,
@@ -33,28 +32,6 @@ from caretbench.suites.efcb.edits.units import Unit
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.parser import encode, error_count
 
-GUARDS: Final = (
-    "broken_surroundings", "one_occurrence", "one_occurrence_each", "out_of_scope", "other_receiver", "other_kind",
-    "other_arguments", "captured", "same_value", "left_unused", "symmetric_call", "without_order", "beside_itself",
-    "copied_line", "repeated_label", "test_data", "asserted_equal", "old_side", "raises_errors",
-)  # fmt: skip
-"""Why a change of an added line is no valid edit.
-
-``broken_surroundings``: the hunk, or with a source tree the function around it, does not parse. ``one_occurrence``: the
-literal occurs nowhere else in the patch, so that nothing says what belongs there; ``one_occurrence_each``: the
-exchange is a consistent renaming. ``out_of_scope``: the name is declared later, elsewhere, or has no value yet.
-``other_receiver``: members of different things. ``other_kind``: another type, or nothing says that it is the same.
-``other_arguments``: a function that takes others, or another number. ``captured``: Java's inner functions take no
-variable that is assigned again. ``same_value``: one begins as the other, or nothing sees the difference.
-``left_unused``: a variable would not be used.
-``symmetric_call``: both are sides of a call that does not tell them apart. ``without_order``: it only changes the order
-of statements, of operands, of entries. ``beside_itself``: it brings a name to both sides of an operator or a comma
-(``depth = depth``), which tells a wrong choice without the text, or takes one away, which may be a fault of the patch.
-``copied_line``: it makes a line one of the three above or below. ``repeated_label``: a label, key or field that its
-block has already. ``test_data``: a literal of a test that no assertion speaks of. ``asserted_equal``: an assertion
-close by says that both variables are equal. ``old_side``: it brings a removed line back.
-``raises_errors``: it does not parse.
-"""
 _BESIDE_ITSELF: Final = re.compile(
     r"(?<![\w.$])([A-Za-z_$][\w.$]*)\s*(?:[-+*/%<>=!&|^:,]{1,3}|\b(?:and|or|is|in)\b)\s*\1(?![\w$(\[]|\s*(?:\.|->|::))"
 )
@@ -85,9 +62,7 @@ class _Renaming:
 class Patch:
     """A rendered patch with its edits; ``refused`` counts what the guards refused.
 
-    Args:
-        rendered: The patch.
-        sources: Whole files of the source tree after the change, where they are at hand.
+    ``sources`` gives whole files of the source tree after the change, where they are at hand.
 
     Raises:
         DataError: what a file shows is no patch.

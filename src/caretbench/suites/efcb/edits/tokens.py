@@ -12,6 +12,7 @@ from caretbench.suites.efcb.edits.edit import Edit, Replacement
 from caretbench.suites.efcb.edits.guards import ancestors, is_compile_time, is_text_only
 from caretbench.suites.efcb.edits.name_rules import counterparts, is_symmetric
 from caretbench.suites.efcb.edits.units import Unit
+from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.usage import (
     ARGUMENTS,
     CALLS,
@@ -19,7 +20,6 @@ from caretbench.syntax.uses.usage import (
     arguments_of,
     callee_of,
     operator_of,
-    text,
 )
 from caretbench.syntax.uses.value_kinds import inferred_kind, kind_of_value
 
@@ -104,6 +104,11 @@ def _change(kind: str, node: tree_sitter.Node, new: str) -> _Made:
     return kind, f"{text(node)}→{new}", ((node.start_byte, node.end_byte, new),)
 
 
+def _negated(unit: Unit, node: tree_sitter.Node) -> _Made:
+    word = "not " if unit.part.grammar == "python" else "!"
+    return "condition", f"→{word.strip()}", ((node.start_byte, node.start_byte, word),)
+
+
 def _has_two_sides(node: tree_sitter.Node) -> bool:
     sides = node.named_children
     if node.parent is not None and node.parent.type == "constant_pattern":
@@ -145,12 +150,8 @@ def _negations(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     sign = text(node)[:1]
     if inner is None or sign not in ("!", "n") or _narrows(unit, inner):
         return
-    if node.parent is not None and node.parent.type in (
-        *_NOT,
-        *CALLS,
-        "statement_block",
-        "expression_statement",
-    ):
+    kinds = (*_NOT, *CALLS, "statement_block", "expression_statement")
+    if node.parent is not None and node.parent.type in kinds:
         return
     word = "not" if sign == "n" else "!"
     yield "condition", f"{word}→", ((node.start_byte, inner.start_byte, ""),)
@@ -158,8 +159,7 @@ def _negations(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
 
 def _tests(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
     """Conditions with a ``not``; in Ruby, the other of ``if`` and ``unless``."""
-    ruby = unit.part.grammar == "ruby"
-    if ruby:
+    if unit.part.grammar == "ruby":
         token = next((child for child in node.children if child.type in ("if", "unless")), None)
         if token is not None and node.child_by_field_name("alternative") is None:
             yield _change("condition", token, "unless" if token.type == "if" else "if")
@@ -171,8 +171,7 @@ def _tests(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
         return
     if test.type not in (*CALLS, *_NAMED):
         return
-    word = "not " if unit.part.grammar == "python" else "!"
-    yield "condition", f"→{word.strip()}", ((test.start_byte, test.start_byte, word),)
+    yield _negated(unit, test)
 
 
 def _branches(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
@@ -201,8 +200,7 @@ def _returns(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
         (one.kind for one in unit.scopes.all if named is not None and one.start == named.start_byte), ""
     )
     if told in ("type:bool", "type:boolean"):
-        word = "not " if unit.part.grammar == "python" else "!"
-        yield "condition", f"→{word.strip()}", ((value.start_byte, value.start_byte, word),)
+        yield _negated(unit, value)
 
 
 def _null_tests(_unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
@@ -327,13 +325,7 @@ def _is_condition(unit: Unit, node: tree_sitter.Node) -> bool:
     for around in ancestors(node):
         if around.type in (*_BINARY, "parenthesized_expression", *_NOT):
             continue
-        return around.type in (
-            *_TESTS,
-            "assert_statement",
-            "ternary_expression",
-            "conditional_expression",
-            "conditional",
-        )
+        return around.type in (*_TESTS, *_CHOICES, "assert_statement")
     return False
 
 

@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
-from caretbench.suites.efcb.edits.fragments import Occurrence
+from caretbench.suites.efcb.edits.edit import Occurrence
+from caretbench.suites.efcb.edits.guards import ancestors
 from caretbench.suites.efcb.edits.parts import OUTSIDE, PatchPart
 from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.types import Span
 from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
 from caretbench.syntax.uses.scopes import Declaration, Scopes
@@ -27,7 +29,6 @@ from caretbench.syntax.uses.usage import (
     ExpressionUse,
     arguments_of,
     callee_of,
-    text,
     use_of,
 )
 from caretbench.syntax.uses.value_kinds import kind_of_value
@@ -152,11 +153,8 @@ class Unit:
         node = self.root.descendant_for_point_range(
             (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
         )
-        outermost = None
-        while node is not None:
-            if node.type in FUNCTIONS:
-                outermost = node
-            node = node.parent
+        around = [] if node is None else [node, *ancestors(node)]
+        outermost = next((one for one in reversed(around) if one.type in FUNCTIONS), None)
         return self.part.text if outermost is None else text(outermost)
 
     def is_added(self, place: Occurrence | None) -> bool:
@@ -173,15 +171,9 @@ class Unit:
             return False
         if not self.part.whole:
             return True
-        outermost: tree_sitter.Node | None = None
-        around = node.parent
-        while around is not None:
-            if around.type == "ERROR":
-                return True
-            if around.type in FUNCTIONS:
-                outermost = around
-            around = around.parent
-        return outermost is None or outermost.has_error
+        around = list(ancestors(node))
+        outermost = next((one for one in reversed(around) if one.type in FUNCTIONS), None)
+        return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
 
     @cached_property
     def _rows(self) -> tuple[range, ...]:
@@ -240,11 +232,8 @@ class Unit:
     @cached_property
     def assigned(self) -> frozenset[Hashable]:
         """Entities that are assigned, or counted up, where they are not declared."""
-        return frozenset(
-            one.entity
-            for one in self.named
-            if one.use.context == "target" or one.use.context == "other:update_expression"
-        )
+        counted = ("target", "other:update_expression")
+        return frozenset(one.entity for one in self.named if one.use.context in counted)
 
     @cached_property
     def uses(self) -> Counter[Hashable]:
@@ -286,11 +275,7 @@ class Unit:
             return self._key(node, one)
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
         if use.call is not None and use.call.type in NEW:
-            return (
-                ("constructor", ("new", "", one.name, count), f"type:{one.name}", None)
-                if count >= 0
-                else None
-            )
+            return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
         if "type" in words or node.type in ("type_identifier", "namespace_identifier", "package_identifier"):
             return None
         receiver = _receiver_of(node, use)
@@ -298,7 +283,7 @@ class Unit:
             key = self._receiver(receiver)
             if use.call is not None:
                 return "method", ("method", key, one.name, count), self._returned(one.name), None
-            return "field", ("field", key, one.name), self._field(one.name), None
+            return "field", ("field", key, one.name), self._one_kind(one.name, "field"), None
         declared = self.scopes.resolve(one.name, one.start)
         if use.call is not None:
             return self._called(one.name, count, declared)
@@ -337,7 +322,7 @@ class Unit:
         named = callee_of(holder)
         if not named and holder.type != "composite_literal":
             return None
-        return "key", ("key", f"{holder.type}:{named}", one.name), self._field(one.name), None
+        return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
 
     def _receiver(self, node: tree_sitter.Node) -> str:
         """The name of what is in front of a member: alike where the members can be."""
@@ -351,19 +336,16 @@ class Unit:
         if node.type in ("identifier", "constant"):
             declared = self.scopes.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
-                if declared.kind:
-                    return declared.kind
-                return f"{declared.begin}:{declared.name}"
+                return declared.kind or f"{declared.begin}:{declared.name}"
             return f"name:{written}"
         return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
 
     def _returned(self, name: str) -> str:
         """The type that a function of the text returns; empty where there is none, or more than one."""
-        found = {one.kind for one in self.scopes.named(name) if one.role == "function"}
-        return found.pop() if len(found) == 1 else ""
+        return self._one_kind(name, "function")
 
-    def _field(self, name: str) -> str:
-        found = {one.kind for one in self.scopes.named(name) if one.role == "field"}
+    def _one_kind(self, name: str, role: str) -> str:
+        found = {one.kind for one in self.scopes.named(name) if one.role == role}
         return found.pop() if len(found) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
@@ -402,12 +384,7 @@ def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node
 
 def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:
     """The first byte of the innermost node of some kinds around another."""
-    around = node.parent
-    while around is not None:
-        if around.type in kinds:
-            return around.start_byte
-        around = around.parent
-    return 0
+    return next((around.start_byte for around in ancestors(node) if around.type in kinds), 0)
 
 
 def _row(starts: list[int], position: int) -> int:

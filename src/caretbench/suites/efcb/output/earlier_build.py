@@ -41,12 +41,7 @@ class EarlierBuild(NamedTuple):
         return cls(folder, sum(manifest.problems.values()), manifest)
 
     def refuse_other_options(self, profile: str, seed: int, chosen: Mapping[str, JsonValue]) -> None:
-        """Raise where the build was made with other options.
-
-        Args:
-            profile: The profile that is asked for.
-            seed: The seed.
-            chosen: The other options, by their names in the manifest.
+        """Raise where the build was made with other options; ``chosen`` are those besides profile and seed.
 
         Raises:
             DataError: with the number of problems and both values of each option that differs.
@@ -65,11 +60,7 @@ class EarlierBuild(NamedTuple):
             )
 
     def replaced(self, changes: Mapping[str, int]) -> str:
-        """Return the line about problems that are replaced; empty where the same changes and versions are there.
-
-        Args:
-            changes: How many changes are read now, by repository.
-        """
+        """Return the line about problems that are replaced; empty where the same changes and versions are there."""
         before = self.manifest.changes
         differences = [*_differing(before, changes, "changes of "), *self._versions()]
         if not differences:

@@ -26,8 +26,8 @@ from caretbench.files import DataError, describe, read_rows, write_atomically, w
 from caretbench.problem import SCHEMA_VERSION, Problem, Profile, Row
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.attacks.leaks import Leak
+from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.filtering import Yield
-from caretbench.suites.efcb.rejecting import Rejected
 
 
 class EfcbManifest(Row):

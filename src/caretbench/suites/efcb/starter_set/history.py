@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Final, Literal, NamedTuple
@@ -152,13 +151,7 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _shown(tree: Tree) -> Tree:
-    return {path: _pruned(path, text) for path, text in tree.items()}
-
-
-@lru_cache(maxsize=1024)
-def _pruned(path: str, text: str) -> str:
-    # Most files are the same in the next state.
-    return pruned(path, text)
+    return {path: pruned(path, text) for path, text in tree.items()}
 
 
 def _before(after: Tree, change: Change) -> Tree:

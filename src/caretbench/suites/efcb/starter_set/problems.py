@@ -17,7 +17,7 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.starter_set.history import files
-from caretbench.suites.efcb.starter_set.repository import NAME, write_repository
+from caretbench.suites.efcb.starter_set.write_starter import NAME, write_repository
 from caretbench.temporary import temporary_folder
 from caretbench.versions import versions
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -141,14 +142,13 @@ def _end(node: tree_sitter.Node) -> int:
 _LANGUAGES: Final[Mapping[str, Callable[[str], Iterator[Unit]]]] = {".py": _python, ".java": _java}
 
 
-# --- imports ----------------------------------------------------------------------------------------------------
-
 _FROM: Final = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))\n", re.MULTILINE)
 _IMPORT: Final = re.compile(r"^import (\S+)\n", re.MULTILINE)
 _JAVA: Final = re.compile(r"^import [\w.]*?(\w+);\n", re.MULTILINE)
 _WIDTH: Final = 100
 
 
+@lru_cache(maxsize=1024)  # most files are the same in the next state
 def pruned(path: str, text: str) -> str:
     """The file without imports of what it does not name, as a person would have left it at the time."""
     suffix = PurePosixPath(path).suffix

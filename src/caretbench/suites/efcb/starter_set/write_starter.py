@@ -1,15 +1,143 @@
-"""The command that writes the starter set's repository.
+"""Writing the starter set's repository with git: the same commits, hashes included, on every machine.
 
 ``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER``
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from caretbench.errors import DataError, MachineError
-from caretbench.suites.efcb.starter_set.repository import NAME, write_repository
+from caretbench.suites.efcb.starter_set.history import Change, State, Tree, history
+
+NAME: Final = "cornershop/cornershop"
+"""How the repository is called in records."""
+
+_PEOPLE: Final = (
+    "Ida Marlow <ida@cornershop.example>",
+    "Tomas Reed <tomas@cornershop.example>",
+    "Wen Castell <wen@cornershop.example>",
+)
+_BEGIN: Final = 1_672_907_400  # January 2023
+_HOUR: Final = 3600
+_BETWEEN: Final = (29, 171, 8, 94, 222, 51, 133)
+"""Hours from one merge to the next, in turns."""
+_NUMBERS: Final = (1, 2, 1, 1, 3, 2)
+"""Steps from one pull request's number to the next, in turns: issues are numbered, too."""
+
+_WIDTH: Final = 72
+"""Of a paragraph in a message."""
+
+
+class Commit(NamedTuple):
+    """One commit to write: ``parents`` are numbers of earlier ones, ``tree`` is the whole state."""
+
+    parents: tuple[int, ...]
+    author: str
+    moment: int
+    message: str
+    tree: Tree
+
+
+def write_repository(target: Path, *, bare: bool = False) -> str:
+    """Write the repository into a new or empty folder, and give the hash of its last commit.
+
+    Raises:
+        DataError: something is there already.
+        MachineError: git is missing, or fails.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DataError(f"{target}: is no empty folder")
+    target.mkdir(parents=True, exist_ok=True)
+    _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
+    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(commits(history()))))
+    if not bare:
+        _git(target, "reset", "--quiet", "--hard")
+    return _git(target, "rev-parse", "HEAD").strip()
+
+
+def commits(states: list[State]) -> list[Commit]:
+    """What is to be written, parents before children; the last one is the head."""
+    made: list[Commit] = []
+    numbers: dict[str, int] = {}
+    head, moment, request = -1, _BEGIN, 0
+    for place, (change, tree) in enumerate(states):
+        moment += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
+        if change is None:
+            made.append(Commit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
+            head = 0
+            continue
+        request += _NUMBERS[place % len(_NUMBERS)]
+        numbers[change.key or change.title] = request
+        author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
+        text = _message(change, place, request, numbers)
+        if change.style == "merge":
+            made.append(Commit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
+            made.append(Commit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree))
+        else:
+            made.append(Commit((head,), author, moment, text, tree))
+        head = len(made) - 1
+    return made
+
+
+def _message(change: Change, place: int, request: int, numbers: dict[str, int]) -> str:
+    description = "\n\n".join(map(_wrapped, change.description.strip().split("\n\n")))
+    for key, number in numbers.items():
+        description = description.replace(f"{{{key}}}", f"#{number}")
+    if change.style == "merge":
+        branch = "-".join(change.title.lower().replace("`", "").replace("/", " ").split()[:4])
+        return f"Merge pull request #{request} from cornershop/{branch}\n\n{change.title}\n\n{description}\n"
+    numbered = f" (#{request})" if change.style == "squash" else ""
+    trailer = f"\n\nReviewed-by: {_PEOPLE[(place + 1) % len(_PEOPLE)]}" if place % 3 == 0 else ""
+    return f"{change.title}{numbered}\n\n{description}{trailer}\n"
+
+
+def _wrapped(paragraph: str) -> str:
+    return (
+        paragraph if paragraph.startswith("- ") else textwrap.fill(paragraph, _WIDTH, break_long_words=False)
+    )
+
+
+def _stream(made: list[Commit]) -> Iterator[bytes]:
+    """The commits as ``git fast-import`` reads them."""
+    for number, commit in enumerate(made):
+        message = commit.message.encode()
+        yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
+        yield f"author {commit.author} {commit.moment} +0000\n".encode()
+        yield f"committer {commit.author} {commit.moment} +0000\n".encode()
+        yield b"data %d\n%s\n" % (len(message), message)
+        for kind, parent in zip(("from", "merge"), commit.parents, strict=False):
+            yield f"{kind} :{parent + 1}\n".encode()
+        yield b"deleteall\n"
+        for path, text in sorted(commit.tree.items()):
+            data = text.encode()
+            yield b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(data), data)
+    yield b"done\n"
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    program = shutil.which("git")
+    if program is None:
+        raise MachineError(
+            "git is missing: the starter set of efcb is a repository that it writes; install git"
+        )
+    # Nobody's settings have a say: neither the user's nor the machine's, nor what a calling git has set.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}
+    done = subprocess.run(
+        [program, *arguments], cwd=folder, input=stdin, capture_output=True, check=False, env=environment
+    )
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        raise MachineError(f"git {arguments[0]} failed: {said}")
+    return done.stdout.decode("utf-8", "replace")
 
 
 def main(arguments: list[str]) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from caretbench.metrics.intervals import mean_interval
+from caretbench.metrics.intervals import Interval, mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
-from caretbench.suites.baselines import NAMES
 from caretbench.suites.efcb.attacks.floors import best_floor, floor_credits
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
+from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices.problem import CHOICE_SET
 from caretbench.suites.efcb.efcb_score import EASY, HARD
 from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
@@ -21,17 +21,18 @@ from caretbench.suites.values import Table
 Part = tuple[str, str, str]
 """Task, tier, and the text that asks."""
 
+_HEADS: Final = (
+    "Model", "Tier", "Above best floor", "Best floor", "Query", "Problems", "Coverage", "Accuracy", "No letter",
+    "Above chance", "Consistent", "Leak test",
+)  # fmt: skip
+
 
 def choice_tables(
     models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem], seed: int = 0
 ) -> Iterator[Table]:
     """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
 
-    Args:
-        models: The lines of a run.
-        profile: Under which they were scored.
-        problems: All of the run: who cannot be asked some of them has no line there.
-        seed: Of the resampling.
+    A model that cannot be asked some of the run's problems has no line there.
     """
     known = list(problems)
     there = Counter(_part_of(problem.labels) for problem in known)
@@ -41,26 +42,13 @@ def choice_tables(
         _row(model, part, _lines(model, part), (there[part], asked[part]), floors, seed)
         for model in models
         for part in sorted(part for part in there if part[0] in (EASY, HARD))
-        if model.name not in NAMES or _lines(model, part)
+        if model.name not in BASELINES or _lines(model, part)
     ]
     if rows:
         yield Table(
             "efcb-choices",
             f"Choices by tier, and above what needs no understanding ({profile} profile)",
-            (
-                "Model",
-                "Tier",
-                "Above best floor",
-                "Best floor",
-                "Query",
-                "Problems",
-                "Coverage",
-                "Accuracy",
-                "No letter",
-                "Above chance",
-                "Consistent",
-                "Leak test",
-            ),
+            _HEADS,
             tuple(rows),
             (
                 "The headline of a tier is its skill above the best floor, (accuracy - floor) / (1 - floor), over the "
@@ -107,9 +95,15 @@ def _above(lines: Sequence[Line], floors: Mapping[str, float], seed: int) -> str
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
-    if value == NOTHING:
-        return NOTHING
-    interval = skill_interval(scores, floor, _clusters(lines), seed=seed)
+    return (
+        value
+        if value == NOTHING
+        else _spread(value, skill_interval(scores, floor, _clusters(lines), seed=seed))
+    )
+
+
+def _spread(value: str, interval: Interval) -> str:
+    """A number, and its interval below it where there is one."""
     return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
 
 
@@ -133,9 +127,7 @@ def _accuracy(lines: Sequence[Line]) -> float:
 def _accuracy_text(lines: Sequence[Line], seed: int) -> str:
     """With its interval below it: several orders are made of one pull request, and sets share their choices."""
     values = [float(bool(line["passed"])) for line in lines]
-    interval = mean_interval(values, seed=seed, clusters=_clusters(lines))
-    value = f"{_accuracy(lines):.3f}"
-    return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
+    return _spread(f"{_accuracy(lines):.3f}", mean_interval(values, seed=seed, clusters=_clusters(lines)))
 
 
 def _skill(accuracy: float, floor: float | None) -> str:

@@ -18,11 +18,8 @@ def data_tables(
 ) -> Iterator[Table]:
     """The paper's Tables 2 and 3, in form.
 
-    A question counts once, in however many orders of its choices or with how many texts it is asked.
-
-    Args:
-        problems: Those of a build, or of a run.
-        facts: What is known of repositories, by name. Of others the table has what their questions say.
+    A question counts once, in however many orders of its choices or with how many texts it is asked. Of repositories
+    without ``facts`` the table has what their questions say.
     """
     known = list(problems)
     if known:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem
-from caretbench.suites.baselines import NAMES
+from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.efcb_score import EASY, HALLUCINATION, HARD, MASKED, REVERSE
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def models_of(results: pl.DataFrame, problems: Mapping[str, Problem], profile: s
             }
             by_model[row["model"], row["parameters"]].append({**row, **labels})
     several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
-    order = sorted(by_model, key=lambda key: (NAMES.index(key[0]) + 1 if key[0] in NAMES else 0, key))
+    names = ["", *BASELINES]
+    order = sorted(by_model, key=lambda key: (names.index(key[0]) if key[0] in names else 0, key))
     for name, parameters in order:
         title = f"{name} ({parameters[:8]})" if name in several else name
         yield ModelLines(title, tuple(by_model[name, parameters]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from caretbench.problem import Problem, Profile
@@ -25,14 +26,7 @@ from caretbench.suites.efcb.efcb_score import (
 from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
-from caretbench.suites.efcb.tables.model_lines import (
-    NOTHING,
-    TITLES,
-    Line,
-    ModelLines,
-    mean_text,
-    models_of,
-)
+from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text, models_of
 from caretbench.suites.values import REFUSED_MARK, Table
 
 if TYPE_CHECKING:
@@ -81,10 +75,9 @@ def _tables(
         if line.get("judged") is not None
     }
     outcomes = {model.name: list(_outcomes(model, profile, copied)) for model in models}
+    score = partial(efcb_score, seed=seed, resamples=_RESAMPLES)
     scores = {
-        name: [
-            efcb_score(found, weighting=way, seed=seed, resamples=_RESAMPLES) for way in ("macro", "micro")
-        ]
+        name: [score(found, weighting="macro"), score(found, weighting="micro")]
         for name, found in outcomes.items()
         if found
     }
@@ -93,14 +86,10 @@ def _tables(
         refused = {model.name: _refused(model, profile) for model in models}
         yield _score_table(scores, covered, refused, profile)
     for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
-        table = _by_repository(task, models, outcomes, scores, profile)
-        if table is not None:
-            yield table
+        yield from _by_repository(task, models, outcomes, scores, profile)
     yield from choice_tables(models, profile, problems.values(), seed)
     for task, measures in _MEASURES.items():
-        table = _measured(task, measures, models, profile)
-        if table is not None:
-            yield table
+        yield from _measured(task, measures, models, profile)
 
 
 def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
@@ -134,17 +123,12 @@ def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Proble
 
 def _refused(model: ModelLines, profile: Profile) -> dict[str, str]:
     """By judged task that the score counts, the reason why it may not: a grader that did not pass its controls."""
-    return {
-        task: "; ".join(reasons)
-        for task in _JUDGED
-        if (
-            reasons := dict.fromkeys(
-                line["withheld"]
-                for line in model.of(task, **efcb_rules(profile).counted.get(task, {}))
-                if line.get("judged") is not None and line.get("withheld")
-            )
-        )
-    }
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for task in _JUDGED:
+        for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
+            if line.get("judged") is not None and line.get("withheld"):
+                found[task][line["withheld"]] = None
+    return {task: "; ".join(reasons) for task, reasons in found.items()}
 
 
 def _score_table(
@@ -218,69 +202,55 @@ def _by_repository(
     outcomes: Mapping[str, Sequence[ProblemOutcome]],
     scores: Mapping[str, Sequence[EfcbScore]],
     profile: Profile,
-) -> Table | None:
+) -> Iterator[Table]:
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name, found in outcomes.items():
         for outcome in found:
             if outcome.task == task:
                 values[name][outcome.repository].append(outcome.value)
     if not values:
-        return None
+        return
     repositories = sorted({repository for by_one in values.values() for repository in by_one})
     digits = 2 if task in (MASKED, REVERSE) else 3
     marked = {model.name for model in models if task in _refused(model, profile)}
-    rows = tuple(
-        (
-            name,
-            *(
-                mean_text(
-                    by_one.get(repository, ()),
-                    digits,
-                    counted=True,
-                    mark=REFUSED_MARK if name in marked else "",
-                )
-                for repository in repositories
-            ),
-            _estimate(scores[name][0].tasks.get(task), task, marked=name in marked),
-        )
-        for name, by_one in values.items()
-    )
+    rows = []
+    for name, by_one in values.items():
+        mark = REFUSED_MARK if name in marked else ""
+        means = [mean_text(by_one.get(place, ()), digits, counted=True, mark=mark) for place in repositories]
+        average = _estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
+        rows.append((name, *means, average))
     bad = "; 1 is bad" if task == HALLUCINATION else ""
-    return Table(
+    yield Table(
         f"efcb-{task}",
         f"{TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
         ("Model", *repositories, "Average"),
-        rows,
+        tuple(rows),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *(
-                ()
-                if task in (EASY, HARD)
-                else (_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.")
-            ),
+            *((_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
         ),
     )
 
 
 def _measured(
     task: str, measures: Mapping[str, str], models: Sequence[ModelLines], profile: Profile
-) -> Table | None:
+) -> Iterator[Table]:
     rows = []
     for model in models:
-        tiers: Callable[[Line], str] = lambda line: str(line.get("tier") or "")  # noqa: E731
-        for tier in sorted({tiers(line) for line in model.of(task)}):
-            lines = [line for line in model.of(task) if tiers(line) == tier]
+        by_tier: dict[str, list[Line]] = defaultdict(list)
+        for line in model.of(task):
+            by_tier[str(line.get("tier") or "")].append(line)
+        for tier, lines in sorted(by_tier.items()):
             means = [
                 mean_text((line[name] for line in lines if line.get(name) is not None), 3)
                 for name in measures
             ]
             if any(mean != NOTHING for mean in means):
                 rows.append((model.name, tier or "all", str(len(lines)), *means))
-    if not rows:
-        return None
-    return Table(
-        f"efcb-{task}-measured",
-        f"{TITLES[task]} without a judge ({profile} profile)",
-        ("Model", "Tier", "Answers", *measures.values()),
-        tuple(rows),
-    )
+    if rows:
+        yield Table(
+            f"efcb-{task}-measured",
+            f"{TITLES[task]} without a judge ({profile} profile)",
+            ("Model", "Tier", "Answers", *measures.values()),
+            tuple(rows),
+        )

@@ -11,15 +11,18 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Final, Literal, NamedTuple, get_args
 
 from rapidfuzz import fuzz, process
 
 from caretbench.errors import DataError
-from caretbench.suites.efcb.edits.fragments import Fragment, fragments
+from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.docs.places import comment_marks, comments
 from caretbench.syntax.parser import encode
+from caretbench.syntax.source import grammar_of
+from caretbench.syntax.uses.identifiers import identifiers
 
 MaskTier = Literal["added", "changed"]
 MASK: Final = "[[MASK]]"
@@ -47,6 +50,16 @@ _IMPORT: Final = re.compile(
 )
 
 
+class Fragment(NamedTuple):
+    """The new side of one hunk: its lines by their numbers in the file's hunks, and which of them are added."""
+
+    file: int
+    grammar: str
+    text: str
+    lines: tuple[int, ...]
+    added: frozenset[int]
+
+
 class Window(NamedTuple):
     """Lines ``start`` to ``stop`` (not included) of the hunks of the file with this number, and their texts.
 
@@ -63,16 +76,12 @@ class Window(NamedTuple):
 
 
 def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[Window] | Reason:
-    """All windows of a patch, in the order of the patch; or why there is none.
+    """All windows of ``lines`` lines (tier ``changed``: from three to twice as many), in order; or why there is none.
 
-    Args:
-        rendered: The patch.
-        tier: Which kind of windows.
-        told: The text that is shown beside the patch: a line that stands in it is no riddle.
-        lines: Lines of a window; in tier ``changed`` from three up to twice as many.
+    A line that stands in ``told``, the text next to the patch, is no riddle.
     """
     try:
-        parts = list(fragments(rendered))
+        parts = list(_fragments(rendered))
     except DataError:
         return "malformed"
     twin = _twins(rendered)
@@ -102,14 +111,25 @@ def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[W
     return found or max(reached, key=_REASONS.index)
 
 
+def _fragments(rendered: Rendered) -> Iterator[Fragment]:
+    """The hunks with an added line, of all files whose suffix stands for a known grammar."""
+    for file, shown in enumerate(rendered.files):
+        grammar = grammar_of(shown.path)
+        first = 1
+        for hunk in parse_hunks(shown.hunks, cut=True) if grammar is not None else ():
+            new = [(number, line) for number, line in enumerate(hunk.lines, first) if line.mark in "+ "]
+            added = frozenset(number for number, line in new if line.mark == "+")
+            if grammar is not None and added:
+                text = "\n".join(line.text for _, line in new)
+                yield Fragment(file, grammar, text, tuple(number for number, _ in new), added)
+            first += 1 + len(hunk.lines)
+
+
 def _runs(part: Fragment) -> Iterator[tuple[int, int]]:
     """First and last (not included) of each run of added lines."""
-    numbers = sorted(part.added)
-    start = 0
-    for index, number in enumerate(numbers):
-        if index + 1 == len(numbers) or numbers[index + 1] != number + 1:
-            yield numbers[start], number + 1
-            start = index + 1
+    for _, run in groupby(enumerate(sorted(part.added)), lambda entry: entry[1] - entry[0]):
+        numbers = [number for _, number in run]
+        yield numbers[0], numbers[-1] + 1
 
 
 def _added(part: Fragment, _hunks: Sequence[str], lines: int) -> Iterator[tuple[int, int]]:
@@ -132,8 +152,8 @@ _RUNS: Final[Mapping[MaskTier, Callable[[Fragment, Sequence[str], int], Iterator
 
 def _saying_lines(part: Fragment) -> set[int]:
     names: dict[int, set[str]] = defaultdict(set)
-    for place in part.occurrences:
-        names[place.line].add(place.name)
+    for name in identifiers(part.text, part.grammar).names:
+        names[part.lines[name.row]].add(name.name)
     return {line for line, distinct in names.items() if len(distinct) >= FEWEST_NAMES}
 
 
@@ -168,15 +188,8 @@ def _without_comments(text: str, grammar: str) -> str:
 
 def _twins(rendered: Rendered) -> Callable[[str], float]:
     """How like the removed line that is most like it a line is, from 0 to 1."""
-    removed = sorted(
-        {
-            line[1:].strip()
-            for file in rendered.files
-            for line in file.hunks.split("\n")
-            if line.startswith("-")
-        }
-        - {""}
-    )
+    lines = [line for file in rendered.files for line in file.hunks.split("\n")]
+    removed = sorted({line[1:].strip() for line in lines if line.startswith("-")} - {""})
 
     @cache
     def twin(line: str) -> float:

@@ -77,13 +77,8 @@ def masked_hunk(patch: str) -> MaskedHunk:
         index += 1
     masks = next((count for count in range(index - first) if shown[first + count] != MASK), index - first)
     headers = [number for number, line in enumerate(shown) if line.startswith("@@")]
-    return MaskedHunk(
-        tuple(shown[top + 1 : first]),
-        masks,
-        tuple(shown[first + masks : index]),
-        headers.index(top),
-        len(headers),
-    )
+    before, after = tuple(shown[top + 1 : first]), tuple(shown[first + masks : index])
+    return MaskedHunk(before, masks, after, headers.index(top), len(headers))
 
 
 def fill(text: str | None, patch: str) -> Filled:
@@ -92,9 +87,6 @@ def fill(text: str | None, patch: str) -> Filled:
     Reasoning, fences (the longest block counts) and plus signs are taken off. Where a hunk or a patch stands around
     the lines, they are what comes between the shown lines. Any answer that has more lines than are hidden loses shown
     lines that it repeats at its ends.
-
-    Raises:
-        ValueError: the patch has no masks inside a hunk.
     """
     hunk = masked_hunk(patch)
     body = unwrapped(text)
@@ -102,7 +94,7 @@ def fill(text: str | None, patch: str) -> Filled:
         return Filled((), "unfinished_reasoning")
     lines = _trimmed([line for line in body.split("\n")[:_LONGEST] if line.strip() != MASK])
     form: Form = "lines"
-    if any(map(_is_frame, lines)):
+    if any(map(_FRAME.match, lines)):
         lines, form = _between(_nearest(lines, hunk), hunk), "patch"
     elif len(lines) > hunk.masks:
         trimmed = _without_echoes(lines, hunk)
@@ -124,10 +116,6 @@ def _trimmed(lines: list[str]) -> list[str]:
     """The lines without blank ones at both ends."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []
-
-
-def _is_frame(line: str) -> bool:
-    return bool(_FRAME.match(line))
 
 
 def _plain(lines: Sequence[str]) -> tuple[str, ...]:
@@ -175,7 +163,7 @@ def _nearest(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
     parts: list[list[str]] = [[]]
     hunks: list[list[str]] = []
     for line in lines:
-        if _is_frame(line):
+        if _FRAME.match(line):
             parts.append([])
             if line.startswith("@@"):
                 hunks.append(parts[-1])

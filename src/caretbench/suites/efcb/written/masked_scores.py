@@ -59,9 +59,6 @@ def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     faults with the answer than with the right lines; it is there for languages with a grammar. ``answered`` is 1 unless
     nothing was written. ``floor`` is the best edit similarity that copying reaches in this problem (each kind of
     copying stands beside it), ``net`` what the answer has above it.
-
-    Raises:
-        ValueError: the problem is none of MPR-Gen.
     """
     shown = masked(problem)
     lines = _written(text, shown)
@@ -72,10 +69,7 @@ def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     return (
         values
         | {f"floor_{name}": value for name, value in floors.items()}
-        | {
-            "floor": best,
-            "net": values[MAIN] - best,
-        }
+        | {"floor": best, "net": values[MAIN] - best}
     )
 
 
@@ -116,13 +110,10 @@ def _names(lines: str, shown: Masked) -> tuple[tuple[str, ...], int]:
     return tuple(name.name for name in read.names if name.row in rows), read.errors
 
 
-# --- what needs no model ----------------------------------------------------------------------------------------
-
-
 def copy_previous_lines(shown: Masked) -> str:
     """The shown lines of the hunk's new side right before the masks, as many as are hidden; or the patch alone."""
     if shown.hunk is None:
-        return _without_masks(shown.patch)
+        return "\n".join(line for line in shown.patch.split("\n") if line != MASK)
     before = shown.hunk.new_side(())[0].split("\n")[:-1]
     return "\n".join(before[-shown.hunk.masks :])
 
@@ -140,21 +131,12 @@ def deleted_lines(shown: Masked) -> str:
     return "\n".join(run or everything)
 
 
-def nothing(_shown: Masked) -> str:
-    """The empty answer."""
-    return ""
-
-
 FLOORS: Final[Mapping[str, Callable[[Masked], str]]] = {
     "copy_previous_lines": copy_previous_lines,
     "deleted_lines": deleted_lines,
-    "empty": nothing,
+    "empty": lambda _shown: "",
 }
 """What is written without a model, by name."""
-
-
-def _without_masks(patch: str) -> str:
-    return "\n".join(line for line in patch.split("\n") if line != MASK)
 
 
 @lru_cache(maxsize=1024)

@@ -17,11 +17,10 @@ from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Pro
 from caretbench.profiles import PROFILES
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, language_of, provenance
+from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, language_of, provenance
 from caretbench.suites.efcb.efcb_score import JUDGED_MAXIMUM, MASKED
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import END_OF_FILE, Rendered, render
 from caretbench.suites.efcb.seeding import item_id, rng
 from caretbench.suites.efcb.written.mask_windows import MASK, MaskTier, Window, windows
@@ -79,12 +78,8 @@ def masked_items(
 ) -> tuple[list[MaskedItem], list[Rejected]]:
     """At most one item of each tier for each change, by repository, newest first; and the changes that give none.
 
-    Which window of a change is taken hangs on the seed and the change alone.
-
-    Args:
-        pulls: The changes that passed the filter.
-        options: Of this task.
-        forms: By repository, the lines of its descriptions' form (:func:`~caretbench.suites.efcb.queries.forms`).
+    Which window of a change is taken hangs on the seed and the change alone. ``forms`` are those of
+    :func:`~caretbench.suites.efcb.queries.forms`.
     """
     items: list[MaskedItem] = []
     rejected: list[Rejected] = []
@@ -144,8 +139,6 @@ def _repeated(shown: Rendered, window: Window) -> int:
     return sum(line in visible for line in window.saying)
 
 
-# --- as released ------------------------------------------------------------------------------------------------
-
 _PAPER_LINES: Final = 5
 
 
@@ -192,9 +185,6 @@ def _kinds(rendered: Rendered, start: int, stop: int) -> Iterator[str]:
         position += len(kinds)
 
 
-# --- problems ---------------------------------------------------------------------------------------------------
-
-
 def problem(item: MaskedItem) -> Problem:
     """The item as a problem: text and patch are shown; the hidden lines (``paper``: the whole patch) are the answer."""
     pull = item.pull
@@ -214,14 +204,3 @@ def problem(item: MaskedItem) -> Problem:
         cluster=cluster(pull),
         provenance=provenance(pull),
     )
-
-
-def unmasked(patch: str, lines: Iterable[str]) -> str:
-    """The patch with lines in the place of its masks, each with the plus sign of an added one.
-
-    Fewer or more lines than masks may come: they stand where the masks begin.
-    """
-    shown = patch.split("\n")
-    start = shown.index(MASK)
-    stop = next(index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK])
-    return "\n".join((*shown[:start], *(f"+{line}" for line in lines), *shown[stop:]))

@@ -56,23 +56,18 @@ def mentions(text: str) -> tuple[Mention, ...]:
     Identifiers are what is written like one (``snake_case``, ``camelCase``, ``call()``, ``a.member``) or stands in a
     code span of one word. Numbers of one digit are none: they may count what the patch shows.
     """
-    found: dict[Mention, None] = {}
-    for match in _URL.finditer(text):
-        found[Mention("reference", match.group().rstrip(".,;:"))] = None
-    text = _URL.sub(" ", text)
-    for match in _REFERENCE.finditer(text):
-        found[Mention("reference", match.group())] = None
-    text = _REFERENCE.sub(" ", text)
-    for match in _PATH.finditer(text):
-        if not _NO_PATH.fullmatch(match.group()):
-            found[Mention("path", match.group())] = None
-    text = _PATH.sub(" ", text)
-    for name in _identifiers(text):
-        found[Mention("identifier", name)] = None
-    for match in _NUMBER.finditer(_LIST_NUMBER.sub(" ", text)):
-        if len(match[1]) > 1:
-            found[Mention("number", match[1])] = None
-    return tuple(found)
+    taken = []
+    for pattern in (_URL, _REFERENCE, _PATH):
+        taken.append([match.group() for match in pattern.finditer(text)])
+        text = pattern.sub(" ", text)
+    urls, references, paths = taken
+    found = [Mention("reference", url.rstrip(".,;:")) for url in urls]
+    found += [Mention("reference", reference) for reference in references]
+    found += [Mention("path", path) for path in paths if not _NO_PATH.fullmatch(path)]
+    found += [Mention("identifier", name) for name in _identifiers(text)]
+    numbers = (match[1] for match in _NUMBER.finditer(_LIST_NUMBER.sub(" ", text)))
+    found += [Mention("number", number) for number in numbers if len(number) > 1]
+    return tuple(dict.fromkeys(found))
 
 
 def _identifiers(text: str) -> Iterable[str]:

@@ -15,11 +15,10 @@ from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Q
 from caretbench.sources.changes.descriptions import NO_FORM
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.answers import without_reasoning
-from caretbench.suites.efcb.describing import SUITE, cluster, common_labels, provenance
+from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, provenance
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, JUDGED_MAXIMUM, REVERSE
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.queries import query
-from caretbench.suites.efcb.rejecting import Rejected
 from caretbench.suites.efcb.rendering import Rendered, render
 from caretbench.suites.efcb.seeding import item_id
 from caretbench.suites.efcb.written.masking import NO_FORMS, PATCH
@@ -55,13 +54,7 @@ class ReverseItem(Row):
 def reverse_items(
     pulls: Iterable[PullRequest], options: EfcbOptions, forms: Mapping[str, Collection[str]] = NO_FORMS
 ) -> tuple[list[ReverseItem], list[Rejected]]:
-    """One item for each change, by repository, newest first; and the changes that give none.
-
-    Args:
-        pulls: The changes that passed the filter.
-        options: Of the build.
-        forms: By repository, the lines of its descriptions' form (:func:`~caretbench.suites.efcb.queries.forms`).
-    """
+    """One item for each change, by repository, newest first; and the changes that give none."""
     items: list[ReverseItem] = []
     rejected: list[Rejected] = []
     newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
@@ -94,8 +87,6 @@ def problem(item: ReverseItem, task: Task) -> Problem:
         released={"title": pull.title, "description": pull.description},
     )
 
-
-# --- answers ----------------------------------------------------------------------------------------------------
 
 Form = Literal["labelled", "json", "plain", "empty", "unfinished_reasoning"]
 

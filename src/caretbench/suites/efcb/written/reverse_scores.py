@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import get_args
 
 from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, rouge_l
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.written.mentions import Mention, MentionSources, mentions
+from caretbench.suites.efcb.written.mentions import Kind, Mention, MentionSources, mentions
 from caretbench.suites.efcb.written.reverse import Described, described
-
-KINDS: Final = ("identifier", "path", "number", "reference")
 
 
 def shown_patch(problem: Problem) -> str:
@@ -38,9 +36,6 @@ def reverse_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     the share of the reference's content words that are there, ``recall_ceiling`` the share that stands in the patch,
     and ``normalised_recall`` the first over the second, at most 1. The last and ``patch_word_f1`` are left out where
     no word of the reference stands in the patch. ``answered`` is 1 unless nothing was written.
-
-    Raises:
-        ValueError: the problem is no such problem.
     """
     patch = shown_patch(problem)
     answer, reference = described(text), described(problem.reference)
@@ -66,16 +61,10 @@ def _content(answer: str, reference: str, patch: str) -> dict[str, float]:
     return values
 
 
-# --- hallucination ----------------------------------------------------------------------------------------------
-
-
 def unsupported(problem: Problem, answer: Described) -> tuple[list[Mention], int]:
     """The mentions of an answer that stand neither in the patch nor in the people's text, and how many it has in all.
 
     The text is the title and the description as they were written and as they are asked for.
-
-    Raises:
-        ValueError: the problem is no problem of Reverse-QA.
     """
     sources = _sources(shown_patch(problem), problem.reference, *sorted(problem.released.values()))
     found = mentions(answer.text)
@@ -94,9 +83,6 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
     judges say: ``hallucination``), ``unsupported_share`` the share of what it names, and
     ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them; ``mentions`` counts all. The
     share is absent where nothing is named. ``answered`` is 1 unless nothing was written.
-
-    Raises:
-        ValueError: the problem is no problem of Reverse-QA.
     """
     answer = described(text)
     made_up, total = unsupported(problem, answer)
@@ -106,5 +92,5 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
         "mentions": float(total),
         "answered": float(bool(answer.text)),
     }
-    values |= {f"unsupported_{kind}s": float(counts[kind]) for kind in KINDS}
+    values |= {f"unsupported_{kind}s": float(counts[kind]) for kind in get_args(Kind)}
     return values | ({"unsupported_share": len(made_up) / total} if total else {})

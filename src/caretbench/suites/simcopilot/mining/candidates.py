@@ -18,16 +18,14 @@ from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
-from caretbench.syntax.nesting import Nesting
+from caretbench.syntax.types import Nesting
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})
-_ACTS: Final = frozenset(
-    {
-        "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
-        "loop_body", "switch_case", "try_body", "handler", "lambda",
-    }
-)  # fmt: skip
+_ACTS: Final = frozenset({
+    "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
+    "loop_body", "switch_case", "try_body", "handler", "lambda",
+})  # fmt: skip
 _RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
 """What is no code by itself, left over beside a comment."""
@@ -43,13 +41,6 @@ class Candidate(NamedTuple):
     span: Span
     closing: str
     block: Block
-
-
-class Mined(NamedTuple):
-    """What one file gave: candidates in the order of the text, and how many blocks each rule refused."""
-
-    candidates: tuple[Candidate, ...]
-    rejected: Counter[str]
 
 
 def newline_of(data: bytes) -> str:
@@ -74,18 +65,15 @@ class FileMiner:
         self.patterns = project_tables()[self.source.language].mining
         self.newline = newline_of(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
-        self._bodies = [
-            block
-            for block in analysis.blocks
-            if self.rules.blocks.kinds.get(block.kind) == "body" and block.statements
-        ]
-        self._around = Nesting([block.span for block in self._bodies])
+        kinds = self.rules.blocks.kinds
+        bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
+        self._around = Nesting([block.span for block in bodies])
         self._statements = [block for block in analysis.blocks if block.kind == "statement"]
         self._statement_nesting = Nesting([block.span for block in self._statements])
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
 
-    def mine(self) -> Mined:
-        """All candidates of both modes."""
+    def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
+        """All candidates of both modes in the order of the text, and how many blocks each rule refused."""
         rejected: Counter[str] = Counter()
         found: dict[tuple[Span, Mode], Candidate] = {}
         for candidate, cut in self._cut():
@@ -97,7 +85,7 @@ class FileMiner:
             known = found.get(key)
             if known is None or _RANK[cut] < _RANK[self.rules.blocks.kinds[known.kind]]:
                 found[key] = candidate
-        return Mined(tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected)
+        return tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected
 
     # --- cutting ---------------------------------------------------------------------------------------------
 
@@ -106,9 +94,9 @@ class FileMiner:
             cut = self.rules.blocks.kinds.get(block.kind)
             if cut is None or not self._in_construct(block, cut):
                 continue
-            span = self._infilled(block, cut)
-            if span is None:
+            if cut == "body" and not block.statements:
                 continue
+            span = Span(self._behind_documentation(block), block.content.end) if cut == "body" else block.span
             yield Candidate(self.source.path, "infill", block.kind, span, "", block), cut
             hidden = self._hidden(block, cut, span)
             if hidden is not None:
@@ -121,16 +109,8 @@ class FileMiner:
         if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
             return True
         kinds = {self.analysis.scopes[index].kind for index in block.enclosing}
-        return (
-            cut == "statement"
-            and kinds <= {"file"}
-            and not any(block.span.holds(span) for span in self._declares)
-        )
-
-    def _infilled(self, block: Block, cut: Cut) -> Span | None:
-        if cut != "body":
-            return block.span
-        return Span(self._behind_documentation(block), block.content.end) if block.statements else None
+        declares = any(block.span.holds(span) for span in self._declares)
+        return cut == "statement" and kinds <= {"file"} and not declares
 
     def _behind_documentation(self, block: Block) -> int:
         """Where a body begins: behind a docstring, which is shown."""
@@ -150,8 +130,7 @@ class FileMiner:
         """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
         if cut == "header":
             return self._statement_end(span)
-        indented = self.source.language == "python"
-        if indented:
+        if self.source.language == "python":
             return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
         if not block.closing or self.data[block.closed - 1 : block.closed] != block.closing.encode():
             return None
@@ -161,8 +140,7 @@ class FileMiner:
         for index in self._statement_nesting.around(*span):
             around = self._statements[index].span
             if around.start < span.start:
-                closes = "" if self.source.language == "python" else ")"
-                return around.end, closes
+                return around.end, "" if self.source.language == "python" else ")"
         return None
 
     def _begins_line(self, span: Span) -> bool:
@@ -207,7 +185,8 @@ class FileMiner:
             return "imports_only"
         if not self._code_in(span):
             return "comments_only"
-        if self.patterns.stub.fullmatch(text.strip().removesuffix(candidate.closing).strip()):
+        bare = text.strip().removesuffix(candidate.closing).strip()
+        if self.patterns.stub.fullmatch(bare):
             return "accessor_or_stub"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
@@ -246,9 +225,8 @@ class FileMiner:
 
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))
-        return any(
-            one.end <= span.end for one in self._acts[at : bisect.bisect_left(self._acts, (span.end, 0))]
-        )
+        last = bisect.bisect_left(self._acts, (span.end, 0))
+        return any(one.end <= span.end for one in self._acts[at:last])
 
     def _decides(self, candidate: Candidate) -> bool:
         """Conditional expressions and short-circuit operators, which no query names as blocks."""
@@ -259,9 +237,8 @@ class FileMiner:
         faults = self.analysis.faults
         if not faults:
             return False
-        around = next(
-            (s.span for s in self.analysis.scopes_around(span) if s.kind in _FUNCTIONS | {"class"}), span
-        )
+        scopes = self.analysis.scopes_around(span)
+        around = next((scope.span for scope in scopes if scope.kind in _FUNCTIONS | {"class"}), span)
         first = bisect.bisect_left(faults, around.start, key=lambda fault: fault.span.start)
         return first < len(faults) and faults[first].span.start <= around.end
 

@@ -44,11 +44,11 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
         "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
     }
     labels |= {name: float(value) for name, value in distances(references).items()}
-    for name, counting in (("comment_distance", "full_line"), ("comment_distance_any", "any")):
-        found = analysis.comment_distance(span.start, counting="any" if counting == "any" else "full_line")
-        if found is not None:
-            labels[name] = float(found.lines)
-    return labels
+    comments = {
+        "comment_distance": analysis.comment_distance(span.start),
+        "comment_distance_any": analysis.comment_distance(span.start, counting="any"),
+    }
+    return labels | {name: float(lines) for name, lines in comments.items() if lines is not None}
 
 
 def constructs(
@@ -78,13 +78,8 @@ def structure(analysis: FileAnalysis, span: Span) -> list[str]:
 
 def distances(references: tuple[Reference, ...]) -> dict[str, int]:
     """The distances of the furthest references, by label."""
-    declared = [
-        lines
-        for reference in references
-        if reference.library is None
-        and (lines := reference.declaration_lines) is not None
-        and (lines or reference.binding in _INNER)
-    ]
+    own = [(one, one.declaration_lines) for one in references if one.library is None]
+    declared = [lines for one, lines in own if lines or (lines == 0 and one.binding in _INNER)]
     reaching = [
         (reference.origin in _LOCAL, lines)
         for reference in references

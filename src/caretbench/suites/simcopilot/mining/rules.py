@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 Cut = Literal["header", "body", "run", "statement"]
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class BlockRules(_Entry):
+class BlockRules(Row):
     """How large a block is, how it is cut, and from how many tokens on a repetition gives it away."""
 
     fewest_tokens: int
@@ -27,7 +22,7 @@ class BlockRules(_Entry):
     kinds: Mapping[str, Cut]
 
 
-class ConstructRules(_Entry):
+class ConstructRules(Row):
     """From bindings and blocks to labels."""
 
     bindings: Mapping[str, str]
@@ -35,7 +30,7 @@ class ConstructRules(_Entry):
     structure: tuple[str, ...]
 
 
-class MiningRules(_Entry):
+class MiningRules(Row):
     """All rules that hold for every language."""
 
     blocks: BlockRules
@@ -45,5 +40,4 @@ class MiningRules(_Entry):
 @cache
 def mining_rules() -> MiningRules:
     """The rules."""
-    text = resources.files("caretbench.suites.simcopilot.mining").joinpath("mining.toml").read_text("utf-8")
-    return MiningRules.model_validate(tomllib.loads(text))
+    return MiningRules.model_validate(packaged_table("caretbench.suites.simcopilot.mining", "mining.toml"))

@@ -32,11 +32,7 @@ def balanced(
 
     Every cell that has a candidate is filled as long as ``limit`` and ``per_file`` allow: rare cells go first.
 
-    Args:
-        candidates: All there are, in any order; their names are unique, and each has a cell.
-        limit: At most so many; all by default.
-        per_file: At most so many of one file.
-        seed: Another seed, another choice.
+    The names of the candidates are unique, and each has a cell.
     """
     by_cell: dict[Cell, list[Drawable]] = defaultdict(list)
     for candidate in candidates:

@@ -23,12 +23,8 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 class WantedTasks:
     """How many tasks are wanted, and which.
 
-    Args:
-        modes: One or both.
-        limit: At most so many tasks of each check; None: all.
-        per_file: At most so many of one file.
-        seed: Of the choice.
-        per_1000: Of each check more than ``limit``, where its tests reach so many lines: this many for each 1,000.
+    At most ``limit`` of each check (None: all) and ``per_file`` of one file; more than ``limit`` where the check's
+    tests reach so many lines: ``per_1000`` of each 1,000.
     """
 
     modes: tuple[Mode, ...] = MODES
@@ -75,9 +71,8 @@ class Miner:
         rejected: Counter[str] = Counter()
         candidates = {}
         for path in sorted(paths):
-            mined = FileMiner(self.analysis[path]).mine()
-            candidates[path] = mined.candidates
-            rejected += mined.rejected
+            candidates[path], refused = FileMiner(self.analysis[path]).mine()
+            rejected += refused
         return FoundTasks(candidates, rejected)
 
     def reached(
@@ -85,10 +80,7 @@ class Miner:
     ) -> FoundTasks:
         """Without the candidates in some files that the tests do not reach.
 
-        Args:
-            found: What was found.
-            paths: The files to look at.
-            covers: Whether the tests run something of the bytes from here to there of a file.
+        ``covers`` says whether the tests run something of the bytes from here to there of a file.
         """
         rejected = Counter(found.rejected)
         kept = dict(found.candidates)
@@ -105,10 +97,7 @@ class Miner:
             for candidate in found.candidates.get(path, ())
             if candidate.mode in wanted.modes
         }
-        drawable = [
-            Drawable(name, candidate.path, tuple(self._cells(candidate)))
-            for name, candidate in by_name.items()
-        ]
+        drawable = [Drawable(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
         names = balanced(drawable, limit=wanted.limit, per_file=wanted.per_file, seed=wanted.seed)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
@@ -122,10 +111,8 @@ class Miner:
         return f"{candidate.path}#{digest}:{start}-{end}:{candidate.mode}"
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
-        held = [
-            name for name in constructs(self.analysis[candidate.path], candidate.span) if name in _REFERENCES
-        ]
-        for name in held or ["none"]:
+        held = constructs(self.analysis[candidate.path], candidate.span)
+        for name in [name for name in held if name in _REFERENCES] or ["none"]:
             yield candidate.mode, candidate.kind, name
 
     def problems(self, candidates: Sequence[Candidate], origin: Origin) -> list[Problem]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.files import packaged_table
+from caretbench.problem import Row
 
 Mode = Literal["infill", "suffix_hidden"]
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class LanguageRules(_Entry):
+class LanguageRules(Row):
     """Where a language's released files lie, and which of its references count; ``*`` stands for all scopes."""
 
     spans: str
@@ -29,7 +24,7 @@ class LanguageRules(_Entry):
     range_bounds: tuple[float, ...]
 
 
-class Construct(_Entry):
+class Construct(Row):
     """A construct of Table 1: the scopes and the reasons that the released labels give it."""
 
     title: str
@@ -37,20 +32,20 @@ class Construct(_Entry):
     reasons: tuple[str, ...] = ()
 
 
-class ModeRules(_Entry):
+class ModeRules(Row):
     """A mode: the paper's word and the field of the released rows."""
 
     title: str
     field: str
 
 
-class Comments(_Entry):
+class Comments(Row):
     """Where the distance to the last comment is cut, in lines."""
 
     bound: float
 
 
-class Paper(_Entry):
+class Paper(Row):
     """All rules."""
 
     languages: Mapping[str, LanguageRules]
@@ -62,5 +57,4 @@ class Paper(_Entry):
 @cache
 def paper() -> Paper:
     """The rules by which the paper's tables come out."""
-    text = resources.files("caretbench.suites.simcopilot.released").joinpath("paper.toml").read_text("utf-8")
-    return Paper.model_validate(tomllib.loads(text))
+    return Paper.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))

@@ -149,9 +149,8 @@ def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[i
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)
             heads = rows.fieldnames or ()
-            names = {
-                ours: next((name for name in theirs if name in heads), "") for ours, theirs in fields.items()
-            }
+            found = {ours: [name for name in theirs if name in heads] for ours, theirs in fields.items()}
+            names = {ours: there[0] if there else "" for ours, there in found.items()}
             if heads and not all(names.values()):
                 raise DataError(f"{path}:1: expected the fields {', '.join(t[0] for t in fields.values())}")
             for row in rows:

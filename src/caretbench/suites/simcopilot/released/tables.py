@@ -7,10 +7,58 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_of, bin_title
 from caretbench.problem import Label
-from caretbench.suites.simcopilot.released.labels import labels_of
 from caretbench.suites.simcopilot.released.paper import Mode, paper
-from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.suites.values import Table
+from caretbench.syntax.docs.places import comments
+
+_ALL = "*"
+
+
+def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
+    """The labels of a released task.
+
+    ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
+    ``reference_distance``, lines to the furthest reference that the paper counts, where there is one;
+    ``comment_distance``, lines to the nearest comment before the span, where the program's text is there and has one.
+    """
+    references = list(references_in(program, span))
+    reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
+    scopes = {reference.scope for reference in references}
+    known = paper().constructs.items()
+    held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
+    labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
+    distance = furthest(references, paper().languages[program.language].ranged)
+    if distance is not None:
+        labels["reference_distance"] = float(distance)
+    to_comment = comment_distance(program.source, span) if program.source is not None else None
+    if to_comment is not None:
+        labels["comment_distance"] = float(to_comment)
+    return labels
+
+
+def references_in(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
+    """The references of a span that the paper counts: those on the line of their definition only where it says so."""
+    same_line = paper().languages[program.language].same_line
+    for reference in program.references:
+        counted = reference.distance or _ALL in same_line or reference.scope in same_line
+        if counted and span.covers(reference.line):
+            yield reference
+
+
+def furthest(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
+    """Lines to the furthest definition among references of the given scopes; None without any."""
+    distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
+    return max(distances, default=None)
+
+
+def comment_distance(source: str, span: ReleasedSpan) -> int | None:
+    """Lines from the end of the nearest comment or docstring before the span to its start; None without one."""
+    text = source.replace("\r\n", "\n")
+    data = text.encode("utf-8", "surrogatepass")
+    ends = [data.count(b"\n", 0, comment.end) + 1 for comment in comments(text, span.language)]
+    return min((span.start - end for end in ends if end < span.start), default=None)
+
 
 _NONE = "-"
 
@@ -71,12 +119,8 @@ def _constructs(sets: Sequence[Set]) -> Table:
         counts = [sum(isinstance(one, list) and construct in one for one in held) for construct in constructs]
         rows.append((_title(name, mode), *(str(count) if count else _NONE for count in counts)))
     heads = ("", *(construct.title for construct in constructs.values()))
-    return Table(
-        "constructs",
-        "Tasks by construct (the paper's Table 1; a task may count several times)",
-        heads,
-        tuple(rows),
-    )
+    title = "Tasks by construct (the paper's Table 1; a task may count several times)"
+    return Table("constructs", title, heads, tuple(rows))
 
 
 def _binned(
@@ -96,9 +140,8 @@ def _binned(
 def _ranges(sets: Sequence[Set]) -> Table:
     rows = _binned(sets, "reference_distance", lambda name: paper().languages[name].range_bounds)
     heads = ("", "Short", "Medium", "Long", "Without", "Lines")
-    return Table(
-        "ranges", "Tasks by distance to the furthest reference (the paper's bounds)", heads, tuple(rows)
-    )
+    title = "Tasks by distance to the furthest reference (the paper's bounds)"
+    return Table("ranges", title, heads, tuple(rows))
 
 
 def _comments(sets: Sequence[Set]) -> Table:
@@ -109,6 +152,5 @@ def _comments(sets: Sequence[Set]) -> Table:
     ]
     rows = _binned(counted, "comment_distance", lambda _: (paper().comments.bound,))
     heads = ("", "Short", "Long", "Without", "Lines")
-    return Table(
-        "comments", "Tasks by distance to the comment before (the paper's bound)", heads, tuple(rows)
-    )
+    title = "Tasks by distance to the comment before (the paper's bound)"
+    return Table("comments", title, heads, tuple(rows))

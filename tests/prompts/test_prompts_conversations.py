@@ -15,10 +15,8 @@ from caretbench.extraction import policy
 from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
-from caretbench.prompts.chat import Chat
+from caretbench.prompts.conversations import PAPER_MARKER, Chat, DevBenchPaper, Natural
 from caretbench.prompts.marks import fence, following, marker, place, tags
-from caretbench.prompts.natural import Natural
-from caretbench.prompts.released import MARKER, DevBenchPaper
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
 from caretbench.suites import suite
@@ -242,7 +240,7 @@ def test_the_released_prompt_speaks_python_to_all(name: str) -> None:
     [
         Caret(language="python", prefix="a = ", instruction="Use b."),
         Caret(language="python", prefix="a = ", context=(ContextFile(path="b.py", text="b = 1"),)),
-        Caret(language="python", prefix=f"a = 1  {MARKER}\n"),
+        Caret(language="python", prefix=f"a = 1  {PAPER_MARKER}\n"),
     ],
 )
 def test_the_released_prompt_refuses_what_it_cannot_say(caret: Caret) -> None:

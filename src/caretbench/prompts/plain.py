@@ -1,17 +1,17 @@
-"""``left-to-right``: the text before the caret, for base models that know no sentinels."""
+"""``left-to-right`` and ``fill``: the text at the caret as it is, without instructions of ours."""
 
 from __future__ import annotations
 
 from caretbench.languages import Language
-from caretbench.models import PromptKind, TextPrompt
+from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import Parts, fit_rendered
+from caretbench.prompts.budget import Parts, fit, fit_rendered
 from caretbench.prompts.marks import commented, language_of
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 
-class LeftToRight:
-    """See :class:`caretbench.prompts.Strategy`. The suffix is not shown.
+class LeftToRight(Strategy):
+    """The text before the caret, for base models that know no sentinels. The suffix is not shown.
 
     The prefix is sent as it is, blanks at its end included. Most tokenizers join blanks to the word that follows, so
     a model rarely saw a text that ends with them: it may write the blank again, or another word. That is the price
@@ -22,19 +22,10 @@ class LeftToRight:
 
     name = "left-to-right"
     version = 1
-    kind: PromptKind = "text"
-
-    @property
-    def key(self) -> str:
-        """Name and version."""
-        return f"{self.name}@{self.version}"
+    kind = "text"
 
     def render(self, caret: Caret, budget: Budget) -> TextPrompt:
-        """The prefix; before it other files and the instruction, each headed by or written as a comment.
-
-        Raises:
-            UnpromptableError: Nothing fits, the prefix is empty, or comments of the language are unknown.
-        """
+        """Return the prefix; before it other files and the instruction, each headed by or written as a comment."""
         if not caret.prefix:
             raise UnpromptableError("no text stands before the caret, so that there is nothing to continue")
         language = language_of(caret) if caret.context or caret.instruction else None
@@ -44,6 +35,22 @@ class LeftToRight:
             return before + parts.prefix
 
         return TextPrompt(text=fit_rendered(Parts(caret.prefix, "", caret.context), budget, rendered))
+
+
+class Fill(Strategy):
+    """Text before and after the caret apart, for what places its sentinels itself, in any language."""
+
+    name = "fill"
+    version = 1
+    kind = "fill"
+
+    def render(self, caret: Caret, budget: Budget) -> FillPrompt:
+        """Return what fits of the caret's text. Sentinels and template are the endpoint's, and not counted."""
+        overhead = "\n".join(text for text in (caret.path, caret.instruction) if text)
+        parts = fit(Parts(caret.prefix, caret.suffix, caret.context), budget, overhead)
+        return FillPrompt(
+            **parts._asdict(), language=caret.language, path=caret.path, instruction=caret.instruction
+        )
 
 
 def _before(caret: Caret, parts: Parts, language: Language) -> str:

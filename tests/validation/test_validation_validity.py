@@ -9,8 +9,9 @@ import pytest
 
 from caretbench.files import read_rows
 from caretbench.problem import Problem
-from caretbench.validation.gate_loop import GateLoop
-from caretbench.validation.validity import Validity
+from caretbench.reports.frame import Run, build_frame, read_verdicts
+from caretbench.reports.notes import older_gate
+from caretbench.validation.validity import GATE, GateLoop, Validity
 from tests.support.make_problem import MakeProblem
 
 
@@ -56,3 +57,21 @@ def test_verdicts_on_other_problems_are_kept_and_not_given(tmp_path: Path, make_
     gate.run([make_problem("a"), make_problem("b")], path)
     assert [verdict.problem_id for verdict in gate.run([make_problem("b")], path)] == ["b"]
     assert len(path.read_text().splitlines()) == 2
+
+
+def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    path = tmp_path / "verdicts.jsonl"
+    old = '{"problem_id":"%s","verdict":"unverified","reasons":[],"details":{}}\n'
+    path.write_text(old % "a" + old % "b")
+    assert read_verdicts(path) == ({"a": "unverified", "b": "unverified"}, 2)
+    gate = Backwards()
+    [verdict] = gate.run([make_problem("a")], path)
+    assert (verdict.verdict, verdict.gate) == ("valid", GATE)
+    assert [(row.problem_id, row.gate) for row in read_rows(path, Validity)] == [("a", GATE), ("b", 1)]
+    assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1)
+    gate.run([make_problem("a")], path)
+    assert gate.asked == ["a"]
+    run = Run("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
+    [note] = older_gate(run)
+    assert "1 verdicts on problems are of an older gate" in note
+    assert "`caretbench validate devbench` decides them again" in note

@@ -1,0 +1,98 @@
+"""Base of our providers: one try for a request, and what they are asked."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprobs,
+    ModelAPI,
+    ModelCall,
+    ModelOutput,
+    RetryDecision,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+from pydantic import JsonValue
+
+from caretbench.inspect.client.failures import ProviderError
+from caretbench.inspect.providers.shapes import StopReason
+from caretbench.models import Sampling
+
+FIRST_S = "caretbench_first_s"
+"""Key of an output's metadata: seconds to the first character of the answer."""
+
+FINISH_REASONS = "caretbench_finish_reasons"
+"""Key of an output's metadata: the server's own words, one per choice."""
+
+FILL_FIELDS = ("prefix", "suffix", "language", "path", "instruction", "files", "stop")
+"""Keys of the metadata of a message that is a fill prompt."""
+
+
+class OneTryAPI(ModelAPI):
+    """A provider whose errors say whether another try may help."""
+
+    without_tools: ClassVar[str]
+    """The refusal of tools."""
+
+    async def generate(
+        self,
+        input: list[ChatMessage],  # noqa: A002 (the base class's name)
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,  # noqa: ARG002
+        config: GenerateConfig,
+    ) -> tuple[ModelOutput, ModelCall]:
+        """One request, one try.
+
+        Raises:
+            ProviderError: it brought no whole answer.
+            MachineError: a server on this machine cannot be started.
+        """
+        if tools:
+            raise ProviderError(self.without_tools, kind="refused")
+        return await self.tried(input, config)
+
+    @abstractmethod
+    async def tried(
+        self, messages: list[ChatMessage], config: GenerateConfig
+    ) -> tuple[ModelOutput, ModelCall]:
+        """Return what one request brought."""
+
+    def should_retry(self, ex: Exception) -> bool | RetryDecision:
+        """Whether another try may help, and when."""
+        if not isinstance(ex, ProviderError) or not ex.again:
+            return RetryDecision.no()
+        decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
+        return decide(retry_after=ex.retry_after)
+
+    def max_tokens(self) -> int | None:
+        """As everywhere in the house; never left to a server, whose own value may be 1 or endless."""
+        return Sampling().max_tokens
+
+
+def choice_of(
+    text: str, model: str, stop_reason: StopReason, logprobs: Logprobs | None = None
+) -> ChatCompletionChoice:
+    """Return an answer in Inspect's form."""
+    message = ChatMessageAssistant(content=text, model=model, source="generate")
+    return ChatCompletionChoice(message=message, stop_reason=stop_reason, logprobs=logprobs)
+
+
+def asked(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
+    """The fields of a fill prompt, or ``text`` alone where the message is plain text.
+
+    Raises:
+        ProviderError: it is a conversation.
+    """
+    if len(messages) != 1 or messages[0].role != "user":
+        raise ProviderError(f"{provider} takes one prompt, not a conversation", kind="refused")
+    message = messages[0]
+    metadata = message.metadata or {}
+    if "prefix" in metadata:
+        return {name: metadata[name] for name in FILL_FIELDS if metadata.get(name) is not None}
+    return {"text": message.text}

@@ -1,0 +1,117 @@
+"""``chat``, ``natural`` and ``devbench-paper``: programs in conversations, from the templates of these names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from caretbench.languages import Language
+from caretbench.models import ChatPrompt
+from caretbench.problem import Caret
+from caretbench.prompts.budget import Parts
+from caretbench.prompts.marks import (
+    fence,
+    fenced_files,
+    following,
+    language_of,
+    marker,
+    place,
+    tags,
+    texts_of,
+)
+from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.templating import conversation, examples
+
+PAPER_MARKER = "#TODO: You Code Here"
+
+
+class Chat(Strategy):
+    """The program with a marker at the caret. Fence and marker are those of the problem's language.
+
+    What is asked for does not depend on the kind of problem: where a comment is wanted, the text around the caret
+    says so, or the caret's instruction.
+    """
+
+    name = "chat"
+    version = 1
+    kind = "chat"
+
+    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+        """Return the program in a fence, with the marker at the caret."""
+        language = language_of(caret)
+        fixed = _fixed(caret, language) | {"marker": marker(caret, language)}
+
+        def values(parts: Parts) -> Mapping[str, object]:
+            around = {"place": place(parts.prefix), "following": following(parts.prefix, parts.suffix)}
+            return fixed | _shown(caret, parts) | around | {"files": fenced_files(parts.files)}
+
+        return conversation(self.name, caret, budget, values)
+
+
+class Natural(Strategy):
+    """Fill-in-the-middle in words, for general models: prefix and suffix stand apart, each between tags of its own.
+
+    The content is that of the prompt in appendix D of the Codev-Bench paper (file name, text before and after the
+    caret, a worked example, how much to write); the words are ours.
+    """
+
+    name = "natural"
+    version = 1
+    kind = "chat"
+
+    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+        """Return prefix and suffix named apart, the middle asked for."""
+        language = language_of(caret)
+        texts = (*texts_of(caret), *examples()[language.name])
+        fixed = _fixed(caret, language) | {"tags": tags(("path", "file", "prefix", "suffix"), texts)}
+
+        def values(parts: Parts) -> Mapping[str, object]:
+            return fixed | _shown(caret, parts) | {"files": parts.files}
+
+        return conversation(self.name, caret, budget, values)
+
+
+class DevBenchPaper(Strategy):
+    """The prompt of DevBench's released code, in our words, for comparison with the paper.
+
+    Its oddities are part of it, since they decide what models answer: the fence says ``python`` and the marker is a
+    Python comment in every language, the lines of the system prompt are indented by twelve blanks, and all three
+    worked examples answer with an indentation that is there already, the second with a line too many besides. It has
+    no place for an instruction, nor for other files.
+    """
+
+    name = "devbench-paper"
+    version = 1
+    kind = "chat"
+
+    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+        """Return the program in a Python fence, with the released marker at the caret."""
+        if caret.instruction or caret.context:
+            raise UnpromptableError(f"{self.name} has no place for an instruction or for other files")
+        if (caret.prefix + PAPER_MARKER + caret.suffix).count(PAPER_MARKER) > 1:
+            raise UnpromptableError(f"the text holds the marker {PAPER_MARKER!r}")
+
+        def values(parts: Parts) -> Mapping[str, object]:
+            return {"marker": PAPER_MARKER, "prefix": parts.prefix, "suffix": parts.suffix}
+
+        return conversation(self.name, caret, budget, values)
+
+
+def _fixed(caret: Caret, language: Language) -> dict[str, object]:
+    """Return the values of a template that do not depend on how much fits."""
+    return {
+        "title": language.title,
+        "tag": language.fence,
+        "fence": fence(texts_of(caret)),
+        "example": examples()[language.name],
+        "path": caret.path,
+        "instruction": caret.instruction,
+    }
+
+
+def _shown(caret: Caret, parts: Parts) -> dict[str, object]:
+    return {
+        "prefix": parts.prefix,
+        "suffix": parts.suffix,
+        "shortened_before": parts.prefix != caret.prefix,
+        "shortened_after": parts.suffix != caret.suffix,
+    }

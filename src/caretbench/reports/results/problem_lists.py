@@ -1,0 +1,143 @@
+"""Lists of problems: those that a machine cannot judge, and those where similarity and execution disagree."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import polars as pl
+
+from caretbench.problem import Problem
+from caretbench.reports.estimates import Reported
+
+GOLDEN_FAILS = "golden answer does not pass here"
+NOT_RUNNABLE = {
+    "skipped": "toolchain or declared need is missing here",
+    "missing_dependency": "a dependency is missing here",
+}
+"""Causes by status where not one row of a problem got further."""
+
+SIMILAR = 0.9
+DISSIMILAR = 0.3
+
+Kind = Literal["fails_but_similar", "passes_but_dissimilar"]
+
+KIND_TITLES: Mapping[Kind, str] = {
+    "fails_but_similar": f"Fails, although similar (cosine at least {SIMILAR})",
+    "passes_but_dissimilar": f"Passes, although dissimilar (cosine at most {DISSIMILAR})",
+}
+
+
+class LeftOut(Reported):
+    """Problems left out of one profile's rates for one cause; they are listed beside the score and never counted."""
+
+    profile: str
+    cause: str
+    problems: tuple[str, ...]
+
+
+def left_out_of(left_out: Sequence[LeftOut], profile: str) -> set[str]:
+    """Return the problems that count in no rate of a profile."""
+    return {problem for entry in left_out if entry.profile == profile for problem in entry.problems}
+
+
+def find_left_out(
+    frame: pl.DataFrame, problems: Sequence[Problem], manifest: Mapping[str, Any]
+) -> tuple[LeftOut, ...]:
+    """What the manifest lists (``left_out``: problem ids by cause), and what the rows themselves show.
+
+    A problem is left out where its golden row did not pass or where every row of it is ``skipped`` or lacks a
+    dependency that the golden program needs too. The manifest's cause wins; a problem is listed once per profile.
+    """
+    known = {problem.id for problem in problems}
+    declared = {
+        str(problem): str(cause)
+        for cause, ids in (manifest.get("left_out") or {}).items()
+        for problem in ids
+        if str(problem) in known
+    }
+    entries = []
+    for profile in frame["profile"].unique().sort():
+        rows = frame.filter(pl.col("profile") == profile)
+        causes = _from_rows(rows) | declared
+        by_cause: dict[str, list[str]] = defaultdict(list)
+        for problem, cause in causes.items():
+            by_cause[cause].append(problem)
+        entries += [
+            LeftOut(profile=profile, cause=cause, problems=tuple(sorted(ids)))
+            for cause, ids in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
+        ]
+    return tuple(entries)
+
+
+def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
+    golden = rows.filter((pl.col("model") == "golden") & pl.col("counted") & ~pl.col("passed"))
+    causes = dict.fromkeys(golden["problem_id"].sort(), GOLDEN_FAILS)
+    judged = rows.filter(pl.col("counted").is_not_null())
+    never = (
+        judged.group_by("problem_id")
+        .agg(pl.col("counted").any(), pl.col("status").unique().sort())
+        .filter(
+            ~pl.col("counted") & pl.col("status").list.eval(pl.element().is_in(list(NOT_RUNNABLE))).list.all()
+        )
+    )
+    return causes | {
+        str(problem): NOT_RUNNABLE[statuses[0]]
+        for problem, statuses in never.select("problem_id", "status").iter_rows()
+    }
+
+
+class DiscordantCase(Reported):
+    """One completion whose similarity says the opposite of its execution."""
+
+    kind: Kind
+    profile: str
+    policy: str
+    model: str
+    parameters: str
+    problem_id: str
+    sample: int
+    language: str | None
+    category: str | None
+    similarity: float
+    status: str | None
+
+
+class DiscordantCases(Reported):
+    """The listed cases, and how many there are in all by kind."""
+
+    listed: tuple[DiscordantCase, ...]
+    totals: Mapping[str, int]
+
+
+def discordant_cases(frame: pl.DataFrame, limit: int) -> DiscordantCases:
+    """Completions that fail at a cosine of at least 0.9, or pass at one of at most 0.3.
+
+    Each problem is listed once per model and kind (its first sample), the most extreme first, spread over models;
+    totals count all samples.
+    """
+    if "cosine" not in frame.columns:
+        return DiscordantCases(listed=(), totals={})
+    fails = frame.filter(~pl.col("passed") & (pl.col("cosine") >= SIMILAR))
+    passes = frame.filter(pl.col("passed") & (pl.col("cosine") <= DISSIMILAR))
+    kinds: tuple[tuple[Kind, pl.DataFrame, bool], ...] = (
+        ("fails_but_similar", fails, True),
+        ("passes_but_dissimilar", passes, False),
+    )
+    listed: list[DiscordantCase] = []
+    for kind, rows, descending in kinds:
+        firsts = rows.unique(
+            ("profile", "policy", "model", "parameters", "problem_id"), keep="first", maintain_order=True
+        )
+        ranked = firsts.sort("cosine", "problem_id", "model", descending=[descending, False, False]).head(
+            limit
+        )
+        listed += [
+            DiscordantCase(
+                kind=kind, similarity=row["cosine"],
+                **{name: row[name] for name in DiscordantCase.model_fields if name in row},
+            )
+            for row in ranked.iter_rows(named=True)
+        ]  # fmt: skip
+    return DiscordantCases(listed=tuple(listed), totals={kind: rows.height for kind, rows, _ in kinds})

@@ -1,0 +1,69 @@
+"""Validation of a suite's problems: each goes through the gate, and the verdicts are stored."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.dispatch import open_executor
+from caretbench.files import read_rows, write_rows
+from caretbench.problem import Problem
+from caretbench.progress import Progress
+from caretbench.runs.plans.config import SuiteConfig
+from caretbench.suites import load_problems, suite
+from caretbench.validation.validity import Validity, verdicts_path
+
+
+class Validation(NamedTuple):
+    """Problems with the gate's verdicts on them, in the same order, and the file that stores all verdicts."""
+
+    problems: list[Problem]
+    verdicts: list[Validity]
+    path: Path
+
+    @property
+    def share(self) -> float:
+        """The share of valid problems, from 0 to 1."""
+        return sum(verdict.verdict == "valid" for verdict in self.verdicts) / len(self.verdicts)
+
+
+def validate(
+    config: SuiteConfig | str,
+    *,
+    again: bool = False,
+    workers: int | None = None,
+    engine: str = "local",
+    progress: Progress | None = None,
+) -> Validation:
+    """Put problems through the gate of their suite; the same call goes on after a stop.
+
+    Args:
+        config: The problems, or the name of a suite: its starter set. Policy, profile and variants play no part.
+        again: Forget stored verdicts on these problems first.
+        workers: Number of programs in flight; None: by the number of processors.
+        engine: Where programs run.
+        progress: Told of steps and notes.
+
+    Raises:
+        ValueError: an option is wrong, or no problem is chosen.
+        KeyError: an unknown suite.
+        DataError: the data are wrong.
+        MachineError: no sandbox can be built.
+    """
+    config = SuiteConfig(name=config) if isinstance(config, str) else config
+    progress = progress or Progress()
+    house = suite(config.name)
+    loaded = load_problems(house, config.data)
+    problems = config.selection.of(house, loaded.problems)
+    for line in config.selection.shortfall(len(problems)):
+        progress.note(line)
+    path = verdicts_path(house.name, loaded.hash)
+    if again and path.exists():
+        dropped = {problem.id for problem in problems}
+        kept = [row for row in read_rows(path, Validity, torn_tail=True) if row.problem_id not in dropped]
+        write_rows(path, kept)
+    progress("problems", 0, len(problems))
+    opened = partial(open_executor, workers, use_cache=True, engine=engine)
+    gate = house.gate(opened, lambda count: progress("problems", count, None))
+    return Validation(problems, gate.run(problems, path), path)
