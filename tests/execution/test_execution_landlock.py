@@ -70,7 +70,7 @@ class OrdinaryBox(Sandbox):
 
 def boxes() -> list[Any]:
     """As we are; and if we are root, as an ordinary user with this kernel's Landlock and with an older one."""
-    return ["own", None, pytest.param(4, marks=pytest.mark.slow)] if os.geteuid() == 0 else ["own"]
+    return ["own", None, pytest.param(4, marks=pytest.mark.long)] if os.geteuid() == 0 else ["own"]
 
 
 def open_to_all(folder: Path) -> None:
@@ -716,7 +716,7 @@ def test_without_bubblewrap_programs_run_behind_landlock(
         Sandbox().probe()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(RUNTIMES))
 def test_every_language_compiles_and_runs(name: str) -> None:
     good, bad = PROGRAMS[name]

@@ -36,7 +36,7 @@ print(json.dumps({"text": "    pass\\n"}))
 """A model that is slow, notes whatever it is asked before it answers, and fails for some problems."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_lose_double_and_repeat_nothing(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     log = tmp_path / "asked.jsonl"
