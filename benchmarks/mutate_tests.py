@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import importlib
 import os
 import random
 import re
@@ -21,15 +22,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
+
+import pytest
 
 from benchmarks.mutations import Mutation, mutations, parses
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "caretbench"
+PRELOADED = ("polars", "pydantic", "rich", "scipy.stats", "tree_sitter", "typer")
+"""Imported once for all runs; no plugins of pytest, whose assertions it rewrites."""
 _NO_PROGRAM = ("samples", "starter", "harness", "inside")
 _RINGS = 3
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
@@ -43,8 +51,13 @@ class Outcome:
     mutation: Mutation
     diff: str
     test: str | None
-    files: int
-    """Number of files of tests that were run."""
+    decided: bool
+    """Whether all tests that belong to it were run, where none failed."""
+
+    @property
+    def verdict(self) -> str:
+        """The test, or why there is none."""
+        return self.test or ("SURVIVED" if self.decided else "undecided: out of time")
 
 
 def copy_checkout(target: Path) -> None:
@@ -82,6 +95,11 @@ class Suite:
             if path.name != "__init__.py" and not {*path.relative_to(source).parts} & {*_NO_PROGRAM}
         }
         self._imports = {name: imported(path) for name, path in self.modules.items()}
+        for name, path in self.modules.items():  # programs within sandboxes are read as texts
+            text = path.read_text("utf-8")
+            self._imports[name] |= {
+                other for other, file in self.modules.items() if f'("{file.name}")' in text
+            }
         helpers = {
             f"tests.support.{path.stem}": imported(path) for path in (root / "tests/support").glob("*.py")
         }
@@ -108,42 +126,73 @@ class Suite:
         yield [path for path in self._tests if path.parent.is_relative_to(room) and path not in seen]
 
 
+class UndecidedError(Exception):
+    """The time was over before all tests had run."""
+
+
 class Runner:
-    """Runs tests in a copy of the checkout."""
+    """Runs tests in a copy of the checkout: in forks of this process, which has imported what all tests import."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._environment = os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"}
+        for name in PRELOADED:
+            with suppress(ImportError):
+                importlib.import_module(name)
 
     def first_failure(self, tests: Sequence[str], deadline: float, *choice: str) -> str | None:
-        """Return the first test that fails, or None; a run beyond the deadline is ended and found nothing."""
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--tb=no",
-            *choice,
-            *tests,
-        ]
-        with subprocess.Popen(
-            command, cwd=self._root, env=self._environment, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        ) as running:  # fmt: skip
+        """Return the first test that fails, or None.
+
+        Raises:
+            UndecidedError: The deadline came first.
+        """
+        with tempfile.TemporaryFile("w+") as output:
+            pid = os.fork()
+            if pid == 0:
+                self._work(
+                    ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", *choice, *tests], output.fileno()
+                )
             try:
-                output, _ = running.communicate(timeout=max(1.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                return None
+                code = self._wait(pid, deadline)
             finally:
-                if running.poll() is None:
-                    os.killpg(running.pid, signal.SIGKILL)
-        found = _FAILED.search(output)
-        if found is None and running.returncode not in (0, 5):
-            return f"pytest ends with {running.returncode}: {output[-300:]}"
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            output.seek(0)
+            said = output.read()
+        found = _FAILED.search(said)
+        if found is None and code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise SystemExit(f"pytest ends with {code}: {said[-2000:]}")
         return found and found[1]
+
+    def _work(self, arguments: list[str], output: int) -> NoReturn:
+        code = 1
+        try:
+            os.setsid()
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.chdir(self._root)
+            places = [str(self._root / "src"), str(self._root)]
+            os.environ["PYTHONPATH"] = os.pathsep.join(places)
+            sys.path[:] = [*places, *(place for place in sys.path if place not in ("", str(ROOT)))]
+            for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
+                del sys.modules[name]
+            code = pytest.main(arguments)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _wait(self, pid: int, deadline: float) -> int:
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > deadline:
+                os.killpg(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise UndecidedError
+            time.sleep(0.1)
 
 
 def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minutes: float) -> Outcome:
@@ -161,20 +210,33 @@ def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minut
             n=1,
         )
     )
-    deadline, files = time.monotonic() + 60 * minutes, 0
+    deadline = time.monotonic() + 60 * minutes
+    try:
+        failed = _first_failure(suite, runner, module, after, deadline)
+    except UndecidedError:
+        return Outcome(module, mutation, diff, None, decided=False)
+    finally:
+        _write(path, before, 2)
+    return Outcome(module, mutation, diff, failed, decided=True)
+
+
+def _first_failure(suite: Suite, runner: Runner, module: str, after: bytes, deadline: float) -> str | None:
+    """Return the first test of those that belong to a module that fails with this text of it, and passes without."""
+    path = suite.modules[module]
+    before = path.read_bytes()
     rings = list(suite.belonging(module))
     for choice, ring in [(choice, ring) for choice in ("not long", "long") for ring in rings]:
-        if not ring or time.monotonic() > deadline:
+        if not ring:
             continue
         # Another time of change: compiled files are recognised by whole seconds and by size.
         _write(path, after, 1)
-        tests = [str(test.relative_to(suite.root)) for test in ring]
-        failed = runner.first_failure(tests, deadline, "-m", choice)
+        failed = runner.first_failure(
+            [str(test.relative_to(suite.root)) for test in ring], deadline, "-m", choice
+        )
         _write(path, before, 2)
-        files += len(tests)
         if failed and runner.first_failure([failed], time.monotonic() + 600) is None:
-            return Outcome(module, mutation, diff, failed, files)
-    return Outcome(module, mutation, diff, None, files)
+            return failed
+    return None
 
 
 def _write(path: Path, text: bytes, seconds: int) -> None:
@@ -232,14 +294,12 @@ def main() -> None:
                 continue
             outcome = attempt(suite, runner, module, mutation, chosen.minutes)
             outcomes.append((number, outcome))
-            said = f"fails {outcome.test}" if outcome.test else f"SURVIVED {outcome.files} files of tests"
-            sys.stdout.write(f"{number}. {mutation.kind}: {said}\n{outcome.diff}\n")
+            sys.stdout.write(f"{number}. {mutation.kind}: {outcome.verdict}\n{outcome.diff}\n")
             sys.stdout.flush()
     sys.stdout.write("| | module | change | test that fails |\n| --- | --- | --- | --- |\n")
     for number, outcome in outcomes:
         place = f"`{outcome.module.removeprefix(PACKAGE + '.')}`:{outcome.mutation.line}"
-        test = f"`{outcome.test}`" if outcome.test else "none"
-        sys.stdout.write(f"| {number} | {place} | {outcome.mutation.kind} | {test} |\n")
+        sys.stdout.write(f"| {number} | {place} | {outcome.mutation.kind} | {outcome.verdict} |\n")
     sys.stdout.write(
         f"{sum(one.test is not None for _, one in outcomes)} of {len(outcomes)} made a test fail\n"
     )
