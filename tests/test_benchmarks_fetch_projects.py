@@ -12,7 +12,7 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.bundles import bundle_specs
 from caretbench.files import sha256_file
-from caretbench.projects.rules import project_rules
+from caretbench.projects.language_tables import project_tables
 from caretbench.projects.setup.settings import SETTINGS_FILE, read_settings
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"
@@ -43,7 +43,7 @@ def test_the_table_fits_its_schema_and_names_what_there_is(fetching: ModuleType)
     names = [project.name for project in table]
     assert len(names) == len(set(names))
     assert {project.language for project in table} >= {"python", "java", "javascript", "cpp"}
-    assert {project.language for project in table} <= set(project_rules().languages)
+    assert {project.language for project in table} <= set(project_tables())
     bundles = {check.bundle for project in table for check in project.checks} - {None}
     assert bundles <= set(bundle_specs())
     for project in table:

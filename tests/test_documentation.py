@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from caretbench.cli import app
 from caretbench.execution.sandbox.kernel.seccomp import MACHINES
-from caretbench.execution.scan.tamper import patterns
+from caretbench.execution.scan.tamper import FLAGS
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
@@ -148,8 +148,8 @@ def test_statuses_and_flags_are_explained() -> None:
     page = ROOT / "docs" / "execution.md"
     for status in Status:
         assert f"| `{status.value}` |" in section(page, "## Statuses")
-    for pattern in patterns():
-        assert f"| `tamper:{pattern.name}` |" in section(page, "## Flags")
+    for name in FLAGS:
+        assert f"| `tamper:{name}` |" in section(page, "## Flags")
 
 
 def imported(text: str) -> Iterator[str]:

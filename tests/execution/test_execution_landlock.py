@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox import levels
 from caretbench.execution.sandbox import program as sandbox_module
 from caretbench.execution.sandbox.kernel import landlock
@@ -23,7 +24,6 @@ from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, La
 from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.removal import remove
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 from tests.support.sandbox_boxes import (
     ORDINARY_USER,
@@ -570,7 +570,7 @@ def test_without_bubblewrap_programs_run_behind_landlock(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", list(RUNTIMES))
+@pytest.mark.parametrize("name", list(toolchain_tables()))
 def test_every_language_compiles_and_runs(name: str) -> None:
     good, bad = PROGRAMS[name]
     requests = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.scan.tamper import TamperPattern, patterns, tamper_flags
+from caretbench.execution.scan.tamper import TamperPattern, tamper_flags, tamper_table
 from caretbench.languages import languages
 
 EARLY, HOOK = "tamper:early_exit", "tamper:exit_hook"
@@ -66,10 +66,8 @@ def test_each_flag_stands_once() -> None:
     assert tamper_flags("sys.exit(0)\nos._exit(0)\nsys.exit(0)\n", "", "python") == (EARLY,)
 
 
-def test_the_data_file_names_known_languages_and_covers_those_that_run() -> None:
-    named = {language for entry in patterns() for language in entry.languages}
-    assert named == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go"}
-    assert named <= set(languages())
+def test_every_language_has_patterns() -> None:
+    assert all(tamper_table(name) for name in languages())
     assert tamper_flags("exit(0)", "", "cobol") == ()
 
 
@@ -100,7 +98,7 @@ def test_no_answer_keeps_the_scan_busy(language: str, seed: str) -> None:
 
 def test_patterns_that_hostile_text_could_make_slow_are_refused() -> None:
     with pytest.raises(ValueError, match="must be bounded"):
-        TamperPattern(name="slow", about="slow", languages=("cpp",), pattern=r"exit\([^)]*\)")
+        TamperPattern(name="early_exit", pattern=r"exit\([^)]*\)")
 
 
 def test_what_is_too_long_to_be_scanned_is_flagged() -> None:

@@ -126,9 +126,11 @@ def _sources() -> list[tuple[str, str]]:
     package = Path(str(resources.files("caretbench")))
     names = ["execution/workspaces/workspace.py", "reports/charts.py", "extraction/cuts.py"]
     found = [("python", (package / name).read_text()) for name in names]
-    harness = package / "execution" / "harness"
     for language, pattern in (("java", "*.java"), ("csharp", "*.cs"), ("go", "*.go")):
-        found += [(language, path.read_text()) for path in sorted(harness.glob(pattern))[:3]]
+        found += [
+            (language, path.read_text())
+            for path in sorted((package / "languages" / language / "harness").glob(pattern))[:3]
+        ]
     return [*found, ("cpp", _CPP)]
 
 

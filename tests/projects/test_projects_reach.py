@@ -12,7 +12,8 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
-from caretbench.projects.marking import MARKS, mark
+from caretbench.projects.language_tables import mark_table
+from caretbench.projects.marking import mark
 from caretbench.projects.reach import Reach, reached
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
@@ -169,13 +170,15 @@ def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
     marked = mark(source, 7)
     assert is_well_formed(parse(marked.content, source.grammar), source.grammar)
     text = marked.content.decode()
-    definition = MARKS[source.language].definition.splitlines()[-1][:20].replace("@file", "7")
+    table = mark_table(source.language)
+    assert table is not None
+    definition = table.definition.splitlines()[-1][:20].replace("@file", "7")
     assert definition in text or source.language == "cpp"
     assert len(marked.spans) >= 3
     starts = [span.start for span in marked.spans]
     assert starts == sorted(set(starts))
     for n in range(len(marked.spans)):
-        call = MARKS[source.language].call.replace("@file", "7").replace("@n", str(n)).strip("; ")
+        call = table.call.replace("@file", "7").replace("@n", str(n)).strip("; ")
         assert text.count(call) == 1
     if source.language in {"java", "javascript", "csharp"}:  # a statement shares its line with its mark
         assert text.count("\n") - source.text().count("\n") == 2

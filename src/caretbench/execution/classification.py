@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Mapping
+from functools import cache
 
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
 
@@ -42,29 +44,18 @@ _LONG_S = 30.0
 _NEAR_THE_LIMIT = 0.8
 """The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
 
-_MISSING_MODULE = (
-    re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
-    re.compile(r"Cannot find (?:module|package) '([^']+)'"),
-    re.compile(r"fatal error: ([^\s:]+): No such file or directory"),
-    re.compile(r"error: package ([\w.]+) does not exist"),
-)
-
 
 def missing_module(text: str) -> str | None:
     """The module, package or header that a runtime's or compiler's message says is not there; the last one."""
-    found = [(match.start(), match[1]) for pattern in _MISSING_MODULE for match in pattern.finditer(text)]
+    patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
+    found = [(match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text)]
     return max(found)[1] if found else None
 
 
-_COMPILERS = re.compile(
-    r"""^\S[^\n]*\.java:\d+:\ error:           # javac
-    | ^\[ERROR\]\ +COMPILATION\ ERROR         # Maven
-    | \berror\ (?:CS|TS)\d{4}:               # dotnet, tsc
-    | ^\S[^\n]*:\d+:\d+:\ (?:fatal\ )?error: # g++, clang
-    | ^\S*\w\.go:\d+:\d+:\                    # go
-    | ^(?:E\ +)?(?:SyntaxError|IndentationError|TabError)\b""",  # Python, Node
-    re.MULTILINE | re.VERBOSE,
-)
+@cache
+def _compile_errors() -> re.Pattern[str]:
+    found = (line for table in toolchain_tables().values() for line in table.compile_errors)
+    return re.compile("|".join(found), re.MULTILINE)
 
 
 def does_not_compile(*outputs: str) -> bool:
@@ -72,7 +63,7 @@ def does_not_compile(*outputs: str) -> bool:
 
     It chooses between failures only: who prints such words by himself is right as little.
     """
-    return any(_COMPILERS.search(text) for text in outputs)
+    return any(_compile_errors().search(text) for text in outputs)
 
 
 def classify(

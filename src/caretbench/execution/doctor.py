@@ -11,10 +11,11 @@ from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system import apt_line
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox.host.overlay_causes import cause
 from caretbench.execution.sandbox.levels import SETTING
 from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable, display_server
-from caretbench.execution.toolchains import RUNTIMES, load_runtime
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import Frozen, Isolation
 from caretbench.execution.workspaces.workspace import Workspaces
 from caretbench.languages import language
@@ -147,7 +148,7 @@ def _disk() -> Check:
 
 def _toolchains() -> Iterator[Check]:
     sandbox = Sandbox()
-    for name in RUNTIMES:
+    for name in toolchain_tables():
         toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
         yield Check(
             name=language(name).title,

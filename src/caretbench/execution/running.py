@@ -16,11 +16,12 @@ from caretbench.execution.cache.folders import unusable
 from caretbench.execution.cache.keys import program_key
 from caretbench.execution.cache.verdicts import ResultCache
 from caretbench.execution.classification import classify, missing_module
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox.host.users import NoUsers
 from caretbench.execution.sandbox.levels import Level
 from caretbench.execution.sandbox.program import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import RUNTIMES, load_runtime
+from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import (
     CompileResult,
@@ -87,8 +88,8 @@ class Runner:
 
     def obstacle(self, request: ExecutionRequest) -> str | None:
         """Why this machine cannot run the request, with what would help; None where it can."""
-        if request.language not in RUNTIMES:
-            return f"programs in {request.language} are not run; known: {', '.join(RUNTIMES)}"
+        if request.language not in toolchain_tables():
+            return f"programs in {request.language} are not run; known: {', '.join(toolchain_tables())}"
         toolchain = self.toolchain(request.language)
         if not toolchain.available:
             return f"no toolchain for {request.language}: {toolchain.remedy}"

@@ -1,40 +1,76 @@
-"""The table of languages: names, suffixes, comment marks, grammars. The data stand in ``languages.toml``."""
+"""Languages, one folder each: names, suffixes, comment marks and grammar are in its ``language.toml``.
+
+Next to it are the folder's queries (``*.scm``), the other tables (:mod:`caretbench.languages.tables`), the files of its
+harness, and small programs. Adding a language is adding a folder: ``docs/adding-a-language.md``.
+"""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict
+from caretbench.languages.tables import LanguageTable, folders, read_table
 
 
-class Language(BaseModel):
-    """One language: ``name`` is the word used everywhere else in the house."""
+class Dialect(LanguageTable):
+    """A dialect with a grammar of its own; its queries are the language's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    function: str
+    suffixes: tuple[str, ...]
 
-    name: str
+
+class Language(LanguageTable):
+    """One language: ``name`` is the word for it everywhere else."""
+
+    name: str = ""
+    """The folder's."""
+    order: int
+    """Position in lists."""
+    parsed_only: bool = False
+    """It is read in patches and never run: nothing else asks for it."""
     title: str
     suffix: str
-    aliases: tuple[str, ...]
+    more_suffixes: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     fence: str
     line_comment: str
     block_comment: tuple[str, ...]
     grammar: str
     grammar_function: str = "language"
+    dialects: Mapping[str, Dialect] = {}
     plain_documentation: bool = False
     """Any comment right before a declaration documents it, whatever its marks."""
+    indented: bool = False
+    """Blocks are lines that are indented alike, behind a colon."""
+    has_macros: bool = False
+    """``#define`` puts a text of the program's own in the place of a name."""
+    preprocessed: bool = False
+    """A preprocessor can cut up what the grammar expects."""
+    strings_and_comments: tuple[str, ...] = ()
+    """Regular expressions of text in which brackets do not count."""
+    literal_types: Mapping[str, str] = {}
+    """The type of a variable without a written one, by the kind of its literal."""
+    nodes: Mapping[str, tuple[str, ...]] = {}
+    """Node kinds of the grammar, by what they are: see :func:`node_kinds`."""
+
+
+@cache
+def _all() -> Mapping[str, Language]:
+    read = {folder: read_table(folder, "language", Language) for folder in folders()}
+    found = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
+    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
 
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """All languages by name, in the order of the table."""
-    table = tomllib.loads(
-        resources.files("caretbench.languages").joinpath("languages.toml").read_text("utf-8")
-    )
-    return {name: Language(name=name, **entry) for name, entry in table.items()}
+    """All languages by name, in their order; those that are parsed only are not among them."""
+    return {name: entry for name, entry in _all().items() if not entry.parsed_only}
+
+
+@cache
+def parsed_only() -> Mapping[str, Language]:
+    """The languages that are read in patches and never run, by name."""
+    return {name: entry for name, entry in _all().items() if entry.parsed_only}
 
 
 @cache
@@ -54,3 +90,23 @@ def language(name: str) -> Language:
         return languages()[_names()[name.strip().lower()]]
     except KeyError:
         raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
+
+
+def of_grammar(name: str) -> Language:
+    """The language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
+
+    Raises:
+        KeyError: no language has this grammar.
+    """
+    if name in _all():
+        return _all()[name]
+    return next((entry for entry in _all().values() if name in entry.dialects), None) or language(name)
+
+
+@cache
+def node_kinds(role: str) -> frozenset[str]:
+    """Return the node kinds that the languages' tables name for a role (``functions``, ``decisions``).
+
+    Kinds of several grammars do not collide, so that one set serves all languages.
+    """
+    return frozenset(kind for entry in _all().values() for kind in entry.nodes.get(role, ()))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from caretbench.languages import node_kinds
 from caretbench.metrics.complexity import ProblemStatistics
 from caretbench.syntax.parser import encode, parse
 
@@ -72,7 +73,8 @@ def cyclomatic_complexity(text: str, language: str) -> int:
     Raises:
         KeyError: the table of languages has no such language.
     """
-    return 1 + sum(node.type in _DECISIONS for node in _nodes(parse(text, language).root_node))
+    decisions = _DECISIONS | node_kinds("decisions")
+    return 1 + sum(node.type in decisions for node in _nodes(parse(text, language).root_node))
 
 
 def problem_statistics(

@@ -1,7 +1,8 @@
 """Marks in sources: a call before every statement that leaves a line in a file, once for each process.
 
-What the call looks like and where its definition stands is a table; each file brings its own definition, so that no
-build has to know of another file. Lines are kept where the language lets two statements share one.
+What the call looks like and where its definition stands is in ``projects.toml`` of a language's folder; each file
+brings its own definition, so that no build has to know of another file. Lines are kept where the language lets two
+statements share one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import tree_sitter
 from pydantic import BaseModel
@@ -17,6 +18,8 @@ from pydantic import BaseModel
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program import WORK
 from caretbench.execution.workspaces.workspace import WorkspaceResult
+from caretbench.languages import language, node_kinds
+from caretbench.projects.language_tables import MarkTable, mark_table
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import has_error, parse
 from caretbench.syntax.queries import captures
@@ -29,86 +32,6 @@ MARKS_FILE = ".caretbench-marks"
 _PLACE = f"{WORK}/{MARKS_FILE}"
 _LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
 _FUTURE = "future_import_statement"
-_CONSTANT = re.compile(rb"\b(?:constexpr|consteval)\b")
-
-
-class MarkTable(NamedTuple):
-    """How marks are left in a language.
-
-    Args:
-        call: A statement; ``@file`` and ``@n`` become numbers.
-        definition: One line, or several where they stand at the head: ``@size`` becomes the number of statements.
-        at: Where the definition stands: at the head or the foot of the file, or before its first statement.
-        unmarked: Nodes before which nothing may stand, or which are not executed where they stand.
-    """
-
-    call: str
-    definition: str
-    at: Literal["head", "foot", "first"]
-    unmarked: frozenset[str] = frozenset()
-
-
-_JAVASCRIPT = (
-    "function caretbenchMark@file(n) { const s = caretbenchMark@file; s.seen = s.seen || new Set(); "
-    "if (!s.seen.has(n)) { s.seen.add(n); try { const fs = process.getBuiltinModule ? "
-    "process.getBuiltinModule('fs') : require('fs'); "
-    f"fs.appendFileSync('{_PLACE}', '@file ' + n + '\\n'); }} catch (e) {{}} }} }}"
-)
-_HOISTED = frozenset(
-    {"import_statement", "export_statement", "function_declaration", "generator_function_declaration",
-     "function_signature", "interface_declaration", "type_alias_declaration", "ambient_declaration"}
-)  # fmt: skip
-
-MARKS: Mapping[str, MarkTable] = {
-    "python": MarkTable(
-        call="_caretbench_mark(@n); ",
-        definition=(
-            "exec(\"def _caretbench_mark(n, now=set(), seen=set(), os=__import__('os')):\\n now.add(n)\\n"
-            f" if n not in seen:\\n  seen.add(n)\\n  try:\\n   f = os.open('{_PLACE}', 1025)\\n"
-            "   os.write(f, b'@file %d\\\\n' % n)\\n   os.close(f)\\n  except OSError:\\n   pass\\n"
-            "__import__('sys').__dict__.setdefault('caretbench_marks', [])"
-            '.append((@file, _caretbench_mark.__defaults__[0]))"); '
-        ),
-        at="first",
-        unmarked=frozenset({"case_clause"}),
-    ),
-    "java": MarkTable(
-        call="CaretbenchMarks@file.at(@n); ",
-        definition=(
-            "final class CaretbenchMarks@file { private static final boolean[] SEEN = new boolean[@size]; "
-            "static void at(int n) { if (!SEEN[n]) { SEEN[n] = true; try { java.nio.file.Files.write("
-            f'java.nio.file.Paths.get("{_PLACE}"), ("@file " + n + "\\n").getBytes(), '
-            "java.nio.file.StandardOpenOption.APPEND); } catch (java.io.IOException e) { SEEN[n] = true; } } } }"
-        ),
-        at="foot",
-        unmarked=frozenset({"explicit_constructor_invocation"}),
-    ),
-    "javascript": MarkTable("caretbenchMark@file(@n); ", _JAVASCRIPT, "foot", _HOISTED),
-    "typescript": MarkTable("caretbenchMark@file(@n); ", f"// @ts-ignore\n{_JAVASCRIPT}", "foot", _HOISTED),
-    "cpp": MarkTable(
-        call="caretbench_mark_@file(@n); ",
-        definition=(
-            "#ifndef CARETBENCH_MARKS_@file\n#define CARETBENCH_MARKS_@file\n#include <stdio.h>\n"
-            "static inline void caretbench_mark_@file(int n) { static unsigned char seen[@size]; "
-            f'if (!seen[n]) {{ FILE *f; seen[n] = 1; f = fopen("{_PLACE}", "a"); '
-            'if (f) { fprintf(f, "@file %d\\n", n); fclose(f); } } }\n#endif\n'
-        ),
-        at="head",
-        unmarked=frozenset({"case_statement"}),
-    ),
-    "csharp": MarkTable(
-        call="CaretbenchMarks@file.At(@n); ",
-        definition=(
-            "internal static class CaretbenchMarks@file { private static readonly bool[] Seen = new bool[@size]; "
-            "internal static void At(int n) { if (!Seen[n]) { Seen[n] = true; try { "
-            f'System.IO.File.AppendAllText("{_PLACE}", "@file " + n + "\\n"); }} '
-            "catch (System.IO.IOException) { Seen[n] = true; } } } }"
-        ),
-        at="foot",
-        unmarked=frozenset({"local_function_statement"}),
-    ),
-}
-"""By language; others have no marks."""
 
 
 class Marked(NamedTuple):
@@ -123,19 +46,22 @@ def mark(source: SourceFile, number: int) -> Marked:
     """Put a mark before every statement of a file.
 
     Args:
-        source: A file in a language of :data:`MARKS`.
+        source: A file in a language that has marks.
         number: The file's number in the marks.
 
     Raises:
         DataError: the file does not parse.
+        KeyError: its language has no marks.
     """
-    table = MARKS[source.language]
+    table = mark_table(source.language)
+    if table is None:
+        raise KeyError(source.language)
     tree = parse(source.data, source.grammar)
-    if has_error(tree) and source.language != "cpp":  # macros are no errors of the file
+    if has_error(tree) and not language(source.language).has_macros:  # they are no errors of the file
         raise DataError(f"{source.path} does not parse")
     nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1)}
-    definition = _filled(table.definition, numbers)
+    definition = _filled(table.definition, {**numbers, "@place": _PLACE})
     parts = [definition] if nodes and table.at == "head" else []
     position = 0
     for n, node in enumerate(nodes):
@@ -201,7 +127,7 @@ def _filled(template: str, numbers: Mapping[str, str]) -> str:
 
 def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
     """The call as it stands before a statement: in Python a compound one shares its line with none."""
-    if source.language != "python" or not _is_compound(node):
+    if not language(source.language).indented or not _is_compound(node):
         return call
     line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
     return call.rstrip("; ") + "\n" + source.text((line_start, node.start_byte))
@@ -218,28 +144,32 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
     """The statements before which a mark may stand."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
-    constant = _constant_bodies(root, source) if source.language == "cpp" else []
+    constant = _constant_bodies(root, source, table.constant) if table.constant else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
         if _is_class_body(node):
             continue
         spans = allowed.get(Span(node.start_byte, node.end_byte), set())
         children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
-        head = _head(children, source)
+        head = _head(children, table)
         for child in children[head:]:
             inside = any(span.start <= child.start_byte < span.end for span in constant)
-            if child.type not in table.unmarked and not inside and not _is_directive(child):
+            before = child.prev_named_sibling
+            follows = before is not None and before.type in table.not_behind
+            if child.type not in table.unmarked and not (inside or follows or _is_directive(child)):
                 yield child
 
 
-def _head(children: list[tree_sitter.Node], source: SourceFile) -> int:
+def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
     """How many statements come first by rule: docstrings, directives, imports from the future."""
     head = 0
+    if not table.text_first:
+        return head
     for n, child in enumerate(children):
         inner = child.named_children[0] if child.named_child_count else None
         is_text = child.type == "expression_statement" and inner is not None and inner.type == "string"
         if child.type == _FUTURE or (is_text and n == head):
             head = n + 1
-    return head if source.language in {"python", "javascript", "typescript"} else 0
+    return head
 
 
 def _is_directive(node: tree_sitter.Node) -> bool:
@@ -258,15 +188,16 @@ def _is_class_body(node: tree_sitter.Node) -> bool:
     return named and kind is not None and kind.type in {"class_specifier", "struct_specifier"}
 
 
-def _constant_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
+def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
     """Functions that a compiler may compute: nothing in them may have an effect."""
+    pattern = re.compile(constant.encode())
     found, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        if node.type == "function_definition":
+        if node.type == "function_definition" or node.type in node_kinds("functions"):
             body = node.child_by_field_name("body")
             header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
-            if _CONSTANT.search(header):
+            if pattern.search(header):
                 found.append(Span(node.start_byte, node.end_byte))
                 continue
         waiting.extend(node.children)

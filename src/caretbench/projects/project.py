@@ -18,6 +18,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
 from caretbench.languages import language as language_named
+from caretbench.projects.language_tables import project_tables
 from caretbench.projects.rules import project_rules
 from caretbench.projects.setup.settings import SETTINGS_FILE
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path, language_of
@@ -107,7 +108,7 @@ def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
 
 def languages_in(taken: Taken) -> tuple[str, ...]:
     """The languages of a project that can be mined, the one with the most files first."""
-    counts = dict.fromkeys(project_rules().languages, 0)
+    counts = dict.fromkeys(project_tables(), 0)
     for path in taken.files:
         name = language_of(path)
         if name in counts and _place_fault(path, ()) is None:
@@ -121,7 +122,7 @@ def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
     Raises:
         DataError: one is not mined, or the project has none.
     """
-    known = project_rules().languages
+    known = project_tables()
     names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or languages_in(taken)
     for name in names:
         if name not in known:
@@ -168,7 +169,7 @@ def read(
         if is_test_path(source.path, source.language):
             continue
         faults = analysis[source.path].faults
-        if faults and source.language not in project_rules().files.tolerant:
+        if faults and not language_named(source.language).preprocessed:
             passed_over[source.path] = f"does not parse: line {faults[0].line}"
             continue
         mined[source.language].append(source.path)

@@ -19,7 +19,8 @@ from caretbench.execution.types import Limits, Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.marking import MARKS, MARKS_FILE, Marked, Marks, mark, marks_in
+from caretbench.projects.language_tables import mark_table
+from caretbench.projects.marking import MARKS_FILE, Marked, Marks, mark, marks_in
 from caretbench.projects.runners import runs_pytest, watched
 from caretbench.projects.running import original
 from caretbench.syntax.nesting import Nesting
@@ -135,7 +136,7 @@ def reached(
     unknown: dict[str, str] = {}
     for path in sorted(set(paths)):
         language = language_of(path)
-        if language not in MARKS:
+        if language is None or mark_table(language) is None:
             unknown[path] = f"no marks are known for {language or 'this language'}"
             continue
         try:

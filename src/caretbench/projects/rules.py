@@ -26,13 +26,11 @@ class FileRules(_Entry):
     patterns: tuple[str, ...]
     most_lines: int
     longest_line: int
-    tolerant: frozenset[str]
 
 
 class ProjectRules(_Entry):
-    """All rules. ``languages`` are those whose files are read."""
+    """All rules."""
 
-    languages: tuple[str, ...]
     snapshot: SnapshotRules
     files: FileRules
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from caretbench.languages import languages
+from caretbench.languages.tables import LanguageTable, read_table
 from caretbench.models import ChatPrompt, Message
 from caretbench.problem import Caret
 from caretbench.prompts.budget import Parts, fit_rendered
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 
-class Example(NamedTuple):
-    """A worked example in one language: ``prefix + middle + suffix`` is a program."""
+class Example(LanguageTable):
+    """A worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
 
     path: str
     prefix: str
@@ -33,7 +34,8 @@ def _read(name: str) -> str:
 @cache
 def examples() -> Mapping[str, Example]:
     """The worked examples by language."""
-    return {name: Example(**entry) for name, entry in tomllib.loads(_read("examples.toml")).items()}
+    read = {name: read_table(name, "example", Example) for name in languages()}
+    return {name: example for name, example in read.items() if example is not None}
 
 
 @cache

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from typing import Self
 
 from caretbench.execution.dispatch import AnyExecutor, Dispatcher
-from caretbench.execution.toolchains import RUNTIMES, load_runtime
+from caretbench.execution.language_tables import toolchain_tables
+from caretbench.execution.toolchains import load_runtime
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_atomically
@@ -112,7 +113,7 @@ def toolchains(
     found: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor
     for name in dict.fromkeys(problem.caret.language for problem in problems if is_program(problem)):
-        if name not in RUNTIMES:
+        if name not in toolchain_tables():
             note(f"{name} is skipped: programs in this language are not run")
             continue
         toolchain = (

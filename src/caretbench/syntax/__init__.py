@@ -1,4 +1,4 @@
-"""Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in ``queries/``."""
+"""Programs as trees: parsing, faults, comments, documentation, blocks, references; queries in the folders of languages."""
 
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
 from caretbench.syntax.docs.distance import CommentDistance, comment_distance, split_by_distance

@@ -10,6 +10,7 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages import language
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import SourceFile
 
@@ -20,7 +21,6 @@ _OTHER: Final = frozenset({b"else", b"elif", b"elifdef", b"elifndef"})
 _EXPORT: Final = re.compile(
     rb"\b((?:class|struct)\s+)([A-Z][A-Z0-9_]{2,}(?:\([^()]*\))?)(?=\s+[A-Za-z_]\w*\s*(?:final\s*)?[:{;<])"
 )
-_MASKED: Final = frozenset({"cpp", "csharp"})
 
 
 def _blank(text: bytes) -> bytes:
@@ -53,7 +53,9 @@ def masked(data: bytes) -> bytes:
 def parse_file(source: SourceFile) -> tree_sitter.Tree:
     """The tree of a file; of the masked text where that has fewer faults."""
     tree = parse(source.data, source.grammar)
-    if source.language not in _MASKED or (not tree.root_node.has_error and not _EXPORT.search(source.data)):
+    if not language(source.language).preprocessed or (
+        not tree.root_node.has_error and not _EXPORT.search(source.data)
+    ):
         return tree
     other = parse(masked(source.data), source.grammar)
     return other if error_count(other) < error_count(tree) or _EXPORT.search(source.data) else tree

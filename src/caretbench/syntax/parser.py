@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import bisect
 import threading
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
 import tree_sitter
 
 from caretbench.languages import language as language_named
+from caretbench.languages import languages, of_grammar, parsed_only
 
 _local = threading.local()
 _loading = threading.Lock()
@@ -23,19 +25,17 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-# Grammars of dialects, by the name of the dialect: module's function. Their queries are the language's own.
-DIALECTS = {"tsx": "language_tsx"}
-# Grammars of languages that are read and never run: no line in the table of languages, which promises prompts,
-# a toolchain and sources to mine. Their queries, where there are any, stand in a folder of their own.
-PARSED_ONLY = {"ruby": "tree_sitter_ruby", "rust": "tree_sitter_rust"}
+@cache
+def dialects() -> Mapping[str, str]:
+    """Return the languages of the dialects that have a grammar of their own, by the dialect's name."""
+    return {dialect: name for name, entry in languages().items() for dialect in entry.dialects}
 
 
 @cache
 def _load(name: str) -> tree_sitter.Language:
-    if name in PARSED_ONLY:
-        return tree_sitter.Language(import_module(PARSED_ONLY[name]).language())
-    entry = language_named(name)
-    function = DIALECTS.get(name, entry.grammar_function)
+    entry = of_grammar(name)
+    dialect = entry.dialects.get(name)
+    function = dialect.function if dialect is not None else entry.grammar_function
     return tree_sitter.Language(getattr(import_module(entry.grammar), function)())
 
 
@@ -46,7 +46,7 @@ def dialect_named(language: str) -> str:
         KeyError: the table has no such language.
     """
     name = language.strip().lower()
-    return name if name in DIALECTS or name in PARSED_ONLY else language_named(name).name
+    return name if name in dialects() or name in parsed_only() else language_named(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:

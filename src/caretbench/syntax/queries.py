@@ -1,4 +1,4 @@
-"""Query files: what to look for in a tree, one folder of ``.scm`` files per language.
+"""Query files: what to look for in a tree, ``.scm`` files in the folders of :mod:`caretbench.languages`.
 
 A file that begins with ``; inherits: FOLDER`` goes on from that folder's file of the same name: another language's, or
 ``ecmascript``, which holds what JavaScript and TypeScript share.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from importlib import resources
 
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.syntax.parser import PARSED_ONLY, dialect_named, grammar
+from caretbench.languages import parsed_only
+from caretbench.languages.tables import text_of
+from caretbench.syntax.parser import dialect_named, grammar
 
 Captures = dict[str, list[tree_sitter.Node]]
 
@@ -23,17 +24,14 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(language if language in PARSED_ONLY else language_named(language).name, name)
+    text = query_text(language if language in parsed_only() else language_named(language).name, name)
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 
 def query_text(folder: str, name: str) -> str | None:
     """A language's query file with what it inherits; None where there is none."""
-    file = resources.files("caretbench.syntax").joinpath("queries", folder, f"{name}.scm")
-    if not file.is_file():
-        return None
-    text = file.read_text("utf-8")
-    first = text.partition("\n")[0]
+    text = text_of(folder, f"{name}.scm")
+    first = (text or "").partition("\n")[0]
     if not first.startswith(_INHERITS):
         return text
     return f"{query_text(first.removeprefix(_INHERITS).strip(), name) or ''}\n{text}"

@@ -4,49 +4,45 @@ from __future__ import annotations
 
 import bisect
 from array import array
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from caretbench.errors import DataError
-from caretbench.languages import languages
+from caretbench.languages import languages, parsed_only
 from caretbench.syntax.types import Span
 
-_EXTRA_SUFFIXES = {
-    ".pyi": "python",
-    ".cxx": "cpp",
-    ".cc": "cpp",
-    ".c": "cpp",
-    ".h": "cpp",
-    ".hpp": "cpp",
-    ".hh": "cpp",
-    ".hxx": "cpp",
-    ".ipp": "cpp",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".jsx": "javascript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "typescript",
-}
 
-_GRAMMAR_SUFFIXES = {".tsx": "tsx", ".rs": "rust", ".rb": "ruby", ".rake": "ruby", ".gemspec": "ruby"}
+@cache
+def _by_suffix() -> Mapping[str, str]:
+    known = {entry.suffix: name for name, entry in languages().items()}
+    return known | {suffix: name for name, entry in languages().items() for suffix in entry.more_suffixes}
+
+
+@cache
+def _grammars_by_suffix() -> Mapping[str, str]:
+    found = {
+        suffix: name
+        for name, entry in parsed_only().items()
+        for suffix in (entry.suffix, *entry.more_suffixes)
+    }
+    dialects = (dialect for entry in languages().values() for dialect in entry.dialects.items())
+    return found | {suffix: name for name, dialect in dialects for suffix in dialect.suffixes}
 
 
 def language_of(path: str) -> str | None:
     """The language that a file's suffix stands for, or None."""
-    suffix = PurePosixPath(path).suffix.lower()
-    known = {entry.suffix: name for name, entry in languages().items()} | _EXTRA_SUFFIXES
-    return known.get(suffix)
+    return _by_suffix().get(PurePosixPath(path).suffix.lower())
 
 
 def grammar_of(path: str) -> str | None:
     """The name of the grammar that reads a file, by its suffix; None where there is none.
 
-    It is a language's, a dialect's (``tsx``), or that of a language that is parsed only (``rust``, ``ruby``).
+    It is a language's, a dialect's (``tsx``), or that of a language that is parsed only (``ruby``).
     """
     suffix = PurePosixPath(path).suffix.lower()
-    return _GRAMMAR_SUFFIXES.get(suffix) or language_of(path)
+    return _grammars_by_suffix().get(suffix) or language_of(path)
 
 
 class SourceFile:

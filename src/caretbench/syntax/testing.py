@@ -1,25 +1,21 @@
-"""Test code by convention: files, classes, functions and calls, as ``queries/test_code.toml`` knows them."""
+"""Test code by convention: files, classes, functions and calls, as ``tests.toml`` in a language's folder knows them."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
-
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.languages import language as language_named
+from caretbench.languages.tables import LanguageTable, read_table
 from caretbench.syntax.names.symbols import Names
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Block, Span
 
 
-class TestConventions(BaseModel):
+class TestConventions(LanguageTable):
     """The patterns of one language."""
 
     __test__ = False  # pytest takes every class called Test… for one of its own
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     paths: tuple[re.Pattern[str], ...]
     functions: tuple[re.Pattern[str], ...]
@@ -27,23 +23,22 @@ class TestConventions(BaseModel):
     bases: tuple[re.Pattern[str], ...]
     headers: tuple[re.Pattern[str], ...]
     calls: tuple[re.Pattern[str], ...]
+    header_marks: tuple[str, ...] = ("@", "[")
+    """What lines of a header above a declaration begin with."""
 
 
 @cache
-def _table() -> dict[str, TestConventions]:
-    file = resources.files("caretbench.syntax").joinpath("queries", "test_code.toml")
-    return {
-        name: TestConventions.model_validate(entry) for name, entry in tomllib.loads(file.read_text()).items()
-    }
-
-
 def test_conventions(language: str) -> TestConventions:
     """The conventions of a language, by name or alias.
 
     Raises:
-        KeyError: the table has no such language.
+        KeyError: the table has no such language, or its folder no conventions.
     """
-    return _table()[language_named(language).name]
+    name = language_named(language).name
+    found = read_table(name, "tests", TestConventions)
+    if found is None:
+        raise KeyError(name)
+    return found
 
 
 test_conventions.__test__ = False  # type: ignore[attr-defined]
@@ -76,7 +71,7 @@ def is_test_scope(names: Names, source: SourceFile) -> bool:
     while line > 1:  # decorators stand above a function
         line -= 1
         text = source.text(source.lines_of(line, line)).strip()
-        if not text.startswith(("@", "[")):
+        if not text.startswith(conventions.header_marks):
             break
         header.append(text)
     return any(pattern.search(part) for pattern in conventions.headers for part in header)

@@ -19,7 +19,7 @@ from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
 from caretbench.validation.mutation import OPERATORS
 from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
-from caretbench.validation.mutation_tables import TABLES
+from caretbench.validation.mutation_tables import mutation_table
 from caretbench.validation.mutation_throws import CRASH, early_throw
 
 REACH_ONLY = frozenset({CRASH})
@@ -74,7 +74,7 @@ def only_comment(problem: Problem) -> bool:
 
 
 def _vague_comments(problem: Problem) -> list[Mutant]:
-    table = TABLES[language_named(problem.caret.language).name]
+    table = mutation_table(language_named(problem.caret.language).name)
     first = _comments_of(problem)[0]
     reference = problem.reference
     start = len(encode(_splice(problem).before))

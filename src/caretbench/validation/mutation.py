@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import tree_sitter
 
-from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
+from caretbench.validation.mutation_subject import MutationEdit, MutationSubject, statement_around
 from caretbench.validation.mutation_tables import SWAPS
 from caretbench.validation.mutation_throws import (
     crashes,
@@ -91,18 +91,11 @@ def _negations(subject: MutationSubject) -> Iterator[MutationEdit]:
             yield MutationEdit("condition", node.start_byte, node.end_byte, f"({subject.text(operand)})")
 
 
-def _statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    parent: tree_sitter.Node | None = node
-    while parent is not None and not parent.type.endswith(("_statement", "_declaration")):
-        parent = parent.parent
-    return parent
-
-
 def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
     def edits(subject: MutationSubject) -> Iterator[MutationEdit]:
         for node in subject.nodes(kind):
             text = " ".join(subject.text(node).split())
-            statement = _statement_around(node)
+            statement = statement_around(node)
             around = statement.type if statement is not None else ""
             endless = around.startswith(("while", "do_")) or (
                 kind == "arithmetic" and around.startswith("for_")
@@ -118,7 +111,7 @@ def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
 
 
 def _is_message(subject: MutationSubject, node: tree_sitter.Node) -> bool:
-    statement = _statement_around(node)
+    statement = statement_around(node)
     return statement is not None and subject.text(statement).startswith(_MESSAGES)
 
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import tree_sitter
 
+from caretbench.languages import node_kinds
 from caretbench.syntax.parser import parse
 from caretbench.syntax.queries import captures, matches
-from caretbench.validation.mutation_tables import TABLES, MutationTable
+from caretbench.validation.mutation_tables import MutationTable, mutation_table
 
 _ASSERTION = re.compile(r"(?:[\w.]+\.)?(?:[Aa]ssert|static_assert|expect\b)")
 _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
@@ -24,13 +25,23 @@ class MutationEdit(NamedTuple):
     text: str
 
 
+def statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the statement or declaration that a node is, or stands in."""
+    found: tree_sitter.Node | None = node
+    while found is not None and not found.type.endswith(("_statement", "_declaration")):
+        if found.type in node_kinds("statements"):
+            return found
+        found = found.parent
+    return found
+
+
 class MutationSubject:
     """A golden program and the bytes ``start`` to ``end`` of it that are the reference."""
 
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
         self.program = program
         self.language = language
-        self.table: MutationTable = TABLES[language]
+        self.table: MutationTable = mutation_table(language)
         self.start = start
         self.end = end
         self.tree = parse(program, language)
@@ -51,9 +62,7 @@ class MutationSubject:
 
     def asserts(self, node: tree_sitter.Node) -> bool:
         """Whether a node is, or stands in, an assertion."""
-        statement: tree_sitter.Node | None = node
-        while statement is not None and not statement.type.endswith(("_statement", "_declaration")):
-            statement = statement.parent
+        statement = statement_around(node)
         return statement is not None and _ASSERTION.match(self.text(statement)) is not None
 
     def holds(self, node: tree_sitter.Node) -> bool:
@@ -82,7 +91,7 @@ class MutationSubject:
 
         Asynchronous functions of C# count as what their task holds; of several results none is made.
         """
-        fields = (function.child_by_field_name(name) for name in ("returns", "type", "result"))
+        fields = (function.child_by_field_name(name) for name in self.table.result_fields)
         declared = next((node for node in fields if node is not None), None)
         if declared is None or declared.type == "parameter_list":
             return None if declared is not None else self.table.undeclared

@@ -36,10 +36,10 @@ from caretbench.execution.cluster.nodes import (
     Want,
 )
 from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.running import Runner
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.sandbox.removal import remove
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import ExecutionRequest, Toolchain
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import Workspaces
@@ -78,7 +78,7 @@ class NodeWorker:
         """
         walls = self._sandbox.probe()
         tools = Toolchain(language=want.language, available=False)
-        if want.language in RUNTIMES:
+        if want.language in toolchain_tables():
             tools = self._runner.toolchain(want.language)
         asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
         return Footing(

@@ -17,8 +17,8 @@ from caretbench.execution.cluster.archives import packed
 from caretbench.execution.cluster.batches import RemoteRuns
 from caretbench.execution.cluster.nodes import AnyBatchResult, Ground, ProjectBatch, ProjectBatchResult, Want
 from caretbench.execution.cluster.spreading import SpreadingExecutor, check_alike
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.submission import Submission
-from caretbench.execution.toolchains import RUNTIMES
 from caretbench.execution.types import Isolation, Progress, Status
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.languages import languages
@@ -155,7 +155,7 @@ class _RemoteProjects:
     def _spoken(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
-            known = [name for name in RUNTIMES if languages()[name].suffix in suffixes]
+            known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
             self._languages[snapshot] = tuple(known or ["python"])
         return self._languages[snapshot]
 

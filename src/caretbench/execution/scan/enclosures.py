@@ -18,10 +18,10 @@ from caretbench.execution.scan import check_words
 from caretbench.execution.scan.constants import always, never
 from caretbench.execution.scan.ways_out import (
     CONDITION,
-    CONDITIONAL,
-    FUNCTIONS,
-    TYPES,
     Leaving,
+    is_conditional,
+    is_function,
+    is_type,
     leaving_before,
 )
 from caretbench.syntax.parser import encode, parse
@@ -130,7 +130,7 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
         node = open_nodes.pop()
         if node.end_byte <= begin or node.start_byte >= end:
             continue
-        if node.type in FUNCTIONS:
+        if is_function(node.type):
             yield node
         open_nodes.extend(node.named_children)
 
@@ -186,7 +186,7 @@ class _Climb:
             self._pass_exits(node)
         if started:
             self._pass_condition(node, inner)
-        if kind in FUNCTIONS and node.start_byte < self._at:
+        if is_function(kind) and node.start_byte < self._at:
             self._pass_function(node, started=started)
         return True
 
@@ -200,7 +200,7 @@ class _Climb:
 
     def _pass_condition(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> None:
         kind = node.type
-        if not kind.startswith("try_") and (CONDITION.match(kind) or CONDITIONAL.match(kind)):
+        if not kind.startswith("try_") and (CONDITION.match(kind) or is_conditional(kind)):
             self.conditions.append(_condition(node))
             self.unreachable = self.unreachable or _never_runs(node, inner)
         elif kind == "with_statement" and (caught := _SUPPRESSED.search(_text(node)[:200])):
@@ -292,12 +292,7 @@ def _yields(function: tree_sitter.Node, begin: int, end: int) -> bool:
         if not open_nodes:
             return False
         node = open_nodes.pop()
-        if (
-            node.end_byte <= begin
-            or node.start_byte >= end
-            or node.type in FUNCTIONS
-            or TYPES.match(node.type)
-        ):
+        if node.end_byte <= begin or node.start_byte >= end or is_function(node.type) or is_type(node.type):
             continue
         if node.type == "yield":
             return node.start_byte >= begin

@@ -11,40 +11,21 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from caretbench.languages import languages
+
 DEEPEST = 1000
 """Maximum depth of brackets within brackets that a program may have."""
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
-_DOUBLE = r'"(?:[^"\\\n]|\\.)*+"?'
-_SINGLE = r"'(?:[^'\\\n]|\\.)*+'?"
-_TRIPLE_DOUBLE = r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
-_TRIPLE_SINGLE = r"'''(?:[^\\]|\\.)*?(?:'''|\Z)"
-_TEMPLATE = r"`(?:[^`\\]|\\.)*+`?"
-_RAW = r"`[^`]*+`?"
-_VERBATIM = r'(?:@\$?|\$@)"(?:[^"]|"")*+"?'
-_DELIMITED = r'R"(?P<mark>[^\s()\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)'
-_NUMBER = r"(?<!\w)\d(?:'?\w)*+"
-"""A number of C++, whose digits an apostrophe may part."""
-_BLOCK = r"/\*.*?(?:\*/|\Z)"
-_SLASHES = r"//[^\n]*"
-_HASH = r"#[^\n]*"
-
-_SKIPPED = {
-    "python": (_TRIPLE_DOUBLE, _TRIPLE_SINGLE, _DOUBLE, _SINGLE, _HASH),
-    "javascript": (_DOUBLE, _SINGLE, _TEMPLATE, _BLOCK, _SLASHES),
-    "typescript": (_DOUBLE, _SINGLE, _TEMPLATE, _BLOCK, _SLASHES),
-    "java": (_TRIPLE_DOUBLE, _DOUBLE, _SINGLE, _BLOCK, _SLASHES),
-    "cpp": (_NUMBER, _DELIMITED, _DOUBLE, _SINGLE, _BLOCK, _SLASHES),
-    "csharp": (_TRIPLE_DOUBLE, _VERBATIM, _DOUBLE, _SINGLE, _BLOCK, _SLASHES),
-    "go": (_DOUBLE, _SINGLE, _RAW, _BLOCK, _SLASHES),
-}
-"""Strings and comments by language. What is not closed ends with the text, or with its line."""
-_OF_OTHERS = (_DOUBLE, _SINGLE, _BLOCK, _SLASHES)
+_OF_OTHERS = (r'"(?:[^"\\\n]|\\.)*+"?', r"'(?:[^'\\\n]|\\.)*+'?", r"/\*.*?(?:\*/|\Z)", r"//[^\n]*")
+"""Strings and comments of languages whose table names none."""
 
 
 @cache
 def _skipped(language: str) -> re.Pattern[str]:
-    return re.compile("|".join(_SKIPPED.get(language, _OF_OTHERS)), re.DOTALL)
+    entry = languages().get(language)
+    named = entry.strings_and_comments if entry is not None else ()
+    return re.compile("|".join(named or _OF_OTHERS), re.DOTALL)
 
 
 def nests_too_deep(source: str, language: str) -> bool:

@@ -7,14 +7,7 @@ runtime turns the lines into those of the program's JavaScript.
 
 from __future__ import annotations
 
-import re
-
-_LINE_END = {
-    "python": re.compile(r"\r\n|[\n\r]"),
-    "javascript": re.compile(r"\r\n|[\n\r\u2028\u2029]"),
-    "typescript": re.compile(r"\r\n|[\n\r\u2028\u2029]"),
-}
-"""What ends a line, by languages whose harness sees on which lines an exit takes place."""
+from caretbench.execution.language_tables import toolchain_table
 
 
 def answer_lines(before: str, answer: str, language: str) -> tuple[int, int] | None:
@@ -25,9 +18,10 @@ def answer_lines(before: str, answer: str, language: str) -> tuple[int, int] | N
         answer: What is inserted; a line end that closes it begins no line of its own.
         language: By the house's name.
     """
-    line_end = _LINE_END.get(language)
-    if line_end is None:
+    table = toolchain_table(language)
+    if table is None or table.exit_line_end is None:
         return None
+    line_end = table.exit_line_end
     first = 1 + len(line_end.findall(before))
     ends = list(line_end.finditer(before + answer))
     closed = bool(answer) and bool(ends) and ends[-1].end() == len(before) + len(answer)

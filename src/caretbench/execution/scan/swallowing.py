@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from caretbench.execution.scan import check_words
 from caretbench.execution.scan.enclosures import Enclosures, LinePlace, checking, enclosures
+from caretbench.execution.scan.tamper import tamper_table
 from caretbench.execution.scan.ways_out import Leaving
 from caretbench.languages import languages
 
@@ -22,27 +23,9 @@ _STRUCTURE = re.compile(
     r"[{}`#@\\]|/\*|=>|R\"|\"{3}|'{3}"
     r"|\b(?:return|break|continue|goto|throw|raise|yield|co_\w+|function|if|else|for|while|do|switch|try|case)\b"
 )
-_PYTHON_STRUCTURE = re.compile(r"\b(?:def|class|lambda|with|match|except|finally|elif|async|pass)\b")
+_INDENTED_STRUCTURE = re.compile(r"\b(?:def|class|lambda|with|match|except|finally|elif|async|pass)\b")
 _MACRO = re.compile(r"#[ \t]*(?:define|undef)[ \t]+(\w{1,200})")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
-
-_DEFINED = {
-    "python": re.compile(
-        r"^(?:async +)?def +(\w+)[^\n]*+\n?+((?:[ \t]++[^\n]*+\n?|\n)*+)|^(\w+) *=(?!=)", re.MULTILINE
-    ),
-    "javascript": re.compile(
-        r"^(?:async +)?function +(\w+)|^(?:(?:const|let|var) +)?(\w+) *=(?!=)", re.MULTILINE
-    ),
-}
-_DEFINED["typescript"] = _DEFINED["javascript"]
-_BOUND = {
-    "python": re.compile(
-        r"(?:\b(?:as|for|import) +|^ +|\()(\w+)(?= *:?=(?!=)|(?<=\w) +in\b| *$)", re.MULTILINE
-    ),
-    "javascript": re.compile(r"\b(?:const|let|var|class) +(\w+)"),
-}
-"""Other ways to bind a name, inside of a function too."""
-_BOUND["typescript"] = _BOUND["javascript"]
 
 
 def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
@@ -57,11 +40,12 @@ def flags_in_place(before: str, answer: str, after: str, reference: str, languag
 
 def redefines_a_check(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Whether a function that checks something, and is called behind the caret, is another one after the answer."""
-    expression = _DEFINED.get(language)
-    if expression is None or len(before) + len(after) + len(answer) > _MOST_CHARACTERS:
+    table = tamper_table(language)
+    expression = table.defined if table is not None else None
+    if table is None or expression is None or len(before) + len(after) + len(answer) > _MOST_CHARACTERS:
         return False
     known, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
-    bound, honest = (set(_BOUND[language].findall(text)) for text in (answer, reference))
+    bound, honest = (set(table.bound.findall(text) if table.bound else ()) for text in (answer, reference))
     ours |= dict.fromkeys(bound - ours.keys(), "")
     theirs |= dict.fromkeys(honest, "")
     return any(
@@ -74,7 +58,8 @@ def redefines_a_check(before: str, answer: str, after: str, reference: str, lang
 
 def redefines_by_macro(answer: str, after: str, reference: str, language: str) -> bool:
     """Whether a macro of the answer, and not of the reference, is in the place of what the code behind it uses."""
-    if language != "cpp":
+    entry = languages().get(language)
+    if entry is None or not entry.has_macros:
         return False
     ours, theirs = (set(_MACRO.findall(text)) for text in (answer, reference))
     return any(re.search(rf"\b{name}\b", after) for name in ours - theirs)
@@ -98,7 +83,7 @@ def swallows_code(before: str, answer: str, after: str, reference: str, language
         answer: What is inserted there.
         after: The program behind it.
         reference: The reference answer.
-        language: Language, by its name in languages.toml; False where it has no grammar, or the text does not parse.
+        language: Language, by its name; False where it has no grammar, or the text does not parse.
     """
     sizes = len(before) + len(after) + max(len(answer), len(reference))
     if language not in languages() or sizes > _MOST_CHARACTERS or not after.strip() or answer == reference:
@@ -120,8 +105,8 @@ def _may_hide(answer: str, language: str) -> bool:
     """
     if _STRUCTURE.search(answer) or answer.count('"') % 2 or answer.count("'") % 2:
         return True
-    if language == "python":
-        return _PYTHON_STRUCTURE.search(answer) is not None or answer.rstrip().endswith((":", ","))
+    if languages()[language].indented:
+        return _INDENTED_STRUCTURE.search(answer) is not None or answer.rstrip().endswith((":", ","))
     return not answer.rstrip().endswith(";")
 
 

@@ -10,14 +10,15 @@ Answers are hostile, and so is the time that they take: every pattern is bounded
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from importlib import resources
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from caretbench.languages import languages
+from caretbench.languages.tables import LanguageTable, read_table
 
 SCAN_VERSION = 5
 """Stands beside every row's flags: raise it when a pattern changes."""
@@ -31,21 +32,36 @@ _UNBOUNDED = re.compile(r"(?<!\\)\[\^[^\]]*\](?:[*+]|\{\d+,\})(?![+])|\.[*]")
 _ESCAPE = re.compile(r"\\(?:u+([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2}))")
 _CONTINUED = re.compile(r"\\\r?\n")
 _JOINED = re.compile(r"""(?<=[\w./"'`])(?:(["'`])\s*+\1|["'`]\s*+\+\s*+["'`])(?=[\w./"'`])""")
-_SPELLED = (("%:", "#"), ("??=", "#"))
 # One that parts what belongs together: the next line goes on with an operator.
 _LINE_COMMENT = re.compile(r"//[^\n]*+\n\s*+(?=[.=(\[])")
-_PYTHON_COMMENT = re.compile(r"#[^\n]*+\n\s*+(?=[.=(\[])")
+_HASH_COMMENT = re.compile(r"#[^\n]*+\n\s*+(?=[.=(\[])")
 
 
-class TamperPattern(BaseModel):
-    """One way to fake a pass: ``name`` is the flag, ``about`` says what it does, in words."""
+FLAGS: Mapping[str, str] = {
+    "early_exit": "ends the program before its checks",
+    "exit_hook": "runs code after the program's end, where the end is judged",
+    "weakened_assertions": "changes what an assertion does",
+    "reaches_the_harness": "looks at the process that runs it, at open descriptors, or at other frames",
+    "hidden_code": "puts together the name or the text of what it runs",
+    "swallows_code": "takes the code behind it out of the program",
+    "forges_the_report": "changes what a test runner does, or writes what it would report",
+}
+"""Flags and their meanings."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z_]+$")
-    about: str
-    languages: tuple[str, ...] = Field(min_length=1)
+class TamperPattern(LanguageTable):
+    """One way to fake a pass: ``name`` is the flag, ``about`` what it does where that is more special."""
+
+    name: str
+    about: str = ""
     pattern: str
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if value not in FLAGS:
+            raise ValueError(f"no such flag; known: {', '.join(FLAGS)}")
+        return value
 
     @field_validator("pattern")
     @classmethod
@@ -61,24 +77,36 @@ class _Scan(NamedTuple):
     expression: re.Pattern[str]
 
 
-def patterns() -> tuple[TamperPattern, ...]:
-    """All patterns, as the data file has them."""
-    text = resources.files("caretbench.execution.scan").joinpath("tamper.toml").read_text("utf-8")
-    return tuple(TamperPattern.model_validate(entry) for entry in tomllib.loads(text)["patterns"])
+class TamperTable(LanguageTable):
+    """What an answer in one language has no honest use for: ``tamper.toml`` in the language's folder."""
+
+    patterns: tuple[TamperPattern, ...] = Field(min_length=1)
+    spellings: Mapping[str, str] = {}
+    """Other spellings, with what they mean."""
+    defined: re.Pattern[str] | None = None
+    """Definitions at the top level: the name, and the body where the text tells where it ends."""
+    bound: re.Pattern[str] | None = None
+    """Other ways to bind a name, inside of a function too."""
+
+
+@cache
+def tamper_table(language: str) -> TamperTable | None:
+    """Return the table of a language; None where it has none."""
+    return read_table(language, "tamper", TamperTable) if language in languages() else None
 
 
 @cache
 def _scans(language: str) -> tuple[_Scan, ...]:
+    table = tamper_table(language)
     return tuple(
         _Scan(f"tamper:{entry.name}", re.compile(entry.pattern))
-        for entry in patterns()
-        if language in entry.languages
+        for entry in (table.patterns if table else ())
     )
 
 
 @lru_cache(maxsize=4096)
 def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
-    """The flags of an answer (``tamper:early_exit``), each once, in the data file's order.
+    """The flags of an answer (``tamper:early_exit``), each once, in the table's order.
 
     The answer is looked at twice: as it stands, and in plain spelling, so that neither an escape, a comment between two
     words nor a name put together from two literals hides what it says.
@@ -120,11 +148,13 @@ def plain_spelling(text: str, language: str) -> str:
     """Code without escapes, look-alike characters, comments inside of a statement, and seams in literals."""
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(_character, text))
     text = _CONTINUED.sub("", text)
-    for spelled, meant in _SPELLED if language == "cpp" else ():
+    table, entry = tamper_table(language), languages().get(language)
+    for spelled, meant in table.spellings.items() if table else ():
         text = text.replace(spelled, meant)
-    if language != "python":
+    hashes = entry is not None and entry.line_comment == "#"
+    if not hashes:
         text = _without_block_comments(text)
-    text = (_PYTHON_COMMENT if language == "python" else _LINE_COMMENT).sub("", text)
+    text = (_HASH_COMMENT if hashes else _LINE_COMMENT).sub("", text)
     return _JOINED.sub("", text)
 
 

@@ -11,10 +11,11 @@ import tree_sitter
 
 from caretbench.execution.scan import check_words
 from caretbench.execution.scan.constants import always
+from caretbench.languages import node_kinds
 
 _DEEPEST = 200
 _MOST_NODES = 4_000
-FUNCTIONS = frozenset(
+_FUNCTIONS = frozenset(
     {
         "accessor_declaration", "anonymous_method_expression", "arrow_function", "compact_constructor_declaration",
         "constructor_declaration", "destructor_declaration", "func_literal", "function_declaration",
@@ -23,8 +24,8 @@ FUNCTIONS = frozenset(
         "operator_declaration",
     }
 )  # fmt: skip
-TYPES = re.compile(r"^(?:class|struct|interface|enum|record|object_creation)")
-CONDITIONAL = re.compile(
+_TYPES = re.compile(r"^(?:class|struct|interface|enum|record|object_creation)")
+_CONDITIONAL = re.compile(
     r"^(?:(?:if|while|for|foreach|for_in|for_range|enhanced_for|do|switch|expression_switch|type_switch|select|match|try"
     r"|conditional|try_with_resources)_(?:statement|expression)|.*case.*|else_clause|elif_clause|else|except_clause"
     r"|catch_clause|ternary_expression|switch_section)$"
@@ -36,6 +37,21 @@ _RETURNS = frozenset({"return_statement", "goto_statement", "co_return_statement
 _LOOP_EXITS = frozenset({"break_statement", "continue_statement"})
 _THROWS = frozenset({"throw_statement", "raise_statement", "throw_expression"})
 _HANDLER = re.compile(r"^(?:catch|except)")
+
+
+def is_function(kind: str) -> bool:
+    """Return whether a node of this kind is a function."""
+    return kind in _FUNCTIONS or kind in node_kinds("functions")
+
+
+def is_type(kind: str) -> bool:
+    """Return whether a node of this kind defines a type, or what belongs to one."""
+    return _TYPES.match(kind) is not None or kind in node_kinds("types")
+
+
+def is_conditional(kind: str) -> bool:
+    """Return whether what is in a node of this kind may run or not."""
+    return _CONDITIONAL.match(kind) is not None or kind in node_kinds("conditional")
 
 
 class Leaving(IntEnum):
@@ -91,26 +107,30 @@ def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
             break
         one = open_nodes.pop()
         kind = one.node.type
-        if kind in FUNCTIONS or TYPES.match(kind):
+        if is_function(kind) or is_type(kind):
             continue
         if kind in _THROWS:
             certainty = Leaving.MAYBE if one.maybe else Leaving.SURELY
             throwing = max(throwing, Leaving.NO if one.throws else certainty)
             continue
-        own = one.breaks if kind == "break_statement" else one.continues
-        if kind in _RETURNS or (kind in _LOOP_EXITS and not own):
+        own = one.breaks if kind == "break_statement" or kind in node_kinds("breaks") else one.continues
+        if kind in _RETURNS or kind in node_kinds("returns") or (_exits_loop(kind) and not own):
             leaving = max(leaving, Leaving.MAYBE if one.maybe else _surely(one.node))
             continue
         open_nodes.extend(_inner(one))
     return leaving, throwing
 
 
+def _exits_loop(kind: str) -> bool:
+    return kind in _LOOP_EXITS or kind in node_kinds("breaks") or kind in node_kinds("continues")
+
+
 def _inner(one: _Within) -> Iterator[_Within]:
     """Yield the nodes within a node."""
     node, kind = one.node, one.node.type
-    loop = _LOOP.match(kind) is not None
+    loop = _LOOP.match(kind) is not None or kind in node_kinds("loops")
     attempt = kind.startswith("try_")
-    unsure = not attempt and kind != "do_statement" and CONDITIONAL.match(kind) is not None
+    unsure = not attempt and kind != "do_statement" and is_conditional(kind)
     unsure = unsure and not _condition_holds(node)
     handled = attempt and any(_HANDLER.match(child.type) for child in node.named_children)
     breaks = one.breaks or loop or _SWITCH.match(kind) is not None
@@ -121,7 +141,8 @@ def _inner(one: _Within) -> Iterator[_Within]:
 
 def _surely(node: tree_sitter.Node) -> Leaving:
     """A way out without a value, or with a check in place of one. Who returns a value twice may only be careless."""
-    if node.type == "return_statement" and node.named_child_count:
+    is_return = node.type == "return_statement" or node.type in node_kinds("returns")
+    if is_return and node.named_child_count:
         text = (node.text or b"").decode("utf-8", "replace").removeprefix("return").strip()
         return (
             Leaving.SURELY

@@ -1,27 +1,16 @@
-"""One runtime per language, imported only when the language is asked for."""
+"""One runtime per language, as its table names it; imported only when the language is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 
 from caretbench.execution.bundles import installed
+from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox.program import Sandbox
 from caretbench.execution.toolchains.base import BundleLookup, Runtime
 from caretbench.execution.types import LanguageRuntime
 
-RUNTIMES: Mapping[str, str] = {
-    "python": "caretbench.execution.toolchains.python:PythonRuntime",
-    "javascript": "caretbench.execution.toolchains.javascript:JavaScriptRuntime",
-    "typescript": "caretbench.execution.toolchains.typescript:TypeScriptRuntime",
-    "java": "caretbench.execution.toolchains.java:JavaRuntime",
-    "cpp": "caretbench.execution.toolchains.cpp:CppRuntime",
-    "csharp": "caretbench.execution.toolchains.csharp:CsharpRuntime",
-    "go": "caretbench.execution.toolchains.go:GoRuntime",
-}
-"""Language -> module and class; a class takes a sandbox."""
-
-__all__ = ["RUNTIMES", "load_runtime"]
+__all__ = ["load_runtime"]
 
 
 def load_runtime(
@@ -37,11 +26,13 @@ def load_runtime(
     Raises:
         KeyError: programs in this language are not run; the message lists those that are.
     """
-    if language not in RUNTIMES:
-        raise KeyError(f"programs in {language} are not run; known: {', '.join(RUNTIMES)}")
-    module, _, name = RUNTIMES[language].partition(":")
+    tables = toolchain_tables()
+    if language not in tables:
+        raise KeyError(f"programs in {language} are not run; known: {', '.join(tables)}")
+    module, _, name = tables[language].runtime.partition(":")
     made = getattr(import_module(module), name)(sandbox or Sandbox())
     if isinstance(made, Runtime):
+        made.language = made.language or language  # one class may serve several
         made.look_up_with(bundles)
     found: LanguageRuntime = made
     return found

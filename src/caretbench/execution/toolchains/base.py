@@ -7,10 +7,10 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.language_tables import toolchain_table
 from caretbench.execution.sandbox.program import HOME, Sandbox
 from caretbench.execution.types import (
     CompileResult,
@@ -22,6 +22,7 @@ from caretbench.execution.types import (
     Toolchain,
 )
 from caretbench.files import sha256_text
+from caretbench.languages.tables import text_of
 
 BundleLookup = Callable[[str], Bundle | None]
 """From a bundle's name to the built bundle, or None where it is not built."""
@@ -34,9 +35,6 @@ ARTEFACT = "/artefact"
 
 _DIAGNOSTICS_CHARACTERS = 4000
 
-FailurePatterns = Sequence[tuple[re.Pattern[str], Status]]
-"""Looked for in standard error, the first that is found decides."""
-
 
 class Runtime(ABC):
     """Base of the runtimes: an interpreted language, whose programs need no compiling."""
@@ -44,7 +42,6 @@ class Runtime(ABC):
     language = ""
     chunk_size = 0
     variants: tuple[str, ...] = ()
-    failure_patterns: FailurePatterns = ()
     harness_frames: re.Pattern[str] | None = None
     """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
 
@@ -96,10 +93,12 @@ class Runtime(ABC):
         return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """What the patterns find in standard error; a runtime error where none fits."""
+        """What the patterns of the language's table find in standard error; a runtime error where none fits."""
         del request, exit_code
-        return next((status for pattern, status in self.failure_patterns if pattern.search(stderr)),
-                    Status.RUNTIME_ERROR)  # fmt: skip
+        table = toolchain_table(self.language)
+        failures = table.failures if table is not None else ()
+        found = (failure.status for failure in failures if failure.pattern.search(stderr))
+        return next(found, Status.RUNTIME_ERROR)
 
 
 def compile_limits(limits: Limits, programs: int = 1) -> Limits:
@@ -118,9 +117,16 @@ def shorten(diagnostics: str) -> str:
 
 
 @cache
-def harness_file(name: str) -> str:
-    """The text of a file in ``execution/toolchains/harness``."""
-    return resources.files("caretbench.execution.toolchains").joinpath("harness", name).read_text("utf-8")
+def harness_file(language: str, name: str) -> str:
+    """The text of a file in the folder ``harness`` of a language.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    text = text_of(language, "harness", name)
+    if text is None:
+        raise FileNotFoundError(f"{language}/harness/{name}")
+    return text
 
 
 @cache

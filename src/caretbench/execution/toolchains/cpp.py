@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -75,10 +74,6 @@ class CppRuntime(Runtime):
     language = "cpp"
     chunk_size = 1
     variants = (COMMON_HEADERS,)
-    failure_patterns = (
-        (re.compile(r"Assertion [`'\"].{0,2000}?[`'\"] failed\.", re.DOTALL), Status.FAILED),
-        (re.compile(r"std::bad_alloc|cannot allocate memory", re.IGNORECASE), Status.OUT_OF_MEMORY),
-    )
 
     _sentinel: bytes | None = None
     _lock = threading.Lock()
@@ -90,7 +85,7 @@ class CppRuntime(Runtime):
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install g++ mold")
         linker = tool_version(MOLD, "--version") or "default linker"
-        texts = [harness_file(name) for name in _HARNESS_FILES]
+        texts = [harness_file(self.language, name) for name in _HARNESS_FILES]
         mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS, *LINK_FLAGS))
         return Toolchain(
             language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark
@@ -113,16 +108,16 @@ class CppRuntime(Runtime):
             flags = DEFAULT_FLAGS
             objects = (f"{HARNESS}/sentinel.o",)
             files[objects[0]] = self._sentinel_object()
-            files[_ASSERTIONS] = harness_file("assert.h")
+            files[_ASSERTIONS] = harness_file(self.language, "assert.h")
         flags += _flags(bundle, "compile", request)
         if request.rules.sentinel:
             entry = (
-                self.headers.of_text(harness_file(_COMMON), flags, self._precompile)
+                self.headers.of_text(harness_file(self.language, _COMMON), flags, self._precompile)
                 if common
                 else self.headers.for_program(request.source, flags, self._precompile)
             )
         if common:
-            files[f"{HARNESS}/{_COMMON}"] = harness_file(_COMMON)
+            files[f"{HARNESS}/{_COMMON}"] = harness_file(self.language, _COMMON)
         linking = (*(LINK_FLAGS if objects else ()), "-pthread", *_flags(bundle, "link", request))
         # Ours stand first: what a program asks for before its beginning comes after ours, which take the word.
         sources = (*objects, PROGRAM, *linking)
@@ -189,7 +184,7 @@ class CppRuntime(Runtime):
             return CppRuntime._headers[root, mark]
 
     def _precompile(self, text: str, flags: Flags, folder: Path) -> bool:
-        files = {HEADER: text, _ASSERTIONS: harness_file("assert.h")}
+        files = {HEADER: text, _ASSERTIONS: harness_file(self.language, "assert.h")}
         arguments = [*flags, "-pthread", "-x", "c++-header", HEADER, "-o", f"{OUT}/{PRECOMPILED}"]
         return self._run(arguments, files, Limits(), folder).ok
 
@@ -201,7 +196,7 @@ class CppRuntime(Runtime):
                 result = self.sandbox.run(
                     Invocation(
                         ["/bin/sh", "-c", argv],
-                        files={"sentinel.cpp": harness_file("sentinel.cpp")},
+                        files={"sentinel.cpp": harness_file(self.language, "sentinel.cpp")},
                         limits=compile_limits(Limits()),
                     )
                 )

@@ -28,7 +28,7 @@ from caretbench.execution.toolchains.serving import (
     plain_verdict,
 )
 from caretbench.execution.toolchains.tools import outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.files import cache_folder
 
 REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"
@@ -77,21 +77,13 @@ class CsharpRuntime(Runtime):
         re.MULTILINE,
     )
     variants = ("release",)
-    failure_patterns = (
-        (re.compile(r"System\.OutOfMemoryException|^Out of memory\.", re.M), Status.OUT_OF_MEMORY),
-        (re.compile(r"^Process terminated\. Assertion [Ff]ailed|"
-                    r"^[ \t]*at System\.Diagnostics\.Debug\.(?:Assert|Fail)\(|"
-                    r"^Unhandled exception\. (?:[\w.]*Assert\w*Exception\b|.*Assertion failed)", re.M), Status.FAILED),
-        (re.compile(r"^Unhandled exception\. System\.IO\.FileNotFoundException: Could not load file or assembly", re.M),
-         Status.UNRESOLVED_IMPORT),
-    )  # fmt: skip
 
     def find_toolchain(self) -> Toolchain:
         """An SDK with its compiler and a framework to run on."""
         sdk = find_sdk()
         if sdk is None:
             return Toolchain(language=self.language, available=False, remedy=REMEDY)
-        texts = [harness_file(name) for name in _SOURCES]
+        texts = [harness_file(self.language, name) for name in _SOURCES]
         mark = fingerprint(sdk.version, str(sdk.root), *texts, environment=_ENVIRONMENT)
         return Toolchain(language=self.language, available=True, version=sdk.version, fingerprint=mark)
 
@@ -115,7 +107,7 @@ class CsharpRuntime(Runtime):
         return folder
 
     def _build_tool(self, folder: Path, source: str, extra: Sequence[str]) -> None:
-        (folder / source).write_text(harness_file(source))
+        (folder / source).write_text(harness_file(self.language, source))
         references = [*extra, *(str(path) for path in managed_assemblies(self._sdk.references, folder))]
         target = Path(source).stem
         flags = ["-nologo", "-noconfig", "-nowarn:CS1701,CS1702", "-langversion:latest", "-optimize+"]

@@ -12,7 +12,6 @@ was written, and lines in messages would move), and one of ``runtime/proc.go`` (
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from caretbench.execution.toolchains.serving import (
     plain_verdict,
 )
 from caretbench.execution.toolchains.tools import outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
@@ -44,12 +43,6 @@ class GoRuntime(Runtime):
 
     language = "go"
     chunk_size = CHUNK
-    failure_patterns = (
-        (re.compile(r"^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)", re.M),
-         Status.OUT_OF_MEMORY),
-        # Go has no assertion of its own: what panics and calls itself one, or does so in a function that does.
-        (re.compile(r"^panic: (?!runtime error).*\bassert|^\S*\.assert\w*\(", re.M | re.I), Status.FAILED),
-    )  # fmt: skip
 
     def find_toolchain(self) -> Toolchain:
         """The go command, for its version and for the standard library's packages."""
@@ -57,7 +50,7 @@ class GoRuntime(Runtime):
         version = tool_version(go, "version") if go else None
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install golang-go")
-        texts = [harness_file(name) for name in _SOURCES]
+        texts = [harness_file(self.language, name) for name in _SOURCES]
         mark = fingerprint(version, *texts, _PACKAGES, environment=_SETTINGS | _THREADS)
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
@@ -71,7 +64,7 @@ class GoRuntime(Runtime):
         with tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for name in _SOURCES:
-                    (folder / name).write_text(harness_file(name))
+                    (folder / name).write_text(harness_file(self.language, name))
                 cache = folder / "packages"
                 packages = folder / "importcfg"
                 packages.write_text(_go("list", "-export", "-f", _PACKAGES, "std", cache=cache))

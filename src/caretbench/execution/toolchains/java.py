@@ -27,7 +27,7 @@ from caretbench.execution.toolchains.serving import (
     plain_verdict,
 )
 from caretbench.execution.toolchains.tools import outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
+from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 
 OLDEST_JDK = 17
 
@@ -58,13 +58,6 @@ _ARCHIVED = (
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
 
 
-def _thrown(names: str) -> re.Pattern[str]:
-    """One of these exceptions, named where a stack trace begins or goes on with a cause."""
-    return re.compile(
-        rf"^(?:Exception in thread \".*\" |Caused by: )?(?:[\w.$]+\.)?(?:{names})(?::|\s*$)", re.M
-    )
-
-
 class JavaRuntime(Runtime):
     """The JDK of ``JAVA_HOME``, or the one on the PATH."""
 
@@ -74,14 +67,6 @@ class JavaRuntime(Runtime):
         r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
         r"^\tat CaretBenchLaunch\.[^\n]*\n",
         re.MULTILINE,
-    )
-    failure_patterns = (
-        (_thrown("OutOfMemoryError"), Status.OUT_OF_MEMORY),
-        (
-            _thrown("AssertionError|AssertionFailedError|ComparisonFailure|MultipleFailuresError"),
-            Status.FAILED,
-        ),
-        (_thrown("NoClassDefFoundError|ClassNotFoundException"), Status.UNRESOLVED_IMPORT),
     )
 
     def find_toolchain(self) -> Toolchain:
@@ -95,7 +80,7 @@ class JavaRuntime(Runtime):
                 version=version or "",
                 remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
             )
-        texts = [harness_file(name) for name in _SOURCES]
+        texts = [harness_file(self.language, name) for name in _SOURCES]
         mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM))
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
@@ -112,7 +97,7 @@ class JavaRuntime(Runtime):
         with tool_folder(f"java-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for name in _SOURCES:
-                    (folder / name).write_text(harness_file(name))
+                    (folder / name).write_text(harness_file(self.language, name))
                 command = [str(self._home / "bin" / "javac"), "-d", str(folder), *_SOURCES]
                 subprocess.run(command, check=True, capture_output=True, cwd=folder)
                 self._archive(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from caretbench.execution.toolchains.base import HARNESS, Runtime, fingerprint, harness_file, tool_version
@@ -11,22 +10,11 @@ from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolch
 PROGRAM = "test.js"
 NODE = "/usr/bin/node"
 PACKAGES = "/tmp/node_modules"  # noqa: S108 - inside the sandbox, above the work folder: import() looks there
+OWNER = "javascript"
+"""The folder of the harness, TypeScript's too."""
 SENTINEL = "sentinel.cjs"
 HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
 """What a program runs with, the file that is loaded first before what it loads."""
-
-NODE_FAILURES = (
-    (re.compile(r"JavaScript heap out of memory|ERR_WORKER_OUT_OF_MEMORY"), Status.OUT_OF_MEMORY),
-    (re.compile(r"^Error(?: \[ERR_MODULE_NOT_FOUND\])?: Cannot find (?:module|package) '", re.MULTILINE),
-     Status.UNRESOLVED_IMPORT),
-    (re.compile(r"^(?:Uncaught )?AssertionError\b|code: 'ERR_ASSERTION'", re.MULTILINE), Status.FAILED),
-    (re.compile(r"^RangeError: Maximum call stack size exceeded\n    at (?:internalCompileFunction|wrapSafe"
-                r"|compileFunction\w*|compileSourceTextModule|ModuleLoader\.\w+|new ModuleWrap) \(node:", re.MULTILINE),
-     Status.COMPILE_ERROR),
-    (re.compile(r"\A(?:/|file:)\S+\.(?:js|cjs|mjs):\d+\n(?:.*\n){2,4}\nSyntaxError: "), Status.COMPILE_ERROR),
-)  # fmt: skip
-"""What Node.js says on standard error, for TypeScript's runtime too."""
-
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
 """Node's exit status for a module whose top level waits for ever."""
@@ -36,14 +24,13 @@ class JavaScriptRuntime(Runtime):
     """Node.js; a ``package.json`` is not there, so ``.js`` means CommonJS as it does for ``node test.js``."""
 
     language = "javascript"
-    failure_patterns = NODE_FAILURES
 
     def find_toolchain(self) -> Toolchain:
         """Node.js of the system."""
         version = tool_version(NODE, "--version")
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
-        mark = fingerprint(version, *map(harness_file, HARNESS_FILES))
+        mark = fingerprint(version, *(harness_file(OWNER, name) for name in HARNESS_FILES))
         return Toolchain(language=self.language, available=True, version=f"node {version}", fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
@@ -54,7 +41,7 @@ class JavaScriptRuntime(Runtime):
         arguments = [PROGRAM]
         if request.rules.sentinel:
             arguments = ["--require", f"{HARNESS}/{SENTINEL}", PROGRAM]
-            files |= {f"{HARNESS}/{name}": harness_file(name) for name in HARNESS_FILES}
+            files |= {f"{HARNESS}/{name}": harness_file(OWNER, name) for name in HARNESS_FILES}
         read_only = dict(bundle.read_only) if bundle else {}
         if bundle is not None and (bundle.root / "node_modules").is_dir():
             read_only[PACKAGES] = str(bundle.root / "node_modules")

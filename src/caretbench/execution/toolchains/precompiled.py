@@ -45,7 +45,7 @@ _SUM = "checksum"
 
 # `cassert` may come again with another NDEBUG, is small, and is not worth a set of its own.
 _ASSERTIONS = frozenset({"cassert", "assert.h"})
-_STANDARD = frozenset(re.findall(r"^#include <(.+)>$", harness_file("common_headers.hpp"), re.MULTILINE)) | {
+_STANDARD = frozenset(re.findall(r"^#include <(.+)>$", harness_file("cpp", "common_headers.hpp"), re.MULTILINE)) | {
     _EVERYTHING, "charconv", "cinttypes", "cstdarg", "cstddef", "forward_list", "iosfwd", "numeric", "valarray",
 }  # fmt: skip
 _BLANK = re.compile(r"(?:[ \t\n]|\r\n|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)

@@ -11,7 +11,7 @@ from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.program import HOME, WORK, Invocation
 from caretbench.execution.toolchains.base import Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Status, Toolchain, Warm
+from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, Warm
 
 PROGRAM = "main.py"
 
@@ -52,15 +52,6 @@ def _modules(source: str) -> tuple[str, ...]:
     return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
 
 
-def _raised(names: str) -> re.Pattern[str]:
-    """The traceback's last entry is one of these exceptions, whatever lines its message has."""
-    return re.compile(rf"^(?:[\w.]+\.)?(?:{names})(?::|\s*$)(?!(?:.|\n)*^Traceback )", re.MULTILINE)
-
-
-_TOO_DEEP = re.compile(r"\A(?:s_push: parser stack overflow\s+)?(?:RecursionError|MemoryError)\b")
-"""What the parser refuses as nested too deep: there is no traceback, since nothing has run."""
-
-
 class PythonRuntime(Runtime):
     """CPython of the system. Never ``-O``: assertions are what is measured."""
 
@@ -72,13 +63,6 @@ class PythonRuntime(Runtime):
     )
     _lock = threading.Lock()
     _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
-    failure_patterns = (
-        (_TOO_DEEP, Status.COMPILE_ERROR),
-        (_raised("AssertionError"), Status.FAILED),
-        (_raised("ModuleNotFoundError"), Status.UNRESOLVED_IMPORT),
-        (_raised("MemoryError|numpy.core._exceptions._ArrayMemoryError"), Status.OUT_OF_MEMORY),
-        (_raised("SyntaxError|IndentationError|TabError"), Status.COMPILE_ERROR),
-    )
 
     def find_toolchain(self) -> Toolchain:
         """The interpreter that the sandbox's launcher uses too."""
@@ -86,7 +70,7 @@ class PythonRuntime(Runtime):
         version = tool_version(interpreter, "--version")
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install python3")
-        mark = fingerprint(version, harness_file("python_harness.py"), environment=ENVIRONMENT)
+        mark = fingerprint(version, harness_file(self.language, "python_harness.py"), environment=ENVIRONMENT)
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
@@ -94,7 +78,7 @@ class PythonRuntime(Runtime):
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
-        harness = harness_file("python_harness.py")
+        harness = harness_file(self.language, "python_harness.py")
         packages = "bundled" if bundle is not None else "system"
         alone = not request.rules.sentinel
         return RunPlan(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
 from caretbench.execution.toolchains.base import fingerprint, harness_file, shorten, tool_version
-from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, JavaScriptRuntime
+from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
 from caretbench.execution.toolchains.serving import (
     CHUNK,
     CPU_PER_PROGRAM_S,
@@ -77,7 +77,8 @@ class TypeScriptRuntime(JavaScriptRuntime):
             return Toolchain(language=self.language, available=False, remedy=remedy)
         # Which bundle serves a program is in the cache key by the program's bundle; the fallback only is not.
         fallback = next((bundle.lock_hash for bundle in bundles if bundle.name == COMPILER_BUNDLE), "")
-        texts = [harness_file(name) for name in (_COMPILER, *HARNESS_FILES)]
+        own = harness_file(self.language, _COMPILER)
+        texts = [own, *(harness_file(OWNER, name) for name in HARNESS_FILES)]
         return Toolchain(
             language=self.language,
             available=True,
@@ -96,7 +97,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
             f"--max-old-space-size={_COMPILER_HEAP_MB}",
             "--expose-gc",
             "-e",
-            harness_file(_COMPILER),
+            harness_file(self.language, _COMPILER),
             "--",
         )
         settings = (typescript, modules, str(CPU_PER_PROGRAM_S))

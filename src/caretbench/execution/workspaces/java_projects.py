@@ -73,7 +73,7 @@ def java_project_tools() -> JavaProjectTools | None:
     if jdk is None:
         return None
     home, version = jdk
-    texts = [harness_file(name) for name in (*(f"{name}.java" for name in _PROGRAMS), *_REHEARSED)]
+    texts = [harness_file("java", name) for name in (*(f"{name}.java" for name in _PROGRAMS), *_REHEARSED)]
     mark = fingerprint(version, str(home), *texts, _SCRIPT, flags=(*_JVM, *_ARCHIVED))
     with tool_folder(f"java-projects-{mark}") as (folder, empty):
         if empty:
@@ -89,7 +89,7 @@ REMEDY: Final = (
 def _make(folder: Path, home: Path) -> None:
     sources = [f"{name}.java" for name in _PROGRAMS]
     for name in sources:
-        (folder / name).write_text(harness_file(name))
+        (folder / name).write_text(harness_file("java", name))
     compiler = [str(home / "bin" / "javac"), "-d", str(folder), *sources]
     subprocess.run(compiler, check=True, capture_output=True, cwd=folder)
     script = folder / "test"
@@ -108,7 +108,7 @@ def _archive(folder: Path, home: Path) -> None:
     shutil.rmtree(rehearsal, ignore_errors=True)
     (rehearsal / _CLASSES).mkdir(parents=True)
     for name in _REHEARSED:
-        (rehearsal / name).write_text(harness_file(name))
+        (rehearsal / name).write_text(harness_file("java", name))
     run = (
         str(home / "bin" / "java"),
         *_JVM,
@@ -119,7 +119,7 @@ def _archive(folder: Path, home: Path) -> None:
     )
     with_tests = (*run, "--main", "CaretBenchRehearsal")
     subprocess.run([*run, "--prepare"], check=False, capture_output=True, cwd=rehearsal)
-    changed = _BODY.sub(r"\1;", harness_file(_REHEARSED[0]), count=1)
+    changed = _BODY.sub(r"\1;", harness_file("java", _REHEARSED[0]), count=1)
     (rehearsal / _REHEARSED[0]).write_text(changed)
     subprocess.run(with_tests, check=False, capture_output=True, cwd=rehearsal)
     if (rehearsal / "loaded").exists():

@@ -13,12 +13,11 @@ from importlib import resources
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
 from caretbench.execution.workspaces.snapshots import Snapshot
 from caretbench.problem import ExpectedOutput, TestsCheck
+from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import lacking_programs, test_script
 from caretbench.projects.setup.python_needs import is_here, pytest_options, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
@@ -36,34 +35,6 @@ _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}!\n]|^\s*\w+=")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
 
-class Command(BaseModel):
-    """One row of ``commands.toml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    languages: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    any: tuple[str, ...] = ()
-    holds: Mapping[str, str] = {}
-    tells: Mapping[str, str] = {}
-    absent: tuple[str, ...] = ()
-    script: bool = False
-    target: str | None = None
-    tools: tuple[str, ...] = ()
-    module: str | None = None
-    """A Python module that the command needs from a bundle or the project's setup."""
-    command: str
-    prepare: str | None = None
-    prepare_files: tuple[str, ...] = ("*",)
-    environment: Mapping[str, str] = {}
-    bundle: str | None = None
-    junit: tuple[str, ...] = ()
-    minimum_tests: int = 0
-    hints: Mapping[str, str] = {}
-    """By the kind of a fault: what to do where the project's tests do not pass. ``*`` stands for all others."""
-
-
 @cache
 def _table() -> Mapping[str, Any]:
     text = resources.files("caretbench.projects.setup").joinpath("commands.toml").read_text("utf-8")
@@ -71,9 +42,10 @@ def _table() -> Mapping[str, Any]:
 
 
 @cache
-def commands() -> tuple[Command, ...]:
-    """The table, in the order in which it is tried."""
-    return tuple(Command.model_validate(row) for row in _table()["commands"])
+def commands() -> tuple[TestCommand, ...]:
+    """The commands of all languages' folders and of this one's table, in the order in which they are tried."""
+    of_all = (TestCommand.model_validate(row) for row in _table()["commands"])
+    return (*language_commands(last=False), *of_all, *language_commands(last=True))
 
 
 class NamedCheck(NamedTuple):
@@ -169,7 +141,7 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
     return None, lacking
 
 
-def _fits(snapshot: Snapshot, row: Command) -> bool:
+def _fits(snapshot: Snapshot, row: TestCommand) -> bool:
     return (
         snapshot.entries.keys() >= {*row.files}
         and snapshot.entries.keys().isdisjoint(row.absent)
@@ -180,13 +152,13 @@ def _fits(snapshot: Snapshot, row: Command) -> bool:
     )
 
 
-def _is_told(snapshot: Snapshot, row: Command) -> bool:
+def _is_told(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether one of a row's files or patterns is there, or it names none."""
     told = any(_holds(snapshot, name, pattern) for name, pattern in row.tells.items())
     return told or not (row.any or row.tells) or any(_matching(snapshot, pattern) for pattern in row.any)
 
 
-def _has_target(snapshot: Snapshot, row: Command) -> bool:
+def _has_target(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether the Makefile has a row's target, if it names one."""
     if row.target is None:
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from caretbench.execution.scan.tamper import patterns
+from caretbench.execution.scan.tamper import FLAGS
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.flags import Flagged, flagged_passes
 from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
@@ -70,9 +70,7 @@ def _rates_table(summary: Summary) -> ReportTable:
 
 
 def _kinds_table(summary: Summary) -> ReportTable:
-    meanings: dict[str, str] = {}
-    for entry in patterns():
-        meanings.setdefault(f"tamper:{entry.name}", entry.about)
+    meanings = {f"tamper:{name}": meaning for name, meaning in FLAGS.items()}
     rows = tuple(
         (
             text_field(flag),

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import tree_sitter
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.languages import language as language_named
+from caretbench.languages import of_grammar
 from caretbench.syntax.parser import parse
 from caretbench.syntax.queries import captures
 
@@ -32,23 +32,13 @@ class CommentMarks(NamedTuple):
     block: tuple[str, ...]
 
 
-# Of the languages that have no line in the table.
-_PARSED_ONLY_MARKS = {
-    "ruby": CommentMarks("#", ("=begin", "=end")),
-    "rust": CommentMarks("//", ("/*", "*/")),
-}
-
-
 def comment_marks(language: str) -> CommentMarks:
     """The marks of a language (by name or alias), a dialect, or one that is parsed only.
 
     Raises:
         KeyError: the table has no such language.
     """
-    known = _PARSED_ONLY_MARKS.get(language)
-    if known is not None:
-        return known
-    entry = language_named(language)
+    entry = of_grammar(language)
     return CommentMarks(entry.line_comment, entry.block_comment)
 
 

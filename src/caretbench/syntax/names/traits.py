@@ -1,19 +1,18 @@
-"""What the names of a language do, as far as no query can say it: ``queries/LANGUAGE/traits.toml``."""
+"""What the names of a language do, as far as no query can say it: ``traits.toml`` in its folder."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
-from importlib import resources
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from caretbench.languages import language as language_named
+from caretbench.languages.tables import LanguageTable, read_table
 
 
-class Traits(BaseModel):
+class Traits(LanguageTable):
     """The rules of one language.
 
     ``self_names`` are customary names of the object itself; ``class_scope_visible``: methods see members
@@ -23,8 +22,6 @@ class Traits(BaseModel):
     leads to a file; ``block_scopes``: loops and blocks have names of their own; ``separate_methods``: a
     method may have the name of a variable; ``known``: names of the standard library by their modules.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     self_names: frozenset[str] = frozenset()
     class_scope_visible: bool = True
@@ -47,8 +44,7 @@ class Traits(BaseModel):
 
 @cache
 def _read(name: str) -> Traits:
-    file = resources.files("caretbench.syntax").joinpath("queries", name, "traits.toml")
-    return Traits.model_validate(tomllib.loads(file.read_text("utf-8")) if file.is_file() else {})
+    return read_table(name, "traits", Traits) or Traits()
 
 
 def traits_of(language: str) -> Traits:

@@ -8,6 +8,8 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages import of_grammar
+
 _LITERALS: Final[Mapping[str, str]] = {
     "integer": "int", "int_literal": "int", "decimal_integer_literal": "int", "hex_integer_literal": "int",
     "octal_integer_literal": "int", "binary_integer_literal": "int", "integer_literal": "int",
@@ -44,16 +46,6 @@ _COMPARISONS: Final = frozenset(
     {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
 )
 _WRAPPERS: Final = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "await"})
-# The type that a literal gives a variable without a written one; where literals fit several types, it stays a literal.
-_TYPES: Final[Mapping[str, Mapping[str, str]]] = {
-    "go": {"int": "int", "float": "float64", "string": "string", "bool": "bool", "char": "rune"},
-    "java": {"int": "int", "float": "double", "string": "String", "bool": "boolean", "char": "char"},
-    "csharp": {"int": "int", "float": "double", "string": "string", "bool": "bool", "char": "char"},
-    "typescript": {"number": "number", "string": "string", "bool": "boolean"},
-    "python": {"int": "int", "float": "float", "string": "str", "bool": "bool"},
-    "cpp": {"bool": "bool", "char": "char"},
-    "rust": {"bool": "bool", "string": "&str", "char": "char"},
-}
 _UNTOLD: Final = re.compile(
     r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*"
 )
@@ -95,7 +87,7 @@ def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
 
 
 def _kind_of_literal(literal: str, grammar: str) -> str:
-    known = _TYPES.get("typescript" if grammar == "tsx" else grammar, {}).get(literal)
+    known = of_grammar(grammar).literal_types.get(literal)
     return f"type:{known}" if known else f"literal:{literal}"
 
 

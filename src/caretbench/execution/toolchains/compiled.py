@@ -1,0 +1,166 @@
+"""Any language with a compiler of one source file: one process per program, in the sandbox; the executable is kept.
+
+The table ``[compiler]`` of the language's ``toolchain.toml`` holds all that differs. The sentinel is an object of the
+harness's source, which is compiled once per process and linked to every program.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from caretbench.execution.classification import missing_module
+from caretbench.execution.language_tables import CompilerTable, ToolchainTable, toolchain_tables
+from caretbench.execution.sandbox.invocation import Invocation
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains.base import (
+    ARTEFACT,
+    HARNESS,
+    Runtime,
+    compile_limits,
+    fingerprint,
+    harness_file,
+    shorten,
+    tool_version,
+)
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    Limits,
+    ProjectTree,
+    RunPlan,
+    Status,
+    Toolchain,
+    Warm,
+)
+
+_PROGRAM = "program"
+_OBJECT = "sentinel.o"
+_LARGEST_BYTES = 64 << 20
+_KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
+
+
+class CompiledRuntime(Runtime):
+    """The compiler that the language's table names. ``paper``: its ``paper_flags`` and no sentinel."""
+
+    chunk_size = 1
+    _objects: ClassVar[dict[tuple[str, str], bytes]] = {}
+    _lock = threading.Lock()
+
+    @property
+    def _table(self) -> ToolchainTable:
+        return toolchain_tables()[self.language]
+
+    @property
+    def _compiler(self) -> CompilerTable:
+        compiler = self._table.compiler
+        if compiler is None:
+            raise ValueError(f"{self.language}: its toolchain.toml names no compiler")
+        return compiler
+
+    def find_toolchain(self) -> Toolchain:
+        """The compiler of the table."""
+        told = self._compiler
+        version = tool_version(told.command, "--version")
+        if version is None:
+            return Toolchain(language=self.language, available=False, remedy=told.remedy)
+        flags = (*told.flags, *told.paper_flags, *told.sentinel_flags, *told.link)
+        text = harness_file(self.language, told.sentinel)
+        mark = fingerprint(
+            version, text, flags=flags, environment={**told.environment, **told.run_environment}
+        )
+        return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """One compiler process per program: they share nothing."""
+        return [
+            self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
+        ]
+
+    def _compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        told = self._compiler
+        files: dict[str, str | bytes] = {told.program: request.source}
+        arguments = [*told.paper_flags]
+        if request.rules.sentinel:
+            place = f"{HARNESS}/{_OBJECT}"
+            arguments = [*told.flags, *(word.replace("@object", place) for word in told.link)]
+            files[place] = self._sentinel()
+        result, content = self._run(
+            [*arguments, told.program, "-o", _PROGRAM], files, request.limits, _PROGRAM
+        )
+        if result.ok and content is not None:
+            program = folder / _PROGRAM
+            program.write_bytes(content)
+            program.chmod(0o755)
+        return self._compiled(result, folder, content)
+
+    def _run(
+        self, arguments: Sequence[str], files: Mapping[str, str | bytes], limits: Limits, made: str
+    ) -> tuple[SandboxResult, bytes | None]:
+        """Run the compiler in a sandbox; return the outcome, and the file that it made."""
+        result = self.sandbox.run(
+            Invocation(
+                [self._compiler.command, *arguments],
+                files=files,
+                environment={"LC_ALL": "C", **self._compiler.environment},
+                limits=compile_limits(limits),
+                warm=Warm(),
+                tree=ProjectTree(results=(made,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES),
+                address_space_limit=False,
+            )
+        )
+        content = next((file.data for file in result.files if not file.problem), None)
+        return result.model_copy(update={"files": ()}), content
+
+    def _sentinel(self) -> bytes:
+        """The compiled sentinel: made once per process, given to every link."""
+        key = self.language, self.toolchain().fingerprint
+        with CompiledRuntime._lock:
+            if key not in CompiledRuntime._objects:
+                told = self._compiler
+                files = {told.sentinel: harness_file(self.language, told.sentinel)}
+                arguments = [*told.sentinel_flags, told.sentinel, "-o", _OBJECT]
+                result, content = self._run(arguments, files, Limits(), _OBJECT)
+                if content is None:
+                    words = result.error or result.stderr.text
+                    raise RuntimeError(f"the sentinel of {self.language} does not compile: {words}")
+                CompiledRuntime._objects[key] = content
+            return CompiledRuntime._objects[key]
+
+    def _compiled(self, result: SandboxResult, folder: Path, content: bytes | None) -> CompileResult:
+        """From the compiler's end to a result: its own failures are ours only where it never started."""
+        words = shorten(result.error or result.stderr.text)
+        if result.ok and content is not None:
+            return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)
+        module = self._lacks(result.stderr.text)
+        if result.error is not None:
+            status = Status.SANDBOX_ERROR
+        elif result.killed is not None:
+            status = _KILLED.get(result.killed, Status.COMPILE_ERROR)
+        else:
+            status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
+        return CompileResult(
+            artefact=None,
+            status=status,
+            diagnostics=words,
+            missing_module=module,
+            compile_s=result.wall_s,
+            by_wall=result.killed == "wall",
+        )
+
+    def _lacks(self, words: str) -> str | None:
+        """Return the module that is not there, where that is all that the compiler objects to."""
+        errors = len(self._compiler.errors.findall(words))
+        named = sum(len(pattern.findall(words)) for pattern in self._table.missing_modules)
+        return missing_module(words) if 0 < errors <= named else None
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """The executable, bound read-only."""
+        del request
+        return RunPlan(
+            argv=(f"{ARTEFACT}/{_PROGRAM}",),
+            read_only={ARTEFACT: str(artefact)},
+            environment=self._compiler.run_environment,
+        )
