@@ -193,7 +193,7 @@ def test_a_limit_that_is_passed_fails_the_build(
     assert folder.problems_path.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 300)
     history.write()
