@@ -39,7 +39,7 @@ def test_an_honest_answer_is_not_flagged(language: str, name: str) -> None:
 
 
 def test_every_language_has_its_forgeries() -> None:
-    assert set(TABLES) == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go"}
+    assert set(TABLES) == {"python", "javascript", "typescript", "java", "cpp", "csharp", "go", "rust"}
     assert all(len(table.forgeries) >= 10 for table in TABLES.values())
 
 

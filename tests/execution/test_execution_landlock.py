@@ -614,4 +614,8 @@ PROGRAMS = {
         'package main\nimport "os"\nfunc main() { if _, e := os.MkdirTemp("", "a"); e != nil { panic(e) } }',
         'package main\nfunc main() { panic("assertion failed") }',
     ),
+    "rust": (
+        'fn main() { std::fs::write(std::env::temp_dir().join("a"), "a").unwrap(); assert!(true); }',
+        "fn main() { assert_eq!(1, 2); }",
+    ),
 }  # fmt: skip

@@ -21,6 +21,7 @@ _FRAMES: Mapping[str, str] = {
     "cpp": "int main() { int x = @; return x - x; }\n",
     "csharp": "class Program { static void Main() { int x = @; System.Console.WriteLine(x); } }\n",
     "go": "package main\n\nfunc main() {\n\tx := @\n\t_ = x\n}\n",
+    "rust": "fn main() { let _x = @; }\n",
 }
 
 
@@ -93,6 +94,9 @@ def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
         ("typescript", "class A { #x = 1; y() { return this.#x + @; } }"),
         ("python", "x = 7 // 2 + @"),
         ("go", "s := `\\`; x := @"),
+        ("rust", "fn f<'a>(x: &'a str) -> i32 { @"),
+        ("rust", 'let s = r"\\"; let x = @'),
+        ("rust", "let c = '\\''; let x = @"),
     ],
 )
 def test_what_only_another_language_skips_is_counted(language: str, begin: str) -> None:
@@ -107,6 +111,9 @@ def test_what_only_another_language_skips_is_counted(language: str, begin: str) 
         ("cpp", "char c = u8'('; // @"),
         ("csharp", 'var s = @"a""@";'),
         ("go", "s := `@`"),
+        ("rust", 'let s = r#"a"@"#;'),
+        ("rust", 'let s = "a\n@";'),
+        ("rust", "let c = '('; // @"),
         ("javascript", "s = `@`"),
         ("python", "s = \"\"\"@\"\"\"\ns = '''@'''"),
         ("java", 's = """\n@""";'),

@@ -32,6 +32,6 @@ def test_each_language_has_its_own_line_ends() -> None:
     assert answer_lines("", "a\u2028b", "python") == (1, 1)
 
 
-@pytest.mark.parametrize("language", ["java", "cpp", "csharp", "go"])
+@pytest.mark.parametrize("language", ["java", "cpp", "csharp", "go", "rust"])
 def test_languages_without_lines_have_no_end_by_an_exit(language: str) -> None:
     assert answer_lines("", "x", language) is None

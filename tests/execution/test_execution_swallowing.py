@@ -39,6 +39,7 @@ TAKEN = [
     ("javascript", "function check(x) { assert(x); }\n", "check(1);\n", "", "check = () => {};\n", WEAKENS),
     ("cpp", "int main() {\n", 'assert(f() == 3); )x"; }\n', "f();\n", 'const char *t = R"x(\n', SWALLOWS),
     ("java", "class T { void t() {\n", "assert a; } } }\n", "if (a) {\n", "if (false) {\n", SWALLOWS),
+    ("rust", "fn t() {\n", "assert!(a);\n}\n", "b();\n", "if true { return; }\n", SWALLOWS),
     ("go", "package m\nfunc t() {\n", "if a { panic(1) }\n}\n", "b()\n", "return\n", SWALLOWS),
 ]
 

@@ -31,6 +31,12 @@ FAKED = [
     ("cpp", "std::quick_exit(0);\n", EARLY),
     ("cpp", "#define NDEBUG\n#include <cassert>\n", WEAKENED),
     ("cpp", "write(3, token, 9);\n", REACHES),
+    ("rust", "std::process::exit(0);\n", EARLY),
+    ("rust", "use std::process::{self, exit};\n", EARLY),
+    ("rust", "std::panic::set_hook(Box::new(|_| ()));\n", HOOK),
+    ("rust", "macro_rules! assert_eq { ($($any:tt)*) => {}; }\n", WEAKENED),
+    ("rust", "impl PartialEq for A { fn eq(&self, _: &Self) -> bool { true } }\n", WEAKENED),
+    ("rust", 'unsafe { file.write(b"D") };\n', REACHES),
     ("csharp", "Environment.Exit(0);\n", EARLY),
     ("csharp", "System.Diagnostics.Trace.Listeners.Clear();\n", WEAKENED),
     ("csharp", "AppDomain.CurrentDomain.ProcessExit += (s, e) => {};\n", HOOK),
@@ -44,6 +50,11 @@ HONEST = [
     ("typescript", "import assert from 'assert';\nfs.writeFileSync(path, text);\n"),
     ("java", "System.out.println(exit);\nThread.currentThread().join();\n"),
     ("cpp", "stream.write(buffer, 3);\nfile.close(1);\nassert(total == 3);\n"),
+    (
+        "rust",
+        "let total: i32 = all.iter().map(|one| one * 2).sum();\nassert_eq!(total, 3);\nprocess(total);\n",
+    ),
+    ("rust", "    self.exit = exit_code;\n    Ok(abort)\n"),
     ("csharp", "Debug.Assert(total == 3);\nConsole.WriteLine(Environment.NewLine);\n"),
 ]
 

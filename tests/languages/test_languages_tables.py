@@ -14,6 +14,7 @@ from caretbench.languages import Language, language, languages, node_kinds, pars
 from caretbench.languages.tables import LanguageTable, folders, read_table, text_of
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
+from caretbench.reports.results.error_classes import ErrorTable
 from caretbench.syntax.names.traits import Traits
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
@@ -27,9 +28,10 @@ TABLES: dict[str, type[LanguageTable]] = {
     "traits": Traits,
     "projects": ProjectTable,
     "example": Example,
+    "errors": ErrorTable,
 }
 NEEDED = {
-    "run": ("language", "toolchain", "tamper", "mutations", "tests", "example"),
+    "run": ("language", "toolchain", "tamper", "mutations", "tests", "example", "errors"),
     "parsed only": ("language",),
 }
 

@@ -46,6 +46,7 @@ KINDS = {
     "make test": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "cpp", "make test"),
     "make check": ({"GNUmakefile": "check:\n\ttrue\n"}, "java", "make check"),
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
+    "cargo": ({"Cargo.toml": "", "src/lib.rs": "", "Makefile": "test:\n"}, "rust", "cargo test"),
 }  # fmt: skip
 
 

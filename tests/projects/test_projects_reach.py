@@ -13,7 +13,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
 from caretbench.projects.language_tables import mark_table
-from caretbench.projects.marking import mark
+from caretbench.projects.marking import MARKS_FILE, mark
 from caretbench.projects.reach import Reach, reached
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
@@ -159,8 +159,37 @@ public class Prices {
 }
 """
 
+RUST = """\
+//! Prices.
+#![allow(dead_code)]
+pub struct Prices { pub rate: i64 }
+
+const fn twice(x: i64) -> i64 { let y = 2 * x; y }
+
+impl Prices {
+    pub fn of(&self, x: i64) -> i64 {
+        #[allow(unused_mut)]
+        let mut y = self.rate;
+        match x {
+            0 => { y = 1; }
+            _ => y += twice(x),
+        }
+        let add = |z: i64| { y + z };
+        if x > 9 { return add(0); }
+        fn inner(z: i64) -> i64 { z + 1 }
+        inner(add(1))
+    }
+}
+
+fn never(mut x: i64) -> i64 {
+    while x > 3 { x -= 1; }
+    x
+}
+"""
+
 SOURCES = {
     "a.py": PYTHON, "shop/Prices.java": JAVA, "a.js": JAVASCRIPT, "a.ts": TYPESCRIPT, "a.hpp": CPP, "A.cs": CSHARP,
+    "src/lib.rs": RUST,
 }  # fmt: skip
 
 
@@ -172,13 +201,14 @@ def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
     text = marked.content.decode()
     table = mark_table(source.language)
     assert table is not None
-    definition = table.definition.splitlines()[-1][:20].replace("@file", "7")
+    definition = (table.definition.splitlines() or [""])[-1][:20].replace("@file", "7")
     assert definition in text or source.language == "cpp"
     assert len(marked.spans) >= 3
     starts = [span.start for span in marked.spans]
+    place = f"{walls.WORK}/{MARKS_FILE}"
     assert starts == sorted(set(starts))
     for n in range(len(marked.spans)):
-        call = table.call.replace("@file", "7").replace("@n", str(n)).strip("; ")
+        call = table.call.replace("@file", "7").replace("@n", str(n)).replace("@place", place).strip("; ")
         assert text.count(call) == 1
     if source.language in {"java", "javascript", "csharp"}:  # a statement shares its line with its mark
         assert text.count("\n") - source.text().count("\n") == 2
@@ -275,7 +305,15 @@ PYTHON_TEST = "import a\nassert a.used(0) == 2 and a.used.__doc__ == 'Stays what
 CPP_TEST = '#include "a.hpp"\nint main() { return used(2) == 6 && twice(2) == 4 ? 0 : 1; }'
 
 # By file: the tool that it takes, the tests, the command, what it executes, and what not.
+CARGO = '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n'
+RUST_TEST = "#[test]\nfn prices() { assert_eq!(shop::Prices { rate: 3 }.of(2), 9); }\n"
+
 PROJECTS = {
+    "src/lib.rs": (
+        "cargo", {"Cargo.toml": CARGO, "tests/prices.rs": RUST_TEST},
+        ("sh", "-c", "cargo test --offline --quiet --tests"),
+        ("y += twice", "let add", "inner(add(1))", "z + 1"), ("y = 1", "return add(0)", "x -= 1"),
+    ),
     "a.py": (
         "python3", {"test_a.py": PYTHON_TEST}, ("python3", "test_a.py"),
         ("y = 2", "return y", "elif x is None"), ("y = 3", "raise ValueError", "x += i"),

@@ -17,6 +17,7 @@ from caretbench.validation.mutants import (
     stub,
     throw_at_start,
 )
+from tests.support.compiled_programs import run_programs
 
 
 def _problem(
@@ -374,6 +375,75 @@ func show() { fmt.Println("a") }
     "\nfunc main() {\n\tif total([]int{1, 2}) != 3 {\n\t\tpanic(1)\n\t}\n}\n",
     "go",
 )
+
+
+RUST = _problem(
+    "// Sums and names.\n\n",
+    """fn total(items: &[i64]) -> i64 {
+    let mut sum = 0;
+    for item in items {
+        if *item > 0 && *item < 100 {
+            sum += item;
+        }
+    }
+    sum
+}
+
+fn adults(ages: &[(&str, u32)]) -> Vec<String> {
+    let mut found: Vec<String> = ages.iter().filter(|(_, age)| *age >= 18).map(|(name, _)| name.to_string()).collect();
+    found.sort();
+    found
+}
+
+fn label(mut n: i64) -> String {
+    while n > 9 {
+        n -= 9;
+    }
+    match n {
+        0 => return "zero".to_string(),
+        _ => format!("{}!", n),
+    }
+}
+""",
+    """
+fn main() {
+    assert_eq!(total(&[1, 2, -5, 100]), 3);
+    assert_eq!(adults(&[("b", 20), ("a", 18), ("c", 17)]), vec!["a", "b"]);
+    assert_eq!(label(0), "zero");
+    assert_eq!(label(11), "2!");
+}
+""",
+    "rust",
+)
+
+
+def test_rust_mutants() -> None:
+    expected = {
+        "default_return": "fn total(items: &[i64]) -> i64 { return Default::default(); }",
+        "throw": 'fn total(items: &[i64]) -> i64 { if true { panic!("mutant") };',
+        "condition": "if !(*item > 0 && *item < 100) {",
+        "comparison": "if *item <= 0 &&",
+        "logical": "*item > 0 || *item < 100",
+        "arithmetic": "sum -= item",
+        "return_value": "    (sum) + 1\n}",
+        "string": '"zerox"',
+        "no_rounds": "while false && (n > 9) {",
+    }
+    for name, part in expected.items():
+        assert any(part in text for text in _texts(RUST, name)), name
+    assert not any("while n <= 9" in text for text in _texts(RUST, "comparison"))  # it might never end
+    main = _problem("fn main() {\n", "    let a = 1;\n", "    assert_eq!(a, 1);\n}\n", "rust")
+    assert _texts(main, "crash") == ['    if true { panic!("mutant") }; let a = 1;\n']
+    assert not _texts(main, "default_return")
+
+
+def test_rust_mutants_compile_and_fail() -> None:
+    texts = {f"{n} {mutant.name}": RUST.caret.prefix + mutant.text + RUST.caret.suffix
+             for n, mutant in enumerate(mutants(RUST, 100))}  # fmt: skip
+    results = run_programs("rust", texts)
+    killed = [name for name, result in results.items() if result.status.kills_mutant]
+    assert len(killed) >= 15
+    assert {name for name in results if name not in killed and not name.endswith("dropped_line")} == set()
 
 
 def test_go_mutants() -> None:

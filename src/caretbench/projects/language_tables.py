@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -62,11 +63,24 @@ class TestCommand(LanguageTable):
     """By the kind of a fault: what to do where the project's tests do not pass. ``*`` stands for all others."""
 
 
+class MiningTable(LanguageTable):
+    """What makes no task in a language.
+
+    ``stub`` matches whole bodies that only give or take a value, ``imports`` the beginning of statements that bring in
+    what others wrote. ``fields_are_global``: there are no variables outside of classes.
+    """
+
+    stub: re.Pattern[str]
+    imports: re.Pattern[str]
+    fields_are_global: bool = False
+
+
 class ProjectTable(LanguageTable):
     """Projects in one language: ``projects.toml`` in its folder."""
 
     rank: int
     """Position among languages with equally many files."""
+    mining: MiningTable
     marks: MarkTable
     commands: tuple[TestCommand, ...] = ()
 

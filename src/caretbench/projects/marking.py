@@ -56,8 +56,8 @@ def mark(source: SourceFile, number: int) -> Marked:
     if has_error(tree) and not language(source.language).has_macros:  # they are no errors of the file
         raise DataError(f"{source.path} does not parse")
     nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
-    numbers = {"@file": str(number), "@size": str(len(nodes) + 1)}
-    definition = _filled(table.definition, {**numbers, "@place": _PLACE})
+    numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
+    definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.at == "head" else []
     position = 0
     for n, node in enumerate(nodes):

@@ -23,6 +23,8 @@ class TestConventions(LanguageTable):
     bases: tuple[re.Pattern[str], ...]
     headers: tuple[re.Pattern[str], ...]
     calls: tuple[re.Pattern[str], ...]
+    header_kinds: tuple[str, ...] = ("class",)
+    """Kinds of scopes that have headers, next to functions."""
     header_marks: tuple[str, ...] = ("@", "[")
     """What lines of a header above a declaration begin with."""
 
@@ -64,7 +66,7 @@ def is_test_scope(names: Names, source: SourceFile) -> bool:
     is_function = names.kind in {"function", "method"}
     if is_function and _whole(conventions.functions, names.name):
         return True
-    if not conventions.headers or not (is_function or names.kind == "class"):
+    if not conventions.headers or not (is_function or names.kind in conventions.header_kinds):
         return False
     line = source.line_at(names.start)
     header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]

@@ -269,7 +269,43 @@ int total(const std::vector<int>& orders, int limit) {
     return found;
 }
 """
+_RUST = """\
+/// The sum of all orders, of which the large ones are a tenth cheaper.
+pub fn total(orders: &[u32], limit: u32) -> u32 {
+    let mut found = 0;
+    for &order in orders {
+        if order > limit {
+            found += cheaper(order);
+        } else {
+            found += order;
+        }
+    }
+    found
+}
+
+fn cheaper(order: u32) -> u32 {
+    order * 9 / 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large() {
+        assert_eq!(total(&[10, 200, 30], 100), 220);
+    }
+}
+"""
 _RUN = {
+    "cargo test": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+            "src/lib.rs": _RUST,
+        },
+        ("cargo", "rustc"),
+        1,
+    ),
     "node --test": ({"shop.js": _JS, "shop.test.js": _JS_TEST}, ("node",), 1),
     "make test": (
         {

@@ -1,7 +1,8 @@
 """What went wrong with an answer: one of fourteen classes that mean the same in every language.
 
 The outcome decides first; then what the compiler said, the type of the exception, and whether the parser could read the
-program. The patterns stand in ``error_classes.toml``. ``harness_error`` is ours, and no part of a denominator.
+program. Rules are in ``error_classes.toml``, patterns in ``errors.toml`` of a language's folder. ``harness_error`` is
+ours, and no part of a denominator.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from caretbench.languages.tables import LanguageTable, read_table
+
 EXCEPTION = "runtime_exception"
 OURS = "harness_error"
 _PARSED_FIRST = frozenset({"syntax", "indentation"})
@@ -24,9 +27,18 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Runtime(_Entry):
+class RuntimeErrors(LanguageTable):
+    """The type of an exception is a group of ``pattern``; ``last``: the last one decides."""
+
     pattern: str
     last: bool = False
+
+
+class ErrorTable(LanguageTable):
+    """Errors of one language: patterns of its compiler by class, and what its runtime says of an exception."""
+
+    compiler: Mapping[str, tuple[str, ...]] = {}
+    runtime: RuntimeErrors | None = None
 
 
 class _Meaning(_Entry):
@@ -39,8 +51,6 @@ class _Rules(_Entry):
     order: tuple[str, ...]
     titles: Mapping[str, str]
     outcomes: Mapping[str, str]
-    compilers: Mapping[str, Mapping[str, tuple[str, ...]]]
-    runtimes: Mapping[str, _Runtime]
     exceptions: tuple[_Meaning, ...]
 
 
@@ -65,6 +75,11 @@ class AnswerEvidence(NamedTuple):
 def _rules() -> _Rules:
     text = resources.files("caretbench.reports.results").joinpath("error_classes.toml").read_text("utf-8")
     return _Rules.model_validate(tomllib.loads(text))
+
+
+@cache
+def _errors(language: str) -> ErrorTable:
+    return read_table(language, "errors", ErrorTable) or ErrorTable()
 
 
 def error_classes() -> tuple[str, ...]:
@@ -121,7 +136,7 @@ def _of_compiler(language: str, diagnostics: str) -> str | None:
 
 
 def _of_exception(language: str, output: str) -> str | None:
-    runtime = _rules().runtimes.get(language)
+    runtime = _errors(language).runtime
     if runtime is None:
         return None
     hits = list(_compiled(runtime.pattern).finditer(output))
@@ -138,7 +153,7 @@ def _of_exception(language: str, output: str) -> str | None:
 
 @cache
 def _compiler_patterns(language: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    patterns = _rules().compilers.get(language, {})
+    patterns = _errors(language).compiler
     return tuple((name, _compiled(text)) for name, texts in patterns.items() for text in texts)
 
 

@@ -8,6 +8,7 @@ import re
 import tree_sitter
 
 from caretbench.languages import language as language_named
+from caretbench.languages import node_kinds
 from caretbench.problem import Row
 from caretbench.syntax.docs.doctags import read_tags
 from caretbench.syntax.docs.places import Comment, comments_in
@@ -65,7 +66,10 @@ def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
     node = declaration
     while node.parent is not None and node.parent.type in _WRAPPERS:
         node = node.parent
-    while (before := node.prev_named_sibling) is not None and before.type in _BEFORE_DECLARATIONS:
+    attributes = node_kinds("attributes")
+    while (before := node.prev_named_sibling) is not None and (
+        before.type in _BEFORE_DECLARATIONS or before.type in attributes
+    ):
         node = before
     return node
 

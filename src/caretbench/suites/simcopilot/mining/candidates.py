@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
+from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
 from caretbench.suites.simcopilot.released.paper import Mode
@@ -61,6 +62,7 @@ class FileMiner:
         self.source = analysis.source
         self.data = analysis.source.data
         self.rules = mining_rules()
+        self.patterns = project_tables()[self.source.language].mining
         self.newline = newline_of(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
         kinds = self.rules.blocks.kinds
@@ -183,8 +185,7 @@ class FileMiner:
             return "imports_only"
         if not self._code_in(span):
             return "comments_only"
-        bare = text.strip().removesuffix(candidate.closing).strip()
-        if self.rules.stubs[self.source.language].fullmatch(bare):
+        if self.patterns.stub.fullmatch(text.strip().removesuffix(candidate.closing).strip()):
             return "accessor_or_stub"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
@@ -203,9 +204,8 @@ class FileMiner:
         return alone.content(raw, text) == raw
 
     def _is_imports(self, text: str) -> bool:
-        pattern = self.rules.imports[self.source.language]
         lines = [line.strip() for line in text.split("\n") if line.strip()]
-        return all(pattern.match(line) for line in lines)
+        return all(self.patterns.imports.match(line) for line in lines)
 
     def _code_in(self, span: Span) -> bool:
         comments, position = self.analysis.comments, span.start

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from caretbench.problem import Label
+from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.mining.candidates import Candidate, shown
 from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.suites.simcopilot.released.paper import paper
@@ -55,11 +56,13 @@ def constructs(
 ) -> list[str]:
     """The paper's eight constructs that a span holds, refers to or lies in, in the paper's order."""
     rules = mining_rules().constructs
+    table = project_tables().get(analysis.source.language)
+    fields_are_global = table is not None and table.mining.fields_are_global
     found = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
     for reference in analysis.references_in(span) if references is None else references:
         if reference.origin in ("stdlib", "third_party"):
             found.add("library")
-        elif reference.binding == "field" and analysis.source.language in rules.fields_are_global:
+        elif reference.binding == "field" and fields_are_global:
             found.add("global_variable")
         elif reference.binding in rules.bindings:
             found.add(rules.bindings[reference.binding])

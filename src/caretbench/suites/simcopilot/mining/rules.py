@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -28,17 +27,14 @@ class ConstructRules(Row):
 
     bindings: Mapping[str, str]
     blocks: Mapping[str, str]
-    fields_are_global: frozenset[str]
     structure: tuple[str, ...]
 
 
 class MiningRules(Row):
-    """All rules; ``stubs`` and ``imports`` are patterns by language."""
+    """All rules that hold for every language."""
 
     blocks: BlockRules
     constructs: ConstructRules
-    stubs: Mapping[str, re.Pattern[str]]
-    imports: Mapping[str, re.Pattern[str]]
 
 
 @cache

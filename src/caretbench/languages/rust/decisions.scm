@@ -1,0 +1,2 @@
+[(if_expression) (for_expression) (while_expression) (match_arm)] @decision
+(binary_expression operator: ["&&" "||"]) @decision

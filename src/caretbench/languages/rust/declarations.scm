@@ -1,0 +1,11 @@
+(function_item name: (_) @name) @declaration
+(function_signature_item name: (_) @name) @declaration
+(struct_item name: (_) @name) @declaration
+(enum_item name: (_) @name) @declaration
+(union_item name: (_) @name) @declaration
+(trait_item name: (_) @name) @declaration
+(type_item name: (_) @name) @declaration
+(const_item name: (_) @name) @declaration
+(static_item name: (_) @name) @declaration
+(mod_item name: (_) @name) @declaration
+(macro_definition name: (_) @name) @declaration
