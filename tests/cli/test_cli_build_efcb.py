@@ -90,6 +90,7 @@ def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[CommandRun, EfcbFo
     assert any("pre\ufffdo7" in one.model_dump_json() for one in shown)
 
 
+@pytest.mark.long
 def test_the_same_command_gives_the_same_bytes(built: tuple[CommandRun, EfcbFolder], clone: Path) -> None:
     _, folder = built
     paths = (folder.pull_requests_path, folder.problems_path, folder.rejected_path, folder.leaks_path)
