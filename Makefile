@@ -22,10 +22,10 @@ DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run devbench --data starter -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 96 \
 	$(DEMO_CHOICE) --output $(DEMO_RUN)
 
-.PHONY: help setup demo test lint types check bundles clean
+.PHONY: help setup demo test test-all lint types check bundles clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(READY) ## install uv, the locked Python packages and the sandbox, where they are missing
 
@@ -38,7 +38,10 @@ demo: $(READY) ## run a small local model on 12 starter problems and write a rep
 	@if command -v npm >/dev/null; then $(BIN)/caretbench deps build tools/typescript; fi
 	@$(DEMO_COMMAND)
 
-test: $(READY) ## run the tests
+test: $(READY) ## run the tests that are short: a real path through every room
+	@$(BIN)/pytest -m 'not long' $(PYTEST_ARGUMENTS)
+
+test-all: $(READY) ## run all tests
 	@$(BIN)/pytest $(PYTEST_ARGUMENTS)
 
 lint: $(READY) ## ruff: lint and format
@@ -48,7 +51,7 @@ lint: $(READY) ## ruff: lint and format
 types: $(READY) ## mypy, strict
 	@$(BIN)/mypy
 
-check: lint types test ## everything that must be green before a commit
+check: lint types test-all ## everything that must be green before a commit
 
 bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
 	@$(BIN)/caretbench deps build

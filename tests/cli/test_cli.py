@@ -1,9 +1,8 @@
-"""The verbs as a user meets them: real processes, real exit statuses, no tracebacks."""
+"""The verbs as a user meets them: exit statuses, one line for a mistake, no tracebacks."""
 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -13,17 +12,13 @@ import pytest
 
 from caretbench import cli
 from caretbench.cli.common import harmless
+from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.selection import Selection, parse_select
 from caretbench.text_tables import aligned
-
-
-def caretbench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "caretbench", *arguments], env={**os.environ, **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+from tests.support.command_run import in_own_process
+from tests.support.command_run import in_this_process as caretbench
 
 
 def test_help_is_quick() -> None:
@@ -31,7 +26,7 @@ def test_help_is_quick() -> None:
     spent = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert "score" in caretbench("--help").stdout
+        assert "score" in in_own_process("--help").stdout
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(spent) < 0.3
@@ -76,6 +71,12 @@ def test_a_foreseeable_mistake_is_one_line(
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_process_ends_with_the_same_line_and_status() -> None:
+    done = in_own_process("list", "nonsense")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("caretbench: unknown suite 'nonsense'")
 
 
 def test_list_counts_and_names() -> None:
@@ -178,16 +179,16 @@ def test_unknown_problems_are_named_and_changed_answers_refused(tmp_path: Path) 
     mine.write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = ("score", "devbench", "--completions", str(mine), "--select", f"id={identity}", "--no-execute",
                "--no-html", "-o", str(tmp_path / "run"))  # fmt: skip
-    done = caretbench(*command)
+    done = in_own_process(*command)
     assert done.returncode == 0, done.stderr
     assert "1 rows passed over, about problems that starter does not have" in done.stderr
     assert "'python/api_usage/latency' is the first" in done.stderr
     mine.write_text(json.dumps(rows[0] | {"text": "b"}) + "\n")
-    done = caretbench(*command)
+    done = in_own_process(*command)
     assert done.returncode == 2
     assert "another answer of mine" in done.stderr
     mine.rename(tmp_path / "golden.jsonl")
-    done = caretbench(*(part.replace("mine.jsonl", "golden.jsonl") for part in command))
+    done = in_own_process(*(part.replace("mine.jsonl", "golden.jsonl") for part in command))
     assert done.returncode == 2
     assert "is the name of a baseline" in done.stderr
 
@@ -207,14 +208,14 @@ def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_p
         '{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n'
     )
     command = ("score", "devbench", "--per-cell", "1", "--no-execute", "--no-html", "-o", str(folder.path))
-    done = caretbench(*command, "--completions", str(mine))
+    done = in_own_process(*command, "--completions", str(mine))
     assert done.returncode == 2
     assert list(folder.path.iterdir()) == []
     with folder.locked():
-        done = caretbench(*command)
+        done = in_own_process(*command)
     assert done.returncode == 2
     assert "another caretbench is at work on this run" in done.stderr
-    done = caretbench(*command)
+    done = in_own_process(*command)
     assert done.returncode == 0, done.stderr
 
 
@@ -230,11 +231,13 @@ def test_what_the_machine_refuses_is_said_in_one_line(tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path) -> None:
+def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = str(tmp_path)
-    done = caretbench("score", "devbench", "--per-cell", "1", "-o", where, PATH=where, CARETBENCH_CACHE=where)
-    if done.returncode != 2:
+    monkeypatch.setenv("PATH", where)
+    if find_bubblewrap() is not None:
         pytest.skip("the sandbox comes from a wheel here")
+    done = in_own_process("score", "devbench", "--per-cell", "1", "-o", where, CARETBENCH_CACHE=where)
+    assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("caretbench: programs run only in a sandbox")
     assert "Traceback" not in done.stderr
 

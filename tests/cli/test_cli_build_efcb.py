@@ -90,6 +90,7 @@ def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[CommandRun, EfcbFo
     assert any("pre\ufffdo7" in one.model_dump_json() for one in shown)
 
 
+@pytest.mark.long
 def test_the_same_command_gives_the_same_bytes(built: tuple[CommandRun, EfcbFolder], clone: Path) -> None:
     _, folder = built
     paths = (folder.pull_requests_path, folder.problems_path, folder.rejected_path, folder.leaks_path)
@@ -193,7 +194,7 @@ def test_a_limit_that_is_passed_fails_the_build(
     assert folder.problems_path.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> None:
     history = write_history(tmp_path / "widgets", 300)
     history.write()

@@ -503,7 +503,7 @@ def command(server: ModelServer, folder: Path, *more: str) -> list[str]:
 KEY = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_wrong_key_is_one_line_and_stands_nowhere(tmp_path: Path) -> None:
     refusals = [error(401, f"Incorrect API key provided: {KEY['OPENAI_API_KEY']}", code="invalid_api_key")]
     with ModelServer(refusals * 10) as server:
@@ -520,7 +520,7 @@ def test_a_wrong_key_is_one_line_and_stands_nowhere(tmp_path: Path) -> None:
     assert len(missing(tmp_path / "run")) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     hurry = threading.Event()

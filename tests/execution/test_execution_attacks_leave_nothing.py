@@ -84,7 +84,7 @@ def _descriptors() -> set[str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_left_of_many_attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()

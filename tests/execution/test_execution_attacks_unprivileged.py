@@ -20,7 +20,7 @@ from tests.support.attack_table import GOOD, NO_VERDICT, tables
 from tests.support.other_user import PYTHON, USER, attack_home
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
     pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed"),
 ]

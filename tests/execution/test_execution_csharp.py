@@ -109,7 +109,7 @@ def test_default_never_builds_a_release() -> None:
     assert csharp.configuration(request.model_copy(update={"profile": "paper"})) == "release"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 3.0)
     overloads = "".join(
@@ -125,7 +125,7 @@ def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.Mo
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_brackets_without_end_are_ended_with_their_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csharp, "CPU_PER_PROGRAM_S", 3.0)
     nested = main(f"int value = {'(' * 50_000}1{')' * 50_000};")

@@ -187,7 +187,7 @@ def test_under_paper_exit_status_alone_decides(language: str, source: str, cache
     assert execute(source, language, cache, profile="paper").status is Status.PASSED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_common_headers_are_a_variant(cache: ResultCache) -> None:
     source = "int main() { std::function<int()> f = [] { return 0; }; std::vector<int> v; return f(); }"
     assert execute(source, "cpp", cache).status is Status.COMPILE_ERROR

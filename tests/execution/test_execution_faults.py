@@ -118,7 +118,7 @@ def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
     moments = random.Random(11)  # noqa: S311 - moments, no secrets
     killed = finished = 0
@@ -208,7 +208,7 @@ def _note(request: ExecutionRequest) -> str:
     return "#" if request.language == "python" else "//"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_warm_sandboxes_are_killed_five_times(place: Path) -> None:
     sandbox = Sandbox()
 
@@ -220,7 +220,7 @@ def test_warm_sandboxes_are_killed_five_times(place: Path) -> None:
     sandbox.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_compile_servers_are_killed_five_times(place: Path) -> None:
     if not {"typescript", "java", "csharp"} & set(languages()):
         pytest.skip("no language here has a compile server")
@@ -275,7 +275,7 @@ def disk(place: Path) -> Iterator[SmallDisk]:
     subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_caches_disk_is_full(disk: SmallDisk) -> None:
     folder = disk.folder / "cache"
     folder.mkdir(mode=0o755)
@@ -308,7 +308,7 @@ def test_the_caches_disk_is_full(disk: SmallDisk) -> None:
     assert not list(folder.glob("artefacts/.building-*"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_runs_disk_is_full(disk: SmallDisk, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(cache_at(place / "cache")))
     folder = disk.folder / "run"
@@ -393,7 +393,7 @@ def _exchange_artefacts(folder: Path) -> None:
             file.chmod(0o755)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "damages",
     [
@@ -421,7 +421,7 @@ def test_a_damaged_cache_is_found_out(place: Path, damages: Sequence[Callable[[P
 # --- a clock that jumps ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_clock_of_the_day_jumps(place: Path) -> None:
     cache = cache_at(place / "cache")
     folder = place / "run"

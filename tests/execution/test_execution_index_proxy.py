@@ -466,7 +466,7 @@ def test_a_command_in_a_project_reaches_the_index(
     assert ran.isolation.network == "index"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pip_downloads_a_package_from_the_real_index(box: Sandbox) -> None:
     names = ("pypi.org", "files.pythonhosted.org")
     try:

@@ -107,7 +107,7 @@ def test_paper_takes_the_first_public_class_and_the_exit_status() -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "CPU_PER_PROGRAM_S", 3.0)
     # A type whose size doubles forty times.

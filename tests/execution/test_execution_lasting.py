@@ -17,6 +17,7 @@ from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.lasting import LastingSandbox
 from caretbench.execution.sandbox.program import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, ProjectTree, Warm
+from tests.support.sandbox_boxes import command_lines
 
 PYTHON = launcher_interpreter()[0]
 LIMITS = Limits(wall_s=60, cpu_s=10, memory_mb=300, pids=32, tmp_mb=8, fsize_mb=8)
@@ -108,13 +109,15 @@ def test_one_that_has_ended_says_so() -> None:
 
     def work() -> None:
         try:
-            box.run(["sleep", "50"])
+            box.run(["sleep", "50.125"])
         except SandboxUnavailable as error:
             caught.append(error)
 
     thread = threading.Thread(target=work)
     thread.start()
-    time.sleep(0.5)
+    deadline = time.monotonic() + 60
+    while "sleep 50.125" not in command_lines() and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.kill(box._worker._process.pid, signal.SIGKILL)
     box._worker._process.wait()
     with pytest.raises(SandboxUnavailable, match="has ended"):

@@ -272,7 +272,7 @@ def what_counts(result: ExecutionResult) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("eager")
 def test_verdicts_and_words_are_the_same_without(
     tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
@@ -302,7 +302,7 @@ WITH_OTHERS: Mapping[str, str] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_verdicts_and_words_are_the_same_with_other_libraries(
     tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:

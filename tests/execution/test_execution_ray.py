@@ -44,7 +44,7 @@ def test_an_engine_that_is_not_known(verb: str) -> None:
     assert "--engine 'slurm': expected local, ray or ray://HOST:PORT" in str(done.exception or done.output)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.requires("ray")
 @needs_ray
 def test_every_result_once_though_a_node_is_killed_and_one_joins() -> None:

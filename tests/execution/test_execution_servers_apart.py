@@ -51,7 +51,7 @@ ORDERS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_a_server_makes_of_a_program_what_a_fresh_one_makes_of_it(language: str, tmp_path: Path) -> None:
     need_toolchain(language)

@@ -151,7 +151,7 @@ def test_a_run_that_may_end_otherwise_is_not_kept(tmp_path: Path) -> None:
     cache.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_program_that_hangs_the_checker_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(typescript, "CPU_PER_PROGRAM_S", 6.0)
     count = "type Count<N, A extends 0[] = []> = A['length'] extends N ? A : Count<N, [...A, 0]>;\n"

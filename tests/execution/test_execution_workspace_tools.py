@@ -272,7 +272,7 @@ GO = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_go(spaces: Workspaces) -> None:
     need("go")
     results = run(

@@ -527,7 +527,7 @@ def resident_mib() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_is_flat_and_calls_are_cheap():
     prompt = ChatPrompt(messages=(Message(role="user", text="x = 1\n" * 300),))
 

@@ -78,7 +78,7 @@ CHECKS = [
     pytest.param(
         name,
         marks=[
-            *([pytest.mark.slow] if name in SLOW else []),
+            *([pytest.mark.long] if name in SLOW else []),
             *([pytest.mark.xfail(reason=UNMET[name], strict=True)] if name in UNMET else []),
         ],
     )

@@ -227,7 +227,7 @@ def test_the_entry_point_resolves() -> None:
     assert {"ask", "caret", "numbers", "fim", "gguf", "command"} <= set(registry.__all__)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_newcomer_on_the_command_line(tmp_path: Path) -> None:
     completer = tmp_path / "completer.py"
     completer.write_text("import json, sys\njson.load(sys.stdin)\nprint(json.dumps({'text': 'x'}))\n")

@@ -80,7 +80,7 @@ def test_agrees_with_the_lenient_standard_library_on_odd_texts(text: str) -> Non
 
 @lenient_stdlib
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_agrees_with_the_lenient_standard_library_on_all_data(instances: list[dict[str, str]]) -> None:
     fields = ("prefix", "golden_completion", "suffix", "assertions")
     texts = {row[field] for row in instances for field in fields}

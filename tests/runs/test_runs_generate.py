@@ -367,7 +367,7 @@ def test_the_text_of_a_prompt_is_all_of_it() -> None:
     assert (prompt_text(chat), prompt_text(fill)) == ("a\nb", "i\np\ns\nf\nt")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_stage_costs_little_and_keeps_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
     """At most 0.5 ms of CPU for each of 20,000 completions, and memory that does not grow with their texts."""
     some = [make_problem(f"python/low_context/{number}") for number in range(4000)]

@@ -19,7 +19,7 @@ from caretbench.runs.folder import RunFolder
 KILLS = 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_twenty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     try:
         Sandbox().probe()

@@ -162,7 +162,7 @@ def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> 
     assert out.stat().st_size < 2 * PatchLimits().patch
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_stays_flat(tmp_path: Path) -> None:
     peaks: list[int] = []
     for count in (30, 300):

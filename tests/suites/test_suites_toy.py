@@ -19,7 +19,7 @@ from caretbench.execution.sandbox import bubblewrap
 from tests.support.model_server import ModelServer, Recorded, answer, error, silence
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed"),
 ]
 

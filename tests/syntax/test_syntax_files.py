@@ -27,7 +27,7 @@ def test_deep_programs_do_not_overflow(language: str) -> None:
     assert file.references or file.faults
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "line", "around"),
     [

@@ -30,7 +30,7 @@ def runnable() -> list[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.data
 def test_recorded_samples_are_scored(devbench_data: Path, tmp_path: Path) -> None:
     try:

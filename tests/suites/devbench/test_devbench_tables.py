@@ -15,7 +15,7 @@ from caretbench.runs.score import Scoring
 from caretbench.suites import suite
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.data
 def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_path: Path) -> None:
     house = suite("devbench")

@@ -191,14 +191,14 @@ def test_filters_find_what_was_planted(pulls: list[PullRequest]) -> None:
     assert {pull.license for pull in pulls} == {"MIT"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_build_gives_the_same(problems: list[Problem], pulls: list[PullRequest]) -> None:
     tasks = ("mpr-gen", "reverse-qa", "reverse-qa-hallu")
     again = build(pulls[::-1], EfcbOptions(), tasks, attacked=False).problems
     assert list(again) == [problem for problem in problems if problem.labels["task"] in tasks]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_there_are_problems_of_every_task(problems: list[Problem]) -> None:
     counts = Counter(map(kind_of, problems))
     assert {kind: counts[kind] for kind in FEWEST if counts[kind] < FEWEST[kind]} == {}
@@ -206,7 +206,7 @@ def test_there_are_problems_of_every_task(problems: list[Problem]) -> None:
     assert all(problem.provenance.licence == "MIT" for problem in problems if problem.provenance)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_given_away(problems: list[Problem], pulls: list[PullRequest]) -> None:
     report = leaks.leak_report(problems, pulls)
     assert [leak for leak in report if leak.exceeded] == []

@@ -320,7 +320,7 @@ _RUN = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", _RUN)
 def test_projects_of_other_kinds_become_tasks(engine: WorkspaceExecutor, tmp_path: Path, kind: str) -> None:
     files, tools, tests = _RUN[kind]

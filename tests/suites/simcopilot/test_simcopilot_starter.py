@@ -134,7 +134,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
             assert result.status.value in status.split(), (problem.id, result.reason)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     sample = problems[:: max(1, len(problems) // 6)]
     gate = WorkspaceGate(engine, policy("block"), store=engine.spaces.store)
