@@ -46,6 +46,7 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
         (("list", "devbench", "--select", "langage=python"), "no label 'langage'; labels: id, language"),
         (("list", "devbench", "--select", "language=cobol"), "unknown language 'cobol'"),
         (("list", "devbench", "--select", "python"), "expected label=value"),
+        (("list", "devbench", "--profile", "best"), "'best'"),
         (("list", "devbench", "--data", "/nowhere"), "/nowhere: no such folder"),
         (("show", "devbench", "python/none/1"), "has no problem 'python/none/1'"),
         (("score", "devbench", "--profile", "best"), "--profile 'best'"),

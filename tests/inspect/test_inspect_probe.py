@@ -50,7 +50,6 @@ def test_a_suffix_that_is_honoured() -> None:
     report = probe(Model(wanted), strategy("fill"))
     assert report.suffix == "honoured"
     assert report.warning is None
-    assert not report.left_to_right_only
     assert report.deterministic
     assert (report.asked, report.answered) == (15, 15)
     assert "honoured: 10 of 10 answers" in report.render()
@@ -59,7 +58,6 @@ def test_a_suffix_that_is_honoured() -> None:
 def test_a_suffix_that_is_ignored() -> None:
     report = probe(Model(lambda _: "x, y):\n    pass"), strategy("fill"))
     assert report.suffix == "ignored"
-    assert report.left_to_right_only
     assert report.warning is not None
     assert "left to right only" in report.warning
     assert report.warning in report.render()
@@ -120,7 +118,6 @@ def test_a_suffix_that_is_refused() -> None:
     assert report.suffix == "refused"
     assert report.failure == "no `suffix` here"
     assert report.answered == 2
-    assert report.left_to_right_only
 
 
 def test_a_model_that_never_answers() -> None:

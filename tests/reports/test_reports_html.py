@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.types import Status
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import Run
@@ -107,6 +108,15 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     assert len(drawn) == 4
     assert all(svg.startswith("<svg") for svg in drawn)
     assert "r = " in drawn[2]
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_only_outcomes_that_the_machine_caused_have_their_own_colour(
+    summary: Summary, status: Status
+) -> None:
+    column = summary.columns[0].model_copy(update={"statuses": {status.value: 3}})
+    drawn = json.dumps(answer_charts.status_shares([column]))
+    assert (charts.OURS in drawn) == status.is_machine_fault
 
 
 @pytest.fixture(scope="module")

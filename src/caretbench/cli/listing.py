@@ -13,7 +13,7 @@ from caretbench.cli.common import SELECTION, AsJson, Data, note, say, say_json, 
 from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
-    from caretbench.problem import Problem
+    from caretbench.problem import Problem, Profile
     from caretbench.suites.base import Suite
     from caretbench.suites.values import Table
 
@@ -48,6 +48,7 @@ def listing(
     **options: Any,
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
+    from caretbench.profiles import profile_named
     from caretbench.suites import load_problems, suite, usable_suites
     from caretbench.suites.profile_tables import profile_table
 
@@ -57,14 +58,14 @@ def listing(
         for error in errors:
             note(str(error))
         return
-    house = suite(suite_name)
+    house, counting = suite(suite_name), profile_named(profile)
     if profiles or tables:
         _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
         return
     loaded = load_problems(house, data)
     problems = selection(options).of(house, loaded.problems)
     if sizes:
-        _statistics(house, problems, profile, as_json=as_json)
+        _statistics(house, problems, counting, as_json=as_json)
     elif as_json:
         say_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
     elif ids:
@@ -105,14 +106,11 @@ def _tables(found: Sequence[Table], *, as_json: bool) -> None:
         say_table([list(row) for row in table.rows], table.columns)
 
 
-def _statistics(house: Suite, problems: Sequence[Problem], profile: str, *, as_json: bool) -> None:
+def _statistics(house: Suite, problems: Sequence[Problem], profile: Profile, *, as_json: bool) -> None:
     """Means by the suite's first label; the last line is the mean over all problems."""
-    from caretbench.profiles import profile_named
-
-    named = profile_named(profile)
     groups: dict[str, list[Mapping[str, float]]] = {}
     for problem in problems:
-        sizes = house.statistics(problem, named)
+        sizes = house.statistics(problem, profile)
         groups.setdefault(problem.label(house.strata[0]), []).append(sizes)
     groups["all"] = [sizes for group in groups.values() for sizes in group]
     means = {

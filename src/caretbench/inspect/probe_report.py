@@ -96,11 +96,6 @@ class ProbeReport(Row):
         return self.answered > 0
 
     @property
-    def left_to_right_only(self) -> bool:
-        """Whether what stands after the caret does not reach the model."""
-        return self.suffix in ("ignored", "refused", "not sent")
-
-    @property
     def warning(self) -> str | None:
         """One line for whoever is about to use this model so; None where all is well."""
         if not self.answers:

@@ -175,7 +175,8 @@ class Bench:
         if not (self.executes and needs_execution(problem)):
             if not read or needs_execution(problem):
                 return Verdict("not_executed", None, True, values, {})
-            return Verdict("not_executed", decide(read).passed, False, values, {})
+            decision = decide(read)
+            return Verdict(decision.outcome, decision.passed, False, values, {})
         result, counted = verdicts.of_answer(
             result or verdicts.without_program(problem), verdicts.waits(reference)
         )

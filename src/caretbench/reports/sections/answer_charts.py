@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from caretbench.execution.types import Status
 from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished, quiet_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present
@@ -19,8 +20,8 @@ STATUS_ORDER = (
 )  # fmt: skip
 """Passes first, failures of the model next, what is ours last."""
 
-_OF_OURS = frozenset({"missing_dependency", "skipped", "sandbox_error"})
-"""Statuses that say nothing about the model."""
+
+_MACHINE_FAULTS = {str(status) for status in Status if status.is_machine_fault}
 
 
 def status_shares(columns: Sequence[Column]) -> Spec | None:
@@ -39,7 +40,7 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
     if not rows:
         return None
     bad = iter(BAD * 2)
-    colours = [GOOD if s == "passed" else OURS if s in _OF_OURS else next(bad) for s in order]
+    colours = [GOOD if s == "passed" else OURS if s in _MACHINE_FAULTS else next(bad) for s in order]
     shown_order = [status.replace("_", " ") for status in order]
     bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=quiet_axis())
     part = alt.Color(
