@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def load_suite(name: str) -> Suite:
-    """The suite of this name.
+    """Return the suite of this name.
 
     Raises:
         KeyError: no such suite; the message lists the known ones.
@@ -159,7 +159,7 @@ def build(
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
+    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
 
     Raises:
         DataError: this is no run, or a file of it is malformed.

@@ -23,7 +23,7 @@ class Pinned(NamedTuple):
 
 
 def is_there(pinned: Pinned, folder: Path) -> bool:
-    """Whether the file lies in ``folder`` as it must be."""
+    """Return whether the file lies in ``folder`` as it must be."""
     path = folder / pinned.path
     return path.is_file() and path.stat().st_size == pinned.size and sha256_file(path) == pinned.sha256
 
@@ -46,7 +46,7 @@ def copy(pinned: Pinned, source: Path, folder: Path) -> None:
 
 
 def without_password(url: str) -> str:
-    """The address as it may be shown: without a user's name and password, and without its query."""
+    """Return the address as it may be shown: without a user's name and password, and without its query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

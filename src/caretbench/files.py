@@ -50,12 +50,12 @@ def cache_folder() -> Path:
 
 
 def packaged_table(package: str, name: str) -> dict[str, Any]:
-    """A TOML file that lies in a package."""
+    """Return a TOML file that lies in a package."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def sha256_text(*parts: str) -> str:
-    """SHA-256 over the parts, each led by its length, so that moving text between parts changes the hash."""
+    """Return SHA-256 over the parts, each led by its length, so that moving text between parts changes the hash."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -65,12 +65,12 @@ def sha256_text(*parts: str) -> str:
 
 
 def sha256_json(value: Any) -> str:
-    """SHA-256 of the canonical JSON form (sorted keys, no blanks) of ``value``."""
+    """Return SHA-256 of the canonical JSON form (sorted keys, no blanks) of ``value``."""
     return sha256_text(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return SHA-256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -96,7 +96,7 @@ def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
+    """Yield the JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
 
     Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
 
@@ -129,7 +129,7 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
 
 
 def _encodable(value: Any) -> Any:
-    """The same JSON value with U+FFFD in the place of lone surrogates."""
+    """Return the same JSON value with U+FFFD in the place of lone surrogates."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -140,7 +140,7 @@ def _encodable(value: Any) -> Any:
 
 
 def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The first faults of a row in one line, by field.
+    """Return the first faults of a row in one line, by field.
 
     Args:
         error: The faults.
@@ -167,7 +167,7 @@ def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType
 
 
 def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iterator[RowT]:
-    """The rows of a JSONL file, validated.
+    """Yield the rows of a JSONL file, validated.
 
     Raises:
         DataError: with file and line, where a row does not fit ``model``.

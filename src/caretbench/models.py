@@ -135,7 +135,7 @@ class ModelClient(Protocol):
 
     @property
     def tells_probabilities(self) -> bool:
-        """Whether it tells the log-probabilities of the likeliest first tokens after a text."""
+        """Return whether it tells the log-probabilities of the likeliest first tokens after a text."""
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
@@ -149,7 +149,7 @@ class ModelClient(Protocol):
         """Room for prompt and answer together, in tokens, where it is known."""
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Every sample of every request, answered or failed, in any order.
+        """Yield every sample of every request, answered or failed, in any order.
 
         Requests are taken from the iterable only as fast as they can be sent, so that the caller may stop (a budget
         is spent) and memory stays flat. An answer is given as soon as it is there. Closing the generator, or an
@@ -157,13 +157,13 @@ class ModelClient(Protocol):
         """
 
     def count_tokens(self, text: str) -> int | None:
-        """The number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
+        """Return the number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
 
     def special_tokens(self) -> frozenset[str] | None:
-        """All texts that are one special token of the model, or None where its vocabulary is not known."""
+        """Return all texts that are one special token of the model, or None where its vocabulary is not known."""
 
     def control_tokens(self) -> frozenset[str]:
-        """Texts that are no text to the model: a prompt that holds one says something else. Empty where not known."""
+        """Return texts that are no text to the model: a prompt that holds one says something else. Empty where not known."""
 
     def close(self) -> None:
         """End connections and servers."""

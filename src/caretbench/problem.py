@@ -77,7 +77,7 @@ class InlineSplice(Row):
     after: str
 
     def program(self, answer: str) -> str:
-        """The whole program with ``answer`` in its place."""
+        """Return the whole program with ``answer`` in its place."""
         return self.before + answer + self.after
 
 

@@ -32,7 +32,7 @@ _SHAPES: tuple[re.Pattern[str], ...] = (
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether an environment variable of this name holds a secret, as far as its name tells."""
+    """Return whether an environment variable of this name holds a secret, as far as its name tells."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -48,7 +48,7 @@ def secret_values(environment: Mapping[str, str] | None = None) -> tuple[str, ..
 
 
 def redact(text: str) -> str:
-    """``text`` without the keys of the environment, and without what has the shape of a key or a password."""
+    """Return ``text`` without the keys of the environment, and without what has the shape of a key or a password."""
     for value in secret_values():
         text = text.replace(value, REDACTED)
     for shape in _SHAPES:

@@ -7,5 +7,5 @@ from importlib.metadata import version
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes the numbers."""
+    """Return versions of what computes the numbers."""
     return {"caretbench": version("caretbench"), "python": platform.python_version()}

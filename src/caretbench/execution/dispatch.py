@@ -74,7 +74,7 @@ class Dispatcher:
 
 
 def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:
-    """The executor of programs and of commands in projects, on this machine or on a Ray cluster.
+    """Return the executor of programs and of commands in projects, on this machine or on a Ray cluster.
 
     Args:
         workers: Programs, or commands, in flight; on a cluster, programs for each processor.

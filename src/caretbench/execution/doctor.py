@@ -35,7 +35,7 @@ class Check(Frozen):
 
 
 def checks() -> list[Check]:
-    """All facts, the weightiest first. Starts a few programs; changes nothing."""
+    """Return all facts, the weightiest first. Starts a few programs; changes nothing."""
     return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
 
 

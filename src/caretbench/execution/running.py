@@ -57,14 +57,14 @@ class Runner:
         self._lock = threading.Lock()
 
     def runtime(self, language: str) -> LanguageRuntime:
-        """The language's runtime; made when first asked for."""
+        """Return the language's runtime; made when first asked for."""
         with self._lock:
             if language not in self._runtimes:
                 self._runtimes[language] = load_runtime(language, self.sandbox, self._bundles)
             return self._runtimes[language]
 
     def toolchain(self, language: str) -> Toolchain:
-        """The language's tools, looked for once."""
+        """Return the language's tools, looked for once."""
         if language not in self._toolchains:
             found = self.runtime(language).toolchain()
             if self.sandbox.level != "namespaces" and found.available:
@@ -145,7 +145,7 @@ class Runner:
         return results
 
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
-        """The result of a program that does not come to run."""
+        """Return the result of a program that does not come to run."""
         status = compiled.status or Status.COMPILE_ERROR
         return ExecutionResult(
             id=request.id,
@@ -243,7 +243,7 @@ class Runner:
 
 
 def _size(files: Mapping[str, str]) -> int:
-    """Bytes that files take in memory, in whole pages; a margin for folders."""
+    """Return bytes that files take in memory, in whole pages; a margin for folders."""
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 

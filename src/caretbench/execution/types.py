@@ -293,13 +293,13 @@ class LanguageRuntime(Protocol):
         """How to run what ``compile`` left in ``artefact``."""
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """The result of a run, with what compiling said of the program."""
+        """Return the result of a run, with what compiling said of the program."""
 
     def without_harness(self, stderr: str) -> str:
         """Standard error without the harness's frames in stack traces."""
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
+        """Return whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
 
 
 _Asked = TypeVar("_Asked", contravariant=True)

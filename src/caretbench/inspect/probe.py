@@ -118,7 +118,7 @@ def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) ->
 
 
 def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | None:
-    """The answer without what chat models wrap around code."""
+    """Return the answer without what chat models wrap around code."""
     if answer is None or answer.text is None:
         return None
     caret = Caret(language=item.language, prefix=item.prefix, suffix=suffix)

@@ -61,7 +61,7 @@ class Evidence(Row):
 
     @property
     def equal(self) -> bool:
-        """Whether the suffix made no difference."""
+        """Return whether the suffix made no difference."""
         return self.answers[0] is not None and self.answers[0] == self.answers[1]
 
 
@@ -92,12 +92,12 @@ class ProbeReport(Row):
 
     @property
     def answers(self) -> bool:
-        """Whether anything came at all."""
+        """Return whether anything came at all."""
         return self.answered > 0
 
     @property
     def left_to_right_only(self) -> bool:
-        """Whether what stands after the caret does not reach the model."""
+        """Return whether what stands after the caret does not reach the model."""
         return self.suffix in ("ignored", "refused", "not sent")
 
     @property
@@ -113,7 +113,7 @@ class ProbeReport(Row):
         return _WARNINGS.get(self.suffix, "").format(model=self.model, prompt=self.prompt) or None
 
     def render(self) -> str:
-        """The report as plain text, with the evidence."""
+        """Return the report as plain text, with the evidence."""
         rows = [("answers", f"{self.answered} of {self.asked}" + self._served()), *self._findings()]
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.model}, asked by {self.prompt}"]
@@ -167,7 +167,7 @@ def _say(found: bool | None, yes: str, no: str) -> str:
 
 
 def _shown(text: str | None) -> str:
-    """A text of a model on one line, harmless for a terminal."""
+    """Return a text of a model on one line, harmless for a terminal."""
     if text is None:
         return "-"
     quoted = json.dumps(text[:70], ensure_ascii=not text[:70].isprintable())

@@ -36,7 +36,7 @@ class TextScores(NamedTuple):
 
 
 def by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
-    """The scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
+    """Return the scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
     gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
         if row.criterion == criterion and row.values:
@@ -57,7 +57,7 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
 
 
 def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
-    """The mean over the graders, of the texts that all of them judged: a missing judgement must not shift a mean."""
+    """Return the mean over the graders, of the texts that all of them judged: a missing judgement must not shift a mean."""
     if len(graders) == 1:
         return dict(graders[0])
     shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
@@ -74,7 +74,7 @@ def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKe
 def instance_scores(
     samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
 ) -> dict[str, float]:
-    """The score of every instance: the mean over the model's samples that were judged, a text as often as it came."""
+    """Return the score of every instance: the mean over the model's samples that were judged, a text as often as it came."""
     found: dict[str, list[float]] = defaultdict(list)
     for problem, answer in samples:
         scores = texts.get((problem, answer))

@@ -51,7 +51,7 @@ def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderA
 
 
 def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
-    """The standard deviation of a grader's sums for one and the same text, pooled; None without repeats."""
+    """Return the standard deviation of a grader's sums for one and the same text, pooled; None without repeats."""
     repeated = [scores.sums for scores in texts.values() if len(scores.sums) > 1]
     if not repeated:
         return None
@@ -60,7 +60,7 @@ def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
 
 
 def separation(golden: Sequence[float], control: Sequence[float]) -> float | None:
-    """The probability that a golden answer is rated above a control of whatever problem (area under the ROC curve).
+    """Return the probability that a golden answer is rated above a control of whatever problem (area under the ROC curve).
 
     Ties count half: 1 is perfect, 0.5 chance. Source: Mann and Whitney (1947). None where there is nothing to compare.
     """
@@ -73,6 +73,6 @@ def separation(golden: Sequence[float], control: Sequence[float]) -> float | Non
 
 
 def in_order(means: Mapping[str, float]) -> bool:
-    """Whether the means of the controls lie as they must: the reference first, then twice, then the two wrong ones."""
+    """Return whether the means of the controls lie as they must: the reference first, then twice, then the two wrong ones."""
     wrong = max(means["other-golden"], means["empty"])
     return means["golden"] > means["golden-twice"] > wrong

@@ -42,7 +42,7 @@ class Inserted(NamedTuple):
 
 
 def answer_key(text: str) -> str:
-    """The name of a text in a judgement: its hash."""
+    """Return the name of a text in a judgement: its hash."""
     return sha256_text(text)
 
 

@@ -35,12 +35,12 @@ _BY_FORM: Mapping[Form, tuple[str, ...]] = {
 
 
 def control_names(criterion: Criterion) -> tuple[str, ...]:
-    """The controls by which a criterion's judges are judged, the best text first."""
+    """Return the controls by which a criterion's judges are judged, the best text first."""
     return _BY_FORM.get(criterion.form, ())
 
 
 def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
-    """The controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
+    """Return the controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
 
     The other pull request is of the same task and, where there is one, of the same repository: the next in an order
     that looks random and depends on the ids alone. What is the reference itself again is left out.
@@ -76,7 +76,7 @@ def _far(problem: Problem) -> tuple[str, ...]:
 
 
 def _other(problem: Problem, ring: Sequence[Problem]) -> str | None:
-    """The reference of the next problem of the ring that is made from another pull request and says something else."""
+    """Return the reference of the next problem of the ring that is made from another pull request and says something else."""
     place = next(index for index, entry in enumerate(ring) if entry.id == problem.id)
     for step in range(1, len(ring)):
         other = ring[(place + step) % len(ring)]
@@ -95,7 +95,7 @@ def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _with_false_claim(problem: Problem) -> str | None:
-    """The reference and a statement of which neither patch nor text holds a word; None where each might be true."""
+    """Return the reference and a statement of which neither patch nor text holds a word; None where each might be true."""
     known = " ".join(_sources(problem)).lower()
     claims = _false_claims()
     start = int(sha256_text(problem.id), 16) % len(claims)

@@ -21,7 +21,7 @@ DEFAULT_CONTROL_PROBLEMS = 120
 
 
 def controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
-    """The controls' texts by problem and name. Problems without a caret have none.
+    """Return the controls' texts by problem and name. Problems without a caret have none.
 
     The other problem is the next one in an order that looks random and depends on the ids alone. A control that is the
     same text as the reference is left out (a problem that is alone in its language has no other).

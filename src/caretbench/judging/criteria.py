@@ -147,7 +147,7 @@ class Criterion(Row):
         return sum(scale.maximum for scale in self.scores)
 
     def value(self, scores: Mapping[str, float]) -> float:
-        """One number out of the scores of a text: the mean of ``overall``, or the sum of all."""
+        """Return one number out of the scores of a text: the mean of ``overall``, or the sum of all."""
         if self.overall:
             return math.fsum(scores[name] for name in self.overall) / len(self.overall)
         return math.fsum(scores[scale.name] for scale in self.scores)
@@ -238,7 +238,7 @@ def add_criteria(folder: Traversable) -> None:
 
 
 def criterion(name: str) -> Criterion:
-    """The criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
+    """Return the criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
 
     Raises:
         KeyError: no such criterion, or not in this version; the message lists the known ones.
@@ -254,7 +254,7 @@ def criterion(name: str) -> Criterion:
 
 
 def load_criterion(path: Path) -> Criterion:
-    """A criterion of one's own from a TOML file in the form of those in ``templates/``.
+    """Return a criterion of one's own from a TOML file in the form of those in ``templates/``.
 
     Raises:
         DataError: the file cannot be read, is no criterion, or takes a name of the house's.

@@ -39,7 +39,7 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
 
 
 def without_thoughts(text: str) -> str:
-    """An answer without the reasoning that stands before it in tags."""
+    """Return an answer without the reasoning that stands before it in tags."""
     return _THOUGHTS.sub("", text, count=1)
 
 
@@ -51,7 +51,7 @@ def _said(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The JSON object that is the whole answer, or the whole content of its only fence."""
+    """Return the JSON object that is the whole answer, or the whole content of its only fence."""
     answer = _said(text)
     fenced = _FENCE.findall(answer)
     if not answer.startswith("{") and len(fenced) > 1:
@@ -111,7 +111,7 @@ _ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
 
 
 def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """One number in range and nothing beside it: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
+    """Return one number in range and nothing beside it: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
     answer, scale = _said(text), criterion.scores[0]
     if not _ONE_NUMBER.fullmatch(answer):
         raise _Fault("the answer is not one number")
@@ -119,7 +119,7 @@ def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """1 or 0 and nothing beside it."""
+    """Return 1 or 0 and nothing beside it."""
     answer = _said(text)
     if answer not in {"0", "1"}:
         raise _Fault("the answer is neither 0 nor 1")
@@ -135,7 +135,7 @@ def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """1 for the score that the answer names, 0 for the others."""
+    """Return 1 for the score that the answer names, 0 for the others."""
     names = [scale.name for scale in criterion.scores]
     label = _only(_object(text), VERDICT)
     if label not in names:
@@ -154,7 +154,7 @@ def _statements(text: str) -> tuple[str, ...]:
 
 
 def claims_in(text: str | None) -> tuple[str, ...]:
-    """The distinct claims that an answer of the form ``claims`` lists, blanks evened; none where it cannot be read."""
+    """Return the distinct claims that an answer of the form ``claims`` lists, blanks evened; none where it cannot be read."""
     try:
         return _statements(text or "")
     except _Fault:
@@ -177,7 +177,7 @@ _HEADINGS = tuple(
 
 
 def _released(criterion: Criterion, text: str) -> Parsed:
-    """The first number behind the first heading that is found, whatever its range.
+    """Return the first number behind the first heading that is found, whatever its range.
 
     So ``8.`` is 8, ``4/5`` is 4, ``7.5.`` is none, a sub-score may be taken for the total, and a number behind bold
     marks and a blank (``**Score:** 8``) is not found.

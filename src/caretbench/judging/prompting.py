@@ -21,7 +21,7 @@ _MARK_LENGTH = 16
 
 
 def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -> ChatPrompt:
-    """The conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
+    """Return the conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
 
     ``repeat`` decides in which order a pair of texts is shown.
 
@@ -81,7 +81,7 @@ def whole_question(question: Question) -> str:
 
 
 def mark_for(*texts: str) -> str:
-    """A mark that stands in none of the texts; the same texts get the same mark.
+    """Return a mark that stands in none of the texts; the same texts get the same mark.
 
     It is a hash of the texts, so that no text can hold the mark that closes it: to write it, one would have to know it
     before.

@@ -58,7 +58,7 @@ class Model(_Pinned):
 
 @cache
 def catalogue() -> Mapping[str, Model]:
-    """The models that can be pulled, by name."""
+    """Return the models that can be pulled, by name."""
     text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
     return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
 

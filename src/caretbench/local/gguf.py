@@ -66,12 +66,12 @@ class GgufHeader:
     size_bytes: int
 
     def text(self, key: str) -> str | None:
-        """The value of ``key`` where it is a text, else None."""
+        """Return the value of ``key`` where it is a text, else None."""
         value = self.values.get(key)
         return value if isinstance(value, str) else None
 
     def number(self, key: str) -> int | None:
-        """The value of ``key`` where it is a whole number, else None."""
+        """Return the value of ``key`` where it is a whole number, else None."""
         value = self.values.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -153,7 +153,7 @@ class GgufHeader:
 
 
 def read_gguf(path: Path) -> GgufHeader:
-    """The head of the GGUF file ``path``.
+    """Return the head of the GGUF file ``path``.
 
     Raises:
         DataError: it cannot be read, is no GGUF file, or breaks off or contradicts itself within the head.
@@ -208,7 +208,7 @@ class _Reader:
     strings: int = 0  # texts in arrays so far
 
     def fault(self, what: str) -> DataError:
-        """An error that says where the file is broken."""
+        """Return an error that says where the file is broken."""
         return DataError(
             f"{self.path}: broken GGUF file: {what} at byte {self.place} of {self.length}; get the file again"
         )
@@ -218,7 +218,7 @@ class _Reader:
         self.place = self.stream.seek(place)
 
     def take(self, size: int) -> bytes:
-        """The next ``size`` bytes."""
+        """Return the next ``size`` bytes."""
         if size > self.length - self.place:
             raise self.fault("it ends too early")
         data = self.stream.read(size)
@@ -228,16 +228,16 @@ class _Reader:
         return data
 
     def number(self, code: str) -> int:
-        """The next whole number of the kind ``code`` (of the struct module)."""
+        """Return the next whole number of the kind ``code`` (of the struct module)."""
         return int(self.numbers(code, 1)[0])
 
     def numbers(self, code: str, count: int) -> tuple[int, ...]:
-        """The next ``count`` numbers."""
+        """Return the next ``count`` numbers."""
         pattern = struct.Struct(f"{self.order}{count}{code}")
         return pattern.unpack(self.take(pattern.size))
 
     def string(self, longest: int) -> str:
-        """The next text; what is not UTF-8 in it becomes U+FFFD."""
+        """Return the next text; what is not UTF-8 in it becomes U+FFFD."""
         return self.take(self._string_size(longest)).decode("utf-8", "replace")
 
     def _string_size(self, longest: int) -> int:
@@ -247,7 +247,7 @@ class _Reader:
         return size
 
     def value(self, type_: int) -> Scalar | ArrayPlace:
-        """The next value of the type; arrays are passed over."""
+        """Return the next value of the type; arrays are passed over."""
         if type_ == _STRING:
             return self.string(_LONGEST_STRING)
         if type_ in _NUMBERS:
@@ -288,7 +288,7 @@ def _opened(path: Path, order: str) -> Iterator[_Reader]:
 
 
 def weights_sha256(path: Path) -> str:
-    """SHA-256 of a weights file, remembered by path, size and time of change: a second call is instant.
+    """Return SHA-256 of a weights file, remembered by path, size and time of change: a second call is instant.
 
     Raises:
         DataError: the file cannot be read.

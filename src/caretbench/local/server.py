@@ -56,7 +56,7 @@ class Setting(BaseModel):
 
     @property
     def prompt_cache(self) -> bool:
-        """Whether what a slot has read before is used again. It is quicker, and changes greedy texts."""
+        """Return whether what a slot has read before is used again. It is quicker, and changes greedy texts."""
         return self.mode == "fast"
 
 
@@ -172,7 +172,7 @@ class LlamaServer:
         }
 
     def ensure(self) -> str:
-        """The address of the running server; starts it at first, and once more where it has crashed.
+        """Return the address of the running server; starts it at first, and once more where it has crashed.
 
         Raises:
             MachineError: the engine is missing, the model does not load, or the server crashed again.

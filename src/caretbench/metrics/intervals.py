@@ -52,7 +52,7 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Int
 
 
 def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: int = RESAMPLES) -> Interval:
-    """The interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
+    """Return the interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
 
     The released code sets no seed. It treats problems as independent, and its bounds may leave the range from 0 to 1;
     for rates off the ends it agrees with Wald's interval to the printed digit.
@@ -70,7 +70,7 @@ def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: i
 
 
 def plus_minus(rate: float, interval: Interval) -> str:
-    """A rate as papers print it, in percent, with half the width of its interval: ``78.5 ± 4.1``."""
+    """Return a rate as papers print it, in percent, with half the width of its interval: ``78.5 ± 4.1``."""
     return f"{100 * rate:.1f} ± {50 * (interval.high - interval.low):.1f}"
 
 
@@ -119,7 +119,7 @@ def mean_interval(
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
 ) -> Interval:
-    """The interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
+    """Return the interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
 
     Raises:
         ValueError: as :func:`bootstrap_mean`.

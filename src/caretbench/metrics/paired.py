@@ -126,7 +126,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
+    """Return the comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
     adjusted = holm([comparison.p_value for comparison in comparisons])
     return [
         comparison._replace(p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval))

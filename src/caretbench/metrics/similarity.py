@@ -49,7 +49,7 @@ class Similarity(NamedTuple):
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, without blanks around it. Source: DevBench's released script."""
+    """Return the first line that is not blank, without blanks around it. Source: DevBench's released script."""
     return text.strip().split("\n", 1)[0].strip()
 
 
@@ -79,7 +79,7 @@ def _cosine(first: Counter[str], second: Counter[str]) -> float:
 
 @lru_cache(maxsize=_REMEMBERED)
 def count_cosine(first: str, second: str) -> float:
-    """Cosine of two texts' word counts, from 0 to 1.
+    """Return cosine of two texts' word counts, from 0 to 1.
 
     Words are runs of letters, digits and underscores, lower-cased; where neither text has any, runs of one to
     three characters are counted. Equal texts give 1; an empty one, or one without words beside one with
@@ -97,7 +97,7 @@ def count_cosine(first: str, second: str) -> float:
 
 
 def indel_similarity(first: str, second: str) -> float:
-    """1 - (insertions + deletions) / (sum of lengths), from 0 to 1; two empty texts give 1.
+    """Return 1 - (insertions + deletions) / (sum of lengths), from 0 to 1; two empty texts give 1.
 
     The "edit similarity" of papers that use ``fuzz.ratio``.
     """
@@ -105,12 +105,12 @@ def indel_similarity(first: str, second: str) -> float:
 
 
 def levenshtein_similarity(first: str, second: str) -> float:
-    """1 - (insertions + deletions + substitutions) / (greater length), from 0 to 1; two empty texts: 1."""
+    """Return 1 - (insertions + deletions + substitutions) / (greater length), from 0 to 1; two empty texts: 1."""
     return Levenshtein.normalized_similarity(first, second)
 
 
 def paper_line0(completion: str | None, reference: str) -> PaperSimilarity:
-    """Cosine and match of the first lines as DevBench's released script has them.
+    """Return cosine and match of the first lines as DevBench's released script has them.
 
     No or an empty completion scores 0 in both, even beside a blank reference; one of blanks alone is compared
     as an empty line. The script takes the mean cosine over samples, but counts a match if *any* sample

@@ -46,7 +46,7 @@ class Overlap(NamedTuple):
 
     @classmethod
     def of(cls, shared: float, answered: float, referred: float) -> Overlap:
-        """The overlap of ``shared`` things of ``answered`` and ``referred`` many; nothing beside nothing is all."""
+        """Return the overlap of ``shared`` things of ``answered`` and ``referred`` many; nothing beside nothing is all."""
         if not answered and not referred:
             return cls(1.0, 1.0, 1.0)
         if not shared:
@@ -55,7 +55,7 @@ class Overlap(NamedTuple):
 
 
 def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
-    """The overlap of two bags: a thing that stands there twice counts twice. Two empty bags give 1 throughout.
+    """Return the overlap of two bags: a thing that stands there twice counts twice. Two empty bags give 1 throughout.
 
     Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), of any things.
     """
@@ -69,7 +69,7 @@ def words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry what a text is about: letters, four at least, lower-cased, no function words of English.
+    """Return the words that carry what a text is about: letters, four at least, lower-cased, no function words of English.
 
     Identifiers are parted at underscores and humps (``maxPortRange``: port, range), so that prose and code meet.
     """
@@ -108,7 +108,7 @@ def _grams(text: str) -> tuple[Counter[str], ...]:
 
 
 def chrf(answer: str, reference: str) -> float:
-    """The chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
+    """Return the chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
 
     Blanks are left out. Orders for which one of the texts is too short do not count; recall weighs twice.
     Equal texts give 1, empty ones too; an empty one beside another gives 0.

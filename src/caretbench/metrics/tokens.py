@@ -84,7 +84,7 @@ class _Scanner:
         self.string_needs_backslash = False
 
     def run(self, lines: Iterable[str]) -> int:
-        """Number of tokens of all lines; blocks closed at the end and the end marker count too."""
+        """Return number of tokens of all lines; blocks closed at the end and the end marker count too."""
         for line in lines:
             if not self._line(line):
                 break
@@ -180,7 +180,7 @@ def _indentation(line: str) -> tuple[int, int]:
 
 
 def lenient_token_count(text: str) -> int:
-    """Number of tokens by the rules of Python 3.11's ``tokenize``, without comments and line breaks.
+    """Return number of tokens by the rules of Python 3.11's ``tokenize``, without comments and line breaks.
 
     Indents, dedents, error tokens and the end marker count.
 
@@ -191,7 +191,7 @@ def lenient_token_count(text: str) -> int:
 
 
 def paper_token_count(text: str) -> int:
-    """Number of tokens as DevBench's Table 4 counts them, for text of any language.
+    """Return number of tokens as DevBench's Table 4 counts them, for text of any language.
 
     Source: the rules above; where they give up, the number of hits of the released script's regular
     expression.

@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
 
 def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
-    """``parts``, shortened so that they fit ``budget`` together with ``overhead``; unchanged where they fit.
+    """Return ``parts``, shortened so that they fit ``budget`` together with ``overhead``; unchanged where they fit.
 
     The size is the sum of the counts of overhead, prefix, suffix and files (path and text), each counted apart; an
     empty text takes no room. A line is cut only where it does not fit by itself. A count costs time, so they are
@@ -67,7 +67,7 @@ def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
 
 
 def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -> str:
-    """``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
+    """Return ``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
     by what is too much, until the whole fits.
@@ -98,7 +98,7 @@ def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -
 def _nearest_files(
     files: tuple[ContextFile, ...], size: Callable[[str], int], room: int
 ) -> tuple[ContextFile, ...]:
-    """The longest end of ``files`` that fits."""
+    """Return the longest end of ``files`` that fits."""
     starts = range(len(files) + 1)
     return files[_first_that_fits(starts, lambda start: _size_of_files(files[start:], size), room) :]
 
@@ -108,7 +108,7 @@ def _size_of_files(files: Sequence[ContextFile], size: Callable[[str], int]) -> 
 
 
 def _end_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str:
-    """The longest end of ``text`` that fits and begins at a line start; if not a line fits, the end of the last."""
+    """Return the longest end of ``text`` that fits and begins at a line start; if not a line fits, the end of the last."""
     if whole <= room:
         return text
     breaks = _after_line_feeds(text)
@@ -120,7 +120,7 @@ def _end_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str
 
 
 def _beginning_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str:
-    """The longest beginning of ``text`` that fits and ends at a line end; if not a line fits, as much of the first."""
+    """Return the longest beginning of ``text`` that fits and ends at a line end; if not a line fits, as much of the first."""
     if whole <= room:
         return text
     breaks = [0, *_after_line_feeds(text)[:-1]]
@@ -140,7 +140,7 @@ def _after_line_feeds(text: str) -> list[int]:
 
 
 def _first_that_fits(places: Sequence[int], size_at: Callable[[int], int], room: int) -> int:
-    """The first of ``places``, ordered from the longest text to the empty one, whose text fits, by binary search.
+    """Return the first of ``places``, ordered from the longest text to the empty one, whose text fits, by binary search.
 
     The last place is that of the empty text, which is never counted. Every place that is returned was counted, so
     that the result fits even where a longer text may have fewer tokens.

@@ -27,7 +27,7 @@ class Tag(NamedTuple):
 
 
 def language_of(caret: Caret) -> Language:
-    """The language of the program.
+    """Return the language of the program.
 
     Raises:
         UnpromptableError: The table of languages does not have it.
@@ -39,13 +39,13 @@ def language_of(caret: Caret) -> Language:
 
 
 def texts_of(caret: Caret) -> tuple[str, ...]:
-    """All text that a prompt may show of a caret."""
+    """Return all text that a prompt may show of a caret."""
     files = (text for file in caret.context for text in (file.path, file.text))
     return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
 
 def marker(caret: Caret, language: Language) -> str:
-    """A comment of the language that stands for the caret: ``/*[CARET]*/``, or with a number where that occurs.
+    """Return a comment of the language that stands for the caret: ``/*[CARET]*/``, or with a number where that occurs.
 
     It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
     """
@@ -95,7 +95,7 @@ def following(prefix: str, suffix: str) -> Following:
 
 
 def fence_word(path: str) -> str:
-    """The word behind a fence for a file of this name; empty where its language is not in the table."""
+    """Return the word behind a fence for a file of this name; empty where its language is not in the table."""
     try:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
     except KeyError:
@@ -108,5 +108,5 @@ def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
 
 
 def commented(text: str, language: Language) -> str:
-    """``text`` as line comments, each line with its line feed."""
+    """Return ``text`` as line comments, each line with its line feed."""
     return "".join(f"{language.line_comment} {line}".rstrip() + "\n" for line in text.splitlines())

@@ -42,7 +42,7 @@ class PluggedStrategy(Strategy):
 
 
 def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
-    """The strategy that a plug-in is, or gives when it is called.
+    """Return the strategy that a plug-in is, or gives when it is called.
 
     Raises:
         PluginError: It is no strategy.
@@ -72,7 +72,7 @@ class Preprocessor:
         self._change = change
 
     def __call__(self, caret: Caret) -> Caret:
-        """The changed caret.
+        """Return the changed caret.
 
         Raises:
             UnpromptableError: The caret cannot be asked about so.
@@ -90,12 +90,12 @@ class Preprocessor:
 
 
 def preprocessors() -> tuple[str, ...]:
-    """The names of the installed preprocessors; the house has none of its own."""
+    """Return the names of the installed preprocessors; the house has none of its own."""
     return installed(PREPROCESSORS, ())
 
 
 def preprocessor(name: str) -> Preprocessor:
-    """The preprocessor of this name, or at ``module:object``.
+    """Return the preprocessor of this name, or at ``module:object``.
 
     Raises:
         KeyError: There is none; the message lists the installed ones.

@@ -21,7 +21,7 @@ LETTERS = ascii_uppercase
 
 
 def question_texts(question: Question) -> tuple[str, ...]:
-    """All text that a prompt shows of a question."""
+    """Return all text that a prompt shows of a question."""
     files = (text for file in question.context for text in (file.path, file.text))
     return (question.text, *question.choices, *files)
 

@@ -31,12 +31,12 @@ _FIM = "fim/"
 
 
 def strategies() -> tuple[str, ...]:
-    """The names of all strategies: ours, the FIM formats, installed plug-ins."""
+    """Return the names of all strategies: ours, the FIM formats, installed plug-ins."""
     return (*_BY_NAME, *fim_strategies(), *installed(STRATEGIES, _TAKEN))
 
 
 def strategy(name: str) -> Strategy:
-    """The strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
+    """Return the strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
 
     ``fim/FAMILY`` is a FIM format in its family's own order; ``fim/FAMILY:psm`` and ``:spm`` name the order.
 
@@ -73,7 +73,7 @@ def _fim(name: str) -> FimStrategy | None:
 
 
 def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
-    """The strategy for a model. The caller says which it is: a choice that nobody sees would be a default.
+    """Return the strategy for a model. The caller says which it is: a choice that nobody sees would be a default.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
 

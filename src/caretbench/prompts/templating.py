@@ -33,7 +33,7 @@ def _read(name: str) -> str:
 
 @cache
 def examples() -> Mapping[str, Example]:
-    """The worked examples by language."""
+    """Return the worked examples by language."""
     read = {name: read_table(name, "example", Example) for name in languages()}
     return {name: example for name, example in read.items() if example is not None}
 
@@ -54,7 +54,7 @@ def _template(name: str) -> Template:
 
 
 def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
-    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
+    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
     return (
         Message(role="system", text=_template(f"{name}.system.j2").render(values)),
         Message(role="user", text=_template(f"{name}.user.j2").render(values)),
@@ -64,7 +64,7 @@ def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
 def conversation(
     name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
 ) -> ChatPrompt:
-    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with what fits of ``caret``.
+    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with what fits of ``caret``.
 
     Args:
         name: Of the templates.

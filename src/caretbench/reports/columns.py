@@ -93,7 +93,7 @@ def _wanted(
     policies: Sequence[str],
     stratification: Stratification,
 ) -> Sequence[Stratum]:
-    """All strata; of a further policy only those by which it is compared with the first."""
+    """Return all strata; of a further policy only those by which it is compared with the first."""
     found = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
         return found
@@ -110,7 +110,7 @@ def _group_order(
 
 
 def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: int) -> Column:
-    """The column with the intervals that papers print, where one sample a problem gives them a meaning."""
+    """Return the column with the intervals that papers print, where one sample a problem gives them a meaning."""
     if column.samples != 1:
         return column
 

@@ -52,7 +52,7 @@ DEFAULT_COLUMNS = (
 
 
 def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[SimilarityColumn, ...]:
-    """The similarity columns, given the metrics that the scores hold.
+    """Return the similarity columns, given the metrics that the scores hold.
 
     Those of first lines fold as DevBench's released code does (a line matches if any of the samples matches); the
     others take means, and every further metric keeps its own name.
@@ -102,7 +102,7 @@ class ReportedNumber(Reported):
 
 
 def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
-    """One line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
+    """Return one line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
     folds = [
         (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
             column.name
@@ -144,7 +144,7 @@ def pass_estimates(
 def similarity_estimates(
     problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...], seed: int, resamples: int = RESAMPLES
 ) -> Mapping[str, ReportedNumber]:
-    """The mean of every similarity column over the problems that have it."""
+    """Return the mean of every similarity column over the problems that have it."""
     estimates = {}
     for column in columns:
         present = problems.filter(pl.col(column.name).is_not_null())
@@ -156,7 +156,7 @@ def similarity_estimates(
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
 ) -> ReportedNumber:
-    """The mean of one value per problem with the interval that fits (docs/metrics.md)."""
+    """Return the mean of one value per problem with the interval that fits (docs/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
         interval = mean_interval(values, seed=seed, clusters=clusters, overlap_groups=overlap_groups)
@@ -178,7 +178,7 @@ class SimilarityCorrelation(Reported):
 
 
 def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> SimilarityCorrelation | None:
-    """Cosine against the share of passing samples; None where one of them does not vary."""
+    """Return cosine against the share of passing samples; None where one of them does not vary."""
     cosine = next((column.name for column in columns if column.metric == "cosine"), None)
     if cosine is None:
         return None

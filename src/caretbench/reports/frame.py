@@ -130,7 +130,7 @@ def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
-    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
+    """Return the gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
 
     Raises:
         DataError: a row has no problem or no verdict.
@@ -148,7 +148,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
 def build_frame(
     problems: Iterable[Problem], scores: Iterable[Score], verdicts: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
-    """The table of a run.
+    """Return the table of a run.
 
     Args:
         problems: All problems that a row may name.
@@ -203,7 +203,7 @@ def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]
 
 
 def metric_columns(frame: pl.DataFrame) -> list[str]:
-    """The similarity metrics that the table holds."""
+    """Return the similarity metrics that the table holds."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
 
 

@@ -100,7 +100,7 @@ def names(name: str) -> Mapping[str, Any]:
 
 @cache
 def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
-    """All printed numbers of a suite's paper that name a model and one stratum (or none)."""
+    """Return all printed numbers of a suite's paper that name a model and one stratum (or none)."""
     metrics = names(suite).get("metrics", {})
     file = _folder(suite).joinpath(f"{suite}.csv")
     if not metrics or not file.is_file():
@@ -132,7 +132,7 @@ def _bound(row: Mapping[str, str], name: str) -> float | None:
 
 
 def beside_published(summary: Summary) -> tuple[Beside, ...]:
-    """Every printed number for which this run has one too, table by table.
+    """Return every printed number for which this run has one too, table by table.
 
     Pass rates stand beside the ``paper`` profile where the run has it, else beside the profile it has; similarities
     only beside the ``paper`` profile, since the default ones measure something else.
@@ -183,7 +183,7 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Bes
 
 
 def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
-    """Every printed judge's score for which this run has one too, by all graders together."""
+    """Return every printed judge's score for which this run has one too, by all graders together."""
     models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
     rows = [
         BesideJudged(

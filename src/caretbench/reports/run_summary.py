@@ -29,13 +29,13 @@ def load(folder: Path) -> Run:
 
 
 def of_suite(name: str) -> Stratification:
-    """The stratification of the suite of this name; the ordinary one where it is not here."""
+    """Return the stratification of the suite of this name; the ordinary one where it is not here."""
     found = suite_of_run(name)
     return found.stratification if found else ORDINARY
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
-    """The labels that the options ``--by`` name, those of one option together.
+    """Return the labels that the options ``--by`` name, those of one option together.
 
     Raises:
         ValueError: no problem has such a label.
@@ -49,7 +49,7 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
 
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
+    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
     return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
 

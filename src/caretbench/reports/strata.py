@@ -51,24 +51,24 @@ class Stratum(NamedTuple):
 
 
 def shown_label_name(name: str) -> str:
-    """A label's name in a report."""
+    """Return a label's name in a report."""
     return f"{name.removesuffix(PRESET)} (paper's bounds)" if name.endswith(PRESET) else name
 
 
 def stratum_name(names: Sequence[str]) -> str:
-    """The name of a stratum by these labels."""
+    """Return the name of a stratum by these labels."""
     return SEPARATOR.join(map(shown_label_name, names))
 
 
 def decided(problem: Problem) -> bool:
-    """Whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
+    """Return whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
     return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def strata_of(
     problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Stratum, ...]:
-    """The strata of a run's problems, without those whose labels no problem has."""
+    """Return the strata of a run's problems, without those whose labels no problem has."""
     wanted = [
         names
         for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
@@ -103,7 +103,7 @@ def _parts(
 def _values(
     name: str, problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Mapping[str, tuple[Value, ...]], str]:
-    """The values of one label by problem, and what a reader must know of them."""
+    """Return the values of one label by problem, and what a reader must know of them."""
     asked, name = name, name.removesuffix(PRESET)
     words: dict[str, tuple[Value, ...]] = {}
     numbers: dict[str, tuple[str, float]] = {}
@@ -147,7 +147,7 @@ def _bounds(
 
 
 def _part(place: int, bounds: Sequence[float]) -> Value:
-    """A part's name and place: ``long`` is one part, also where languages are cut into different numbers of them."""
+    """Return a part's name and place: ``long`` is one part, also where languages are cut into different numbers of them."""
     names = _NAMES.get(len(bounds) + 1)
     return names[place] if names else (place, f"part {place + 1}")
 

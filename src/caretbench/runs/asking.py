@@ -122,11 +122,11 @@ class Asking:
 
     @cached_property
     def counted(self) -> bool:
-        """Whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
+        """Return whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
         return self.client.count_tokens("def f():\n") is not None
 
     def count(self, text: str) -> int:
-        """The tokens of ``text``, counted or estimated."""
+        """Return the tokens of ``text``, counted or estimated."""
         return tokens_of(self.client, text) if self.counted else estimated(text)
 
     @cached_property
@@ -157,7 +157,7 @@ class Asking:
         }
 
     def _identity(self) -> dict[str, JsonValue]:
-        """The client's identity; with the model's name, unless the weights themselves are named by their hash."""
+        """Return the client's identity; with the model's name, unless the weights themselves are named by their hash."""
         identity = dict(self.client.identity)
         return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
 
@@ -174,7 +174,7 @@ class Asking:
         )  # fmt: skip
 
     def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[Wanted]:
-        """The samples that are not stored, each problem with its prompt, one at a time."""
+        """Yield the samples that are not stored, each problem with its prompt, one at a time."""
         for problem in problems:
             there = stored.get(problem.id, ())
             samples = tuple(sample for sample in range(self.samples) if sample not in there)
@@ -220,7 +220,7 @@ class Asking:
                 )
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
-        """The most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.
+        """Return the most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.
 
         Zero where no price is known.
         """
@@ -228,12 +228,12 @@ class Asking:
 
 
 def estimated(text: str) -> int:
-    """The tokens of a text where no tokenizer is known."""
+    """Return the tokens of a text where no tokenizer is known."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def tokens_of(client: ModelClient, text: str) -> int:
-    """The tokens of a text, counted by the model's own tokenizer, or estimated."""
+    """Return the tokens of a text, counted by the model's own tokenizer, or estimated."""
     counted = client.count_tokens(text)
     return estimated(text) if counted is None else counted
 
@@ -241,7 +241,7 @@ def tokens_of(client: ModelClient, text: str) -> int:
 def worst_cost(
     client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int
 ) -> float:
-    """The most that ``samples`` answers to a prompt can cost, in US dollars; zero where no price is known.
+    """Return the most that ``samples`` answers to a prompt can cost, in US dollars; zero where no price is known.
 
     No token stands for less than a byte, and a chat template puts marks around the messages.
     """
@@ -255,7 +255,7 @@ def worst_cost(
 
 
 def prompt_text(prompt: Prompt) -> str:
-    """All text of a prompt that a model reads."""
+    """Return all text of a prompt that a model reads."""
     if isinstance(prompt, ChatPrompt):
         return "\n".join(message.text for message in prompt.messages)
     if isinstance(prompt, FillPrompt):

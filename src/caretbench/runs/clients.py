@@ -36,7 +36,7 @@ class Clients:
 
     @contextmanager
     def opened(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
-        """A model or judge, open."""
+        """Provide a model or judge, open."""
         if len(self._plan.models) + len(self._plan.judges) > 1:
             with self._opener(wanted.spec, wanted.options) as client:
                 yield client
@@ -47,7 +47,7 @@ class Clients:
 
     @contextmanager
     def asking(self, model: ModelPlan) -> Iterator[Asking]:
-        """A model, open, and how it is asked.
+        """Provide a model, open, and how it is asked.
 
         Raises:
             ValueError: it cannot be asked so.
@@ -69,7 +69,7 @@ class Clients:
             )
 
     def _questions(self) -> bool:
-        """Whether the problems are questions; either all of them are, or none.
+        """Return whether the problems are questions; either all of them are, or none.
 
         Raises:
             ValueError: some are, and others are places in programs.

@@ -74,7 +74,7 @@ class Manifest(BaseModel):
     """Problems without a verdict here, by cause: no toolchain, or the golden answer does not pass."""
 
     def identity(self) -> dict[str, str]:
-        """The fields that must agree where rows are added to a run."""
+        """Return the fields that must agree where rows are added to a run."""
         return {
             "suite": self.suite,
             "data": self.data.hash,
@@ -129,7 +129,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The folder for this process alone; it is made where it is not there yet.
+        """Provide the folder for this process alone; it is made where it is not there yet.
 
         Raises:
             DataError: another process is at work in it.
@@ -149,7 +149,7 @@ class RunFolder:
             os.close(descriptor)
 
     def manifest(self) -> Manifest:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             DataError: this is no run's folder, or the manifest is damaged.
@@ -166,7 +166,7 @@ class RunFolder:
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
 
     def problems(self) -> list[Problem]:
-        """The run's problems."""
+        """Return the run's problems."""
         return list(read_rows(self.problems_path, Problem))
 
     def write_problems(self, problems: Iterable[Problem]) -> None:
@@ -174,7 +174,7 @@ class RunFolder:
         write_rows(self.problems_path, problems)
 
     def completions(self) -> Iterator[Completion]:
-        """The completions, one at a time."""
+        """Yield the completions, one at a time."""
         if self.completions_path.exists():
             yield from read_rows(self.completions_path, Completion, torn_tail=True)
 
@@ -184,16 +184,16 @@ class RunFolder:
             yield from read_rows(self.errors_path, Missing, torn_tail=True)
 
     def judgements(self) -> Iterator[Judgement]:
-        """The graders' judgements, one at a time."""
+        """Yield the graders' judgements, one at a time."""
         if self.judgements_path.exists():
             yield from read_rows(self.judgements_path, Judgement, torn_tail=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
-        """The judgements that did not come, one at a time."""
+        """Yield the judgements that did not come, one at a time."""
         if self.judge_errors_path.exists():
             yield from read_rows(self.judge_errors_path, MissingJudgement, torn_tail=True)
 
     def scores(self) -> Iterator[Score]:
-        """The scores, one at a time."""
+        """Yield the scores, one at a time."""
         if self.scores_path.exists():
             yield from read_rows(self.scores_path, Score, torn_tail=True)

@@ -82,7 +82,7 @@ class RunForecast:
 
 
 def forecast(plan: Plan, opener: Opener) -> RunForecast:
-    """The forecast of a plan.
+    """Return the forecast of a plan.
 
     Raises:
         ValueError: the plan cannot work.

@@ -25,11 +25,11 @@ class Generating:
         self.report = report
 
     def stored(self, asking: Asking) -> dict[str, set[int]]:
-        """The samples that are there, by problem."""
+        """Return the samples that are there, by problem."""
         return self._look(asking)[0]
 
     def _look(self, asking: Asking) -> tuple[dict[str, set[int]], set[Hashable]]:
-        """The model's stored samples by problem, and the keys in ``errors.jsonl`` whose sample came meanwhile."""
+        """Return the model's stored samples by problem, and the keys in ``errors.jsonl`` whose sample came meanwhile."""
         noted = {row.key for row in self.folder.missing()}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
@@ -87,11 +87,11 @@ class _Completing(Work[Problem]):
         return self._asking.sampling
 
     def worst_cost(self, pending: Pending[Problem]) -> float:
-        """Each answer with the whole prompt, and in full length."""
+        """Return each answer with the whole prompt, and in full length."""
         return self._asking.worst_cost(pending.prompt, len(pending.samples)) if pending.prompt else 0.0
 
     def row(self, pending: Pending[Problem], answer: ModelAnswer, cost: float | None) -> Completion:
-        """A line of ``completions.jsonl``."""
+        """Return a line of ``completions.jsonl``."""
         return Completion(
             problem_id=pending.about.id,
             model=self._asking.name,
@@ -109,7 +109,7 @@ class _Completing(Work[Problem]):
     def missing(
         self, pending: Pending[Problem], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> Missing:
-        """A line of ``errors.jsonl``."""
+        """Return a line of ``errors.jsonl``."""
         return Missing(
             problem_id=pending.about.id,
             model=self._asking.name,

@@ -34,7 +34,7 @@ class RecordedLog(Protocol):
         ...
 
     def completions(self, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
-        """The completions of these problems; ``passed_over`` is called with the id of every other row."""
+        """Yield the completions of these problems; ``passed_over`` is called with the id of every other row."""
         ...
 
 
@@ -86,7 +86,7 @@ class _Recorded:
     passed_over: dict[Path, list[str]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Completion]:
-        """All completions that are asked for."""
+        """Yield all completions that are asked for."""
         problems = {problem.id: problem for problem in self.benchmark.problems}
         writers = self.benchmark.suite.baselines
         for name in self.baselines:
@@ -162,7 +162,7 @@ class _Recorded:
 
 
 def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
-    """The models of the run that a file of completions belongs to: how they were asked stays known."""
+    """Return the models of the run that a file of completions belongs to: how they were asked stays known."""
     folder = RunFolder(path.parent)
     if path.name != folder.completions_path.name or not folder.manifest_path.exists():
         return {}

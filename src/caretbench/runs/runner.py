@@ -86,7 +86,7 @@ def _probe(plan: Plan, clients: Clients, probe: Probe) -> None:
 
 
 def budget_of(plan: Plan) -> CostBudget:
-    """The budget of a plan; what the stored rows of all folders cost is spent already."""
+    """Return the budget of a plan; what the stored rows of all folders cost is spent already."""
     return CostBudget(plan.config.max_cost, sum(spent(benchmark.folder) for benchmark in plan.benchmarks))
 
 
@@ -124,7 +124,7 @@ def _generate(
 
 
 def spoken(tally: Tally) -> str:
-    """``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
+    """Return ``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
     parts = []
     if tally.input_tokens or tally.output_tokens:
         parts.append(f"{tally.input_tokens:,.0f} tokens in, {tally.output_tokens:,.0f} out")
@@ -157,7 +157,7 @@ def _missing(session: Session, model: ModelPlan, tally: Tally, progress: Progres
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """The text in one line, not too long."""
+    """Return the text in one line, not too long."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 

@@ -72,7 +72,7 @@ class Scoring:
         return sum(1 for _ in self._new(completions))
 
     def _new(self, completions: Iterable[Completion]) -> Iterator[Completion]:
-        """The completions that are not stored yet, each once.
+        """Yield the completions that are not stored yet, each once.
 
         Verdicts are kept by key, so a changed answer under an old key would get the old answer's verdict.
         """
@@ -166,7 +166,7 @@ class Scoring:
             self._left_out[golden.problem_id] = cause
 
     def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
-        """The completions that are to be run; the rows of what needs no run are appended on the way."""
+        """Yield the completions that are to be run; the rows of what needs no run are appended on the way."""
         total = sum(row.problem_id in self._problems for row in self.folder.completions())
         self.report("completions", 0, total)
         for completion in self.folder.completions():
@@ -194,7 +194,7 @@ class Scoring:
         return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
-        """The text to insert; the golden answer is never cut."""
+        """Return the text to insert; the golden answer is never cut."""
         if completion.model == GOLDEN:
             return completion.text
         return verdicts.inserted(completion.text, problem, self.policy)

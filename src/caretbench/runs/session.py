@@ -109,7 +109,7 @@ class Session:
 def toolchains(
     problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
 ) -> dict[str, ToolchainInfo]:
-    """The toolchains of the problems' languages where programs run; each that is not there makes a note."""
+    """Return the toolchains of the problems' languages where programs run; each that is not there makes a note."""
     from caretbench.execution.cluster.spreading import SpreadingExecutor
 
     found: dict[str, ToolchainInfo] = {}
@@ -131,7 +131,7 @@ def toolchains(
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
-    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
+    """Return the manifest to go on with: the stored one, where the run was begun, with the new models added.
 
     Raises:
         ValueError: the folder holds a run of something else; the message says what differs.

@@ -126,7 +126,7 @@ class ErrorRows(Generic[Errors]):
         self._failed: dict[Hashable, Errors] = {}
 
     def rows(self) -> Iterator[Errors]:
-        """The rows of the file, one at a time."""
+        """Yield the rows of the file, one at a time."""
         if self._path.exists():
             yield from read_rows(self._path, self._kind, torn_tail=True)
 

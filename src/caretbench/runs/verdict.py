@@ -108,7 +108,7 @@ def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
 
 
 def without_program(problem: Problem) -> ExecutionResult:
-    """The result of an answer that fails without a run."""
+    """Return the result of an answer that fails without a run."""
     return ExecutionResult(
         id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
     )

@@ -39,7 +39,7 @@ def project(spec: Spec) -> str:
 
 
 def class_path(root: Path) -> tuple[str, ...]:
-    """The jars of a bundle as they are found inside the sandbox, in the order of their names."""
+    """Return the jars of a bundle as they are found inside the sandbox, in the order of their names."""
     return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
 
 
@@ -88,7 +88,7 @@ class Maven(Ecosystem):
         return absent_classes(spec, root)
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """A class path."""
+        """Return a class path."""
         return super().view(spec, manifest, root).model_copy(update={"class_path": class_path(root)})
 
     def lock(self, spec: Spec) -> str:

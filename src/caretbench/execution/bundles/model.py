@@ -107,7 +107,7 @@ class Bundle(Frozen):
     missing: tuple[str, ...] = ()
 
     def link_flags(self, source: str) -> tuple[str, ...]:
-        """The linker's flags for a C++ program, by the headers it includes."""
+        """Return the linker's flags for a C++ program, by the headers it includes."""
         headers = _INCLUDE.findall(source)
         flags = (
             f"-l{library}"
@@ -138,7 +138,7 @@ def _folders() -> Iterator[Path]:
 
 
 def bundle_specs() -> dict[str, Spec]:
-    """All specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
+    """Return all specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
 
     Raises:
         BundleError: a specification does not fit.

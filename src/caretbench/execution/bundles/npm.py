@@ -19,13 +19,13 @@ _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def split_package(package: str) -> tuple[str, str]:
-    """``@types/node@20`` as name and range; without a version any one (``*``) fits."""
+    """Return ``@types/node@20`` as name and range; without a version any one (``*``) fits."""
     at = package.rfind("@")
     return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
 
 
 def package_json(spec: Spec) -> dict[str, Any]:
-    """The project file of a bundle. It has no ``type``: programs choose their module system themselves."""
+    """Return the project file of a bundle. It has no ``type``: programs choose their module system themselves."""
     return {
         "name": "bundle",
         "private": True,
@@ -89,7 +89,7 @@ def _version(folder: Path, package: str) -> str:
 
 
 def _locked(lock: str, folder: Path) -> dict[str, str]:
-    """Versions of the packages of the lock that were installed (some are for other platforms), by place."""
+    """Return versions of the packages of the lock that were installed (some are for other platforms), by place."""
     packages: dict[str, dict[str, Any]] = json.loads(lock)["packages"]
     return {
         place.removeprefix("node_modules/"): str(entry["version"])

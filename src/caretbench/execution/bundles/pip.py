@@ -24,7 +24,7 @@ _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 
 
 def locked_packages(lock: str) -> dict[str, set[str]]:
-    """Versions by normalised name in a pip lock; a universal lock may hold several per name."""
+    """Return versions by normalised name in a pip lock; a universal lock may hold several per name."""
     found: dict[str, set[str]] = {}
     for name, version in _PINNED.findall(lock):
         found.setdefault(normalised(name), set()).add(version)
@@ -32,18 +32,18 @@ def locked_packages(lock: str) -> dict[str, set[str]]:
 
 
 def normalised(requirement: str) -> str:
-    """A requirement's name as package indexes compare it, without extras and versions."""
+    """Return a requirement's name as package indexes compare it, without extras and versions."""
     name = re.split(r"[\[<>=!~; ]", requirement.strip(), maxsplit=1)[0]
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def sandbox_python() -> Path:
-    """The Python that programs run with inside the sandbox; binary wheels must fit it."""
+    """Return the Python that programs run with inside the sandbox; binary wheels must fit it."""
     return Path(launcher_interpreter()[0])
 
 
 def find_uv() -> str | None:
-    """The ``uv`` on the path, else the one installed beside this interpreter, else None."""
+    """Return the ``uv`` on the path, else the one installed beside this interpreter, else None."""
     beside = Path(sys.executable).with_name("uv")
     return shutil.which("uv") or (str(beside) if beside.exists() else None)
 
@@ -85,7 +85,7 @@ class Pip(Ecosystem):
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
-        """An interpreter, and uv or pip, where there is none."""
+        """Return an interpreter, and uv or pip, where there is none."""
         python = sandbox_python()
         if not _version(python):
             return ("python3", "python3-pip")

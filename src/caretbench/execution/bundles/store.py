@@ -62,7 +62,7 @@ def bundles_folder() -> Path:
 
 
 def bundle_key(spec: Spec) -> str:
-    """16 hexadecimal digits of the hash of what decides a bundle's content: packages, lock and platform."""
+    """Return 16 hexadecimal digits of the hash of what decides a bundle's content: packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
     if spec.exclude_jars:
@@ -79,7 +79,7 @@ def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
 
 
 def installed(name: str) -> Bundle | None:
-    """The built bundle with this name, or None where it is not built for this specification and platform.
+    """Return the built bundle with this name, or None where it is not built for this specification and platform.
 
     Raises:
         BundleError: no specification has this name.
@@ -167,7 +167,7 @@ def write_lock(spec: Spec) -> Path:
 
 @contextmanager
 def _building(spec: Spec) -> Iterator[Path]:
-    """An empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
+    """Provide an empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
     home = bundles_folder() / spec.name
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as stream:
@@ -199,7 +199,7 @@ def _make_readable(folder: Path) -> int:
 
 
 def status() -> list[BundleStatus]:
-    """All bundles, with what is there and the command that brings what is not."""
+    """Return all bundles, with what is there and the command that brings what is not."""
     return [_status(spec) for spec in bundle_specs().values()]
 
 

@@ -21,7 +21,7 @@ _LOCK = ".held-"
 
 @contextlib.contextmanager
 def building(parent: Path) -> Iterator[Path]:
-    """An empty folder below ``parent`` to build in; what is left in it afterwards is removed.
+    """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
 
     Raises:
         OSError: it cannot be made: the disk is full, say.
@@ -65,7 +65,7 @@ def _alone(parent: Path) -> Iterator[None]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of all names, kinds, executable bits, link targets and contents below a folder.
+    """Return SHA-256 of all names, kinds, executable bits, link targets and contents below a folder.
 
     Untrusted programs may have written it: links are not followed, and what is neither file, link nor folder counts by
     its kind alone.

@@ -114,7 +114,7 @@ def _seen(place: Path) -> str:
 
 @cache
 def system_mark() -> str:
-    """A hash that changes when packages of this system do; asked once per process."""
+    """Return a hash that changes when packages of this system do; asked once per process."""
     there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 

@@ -50,7 +50,7 @@ class VerdictFile:
             self._open()
 
     def execute(self, statement: str, values: Sequence[float | str | bytes] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives; it is asked again, of an empty file, where the file is damaged.
+        """Return the rows that a statement gives; it is asked again, of an empty file, where the file is damaged.
 
         Raises:
             MachineError: the disk is full, or the file cannot be used.
@@ -84,7 +84,7 @@ class VerdictFile:
             self._connection.close()
 
     def _number(self) -> int:
-        """The number of the file that counts; the first has none in its name."""
+        """Return the number of the file that counts; the first has none in its name."""
         found = (_FILE.fullmatch(place.name) for place in self._folder.glob("verdicts*.sqlite"))
         return max((int(match[1] or 0) for match in found if match), default=0)
 
@@ -140,14 +140,14 @@ class VerdictFile:
 
     @contextlib.contextmanager
     def _opening(self) -> Iterator[None]:
-        """One process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
+        """Provide one process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
         with (self._folder / ".opening").open("ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
 
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
-        """A full disk or a file that cannot be used is said in one line."""
+        """Provide a full disk or a file that cannot be used is said in one line."""
         try:
             yield
         except (*_FAULTS, OSError) as error:
@@ -158,7 +158,7 @@ class VerdictFile:
 
 
 def _lost(error: Exception) -> bool:
-    """Whether the file is damaged; else the disk is full, say, or the file locked."""
+    """Return whether the file is damaged; else the disk is full, say, or the file locked."""
     if isinstance(error, UnicodeDecodeError):
         return True
     code = getattr(error, "sqlite_errorcode", 0)

@@ -142,7 +142,7 @@ class ResultCache:
     # --- artefacts --------------------------------------------------------------------------------------------
 
     def artefact(self, key: str) -> Path | None:
-        """The compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
+        """Return the compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
         place = self._place(key)
         try:
             os.utime(place)
@@ -157,7 +157,7 @@ class ResultCache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[Path]:
-        """An empty folder to build in; what is left of it afterwards is removed.
+        """Provide an empty folder to build in; what is left of it afterwards is removed.
 
         Raises:
             MachineError: the disk is full.
@@ -187,7 +187,7 @@ class ResultCache:
         return place
 
     def short_of_space(self) -> bool:
-        """Whether the disk is so full that what a compiler said may be about that."""
+        """Return whether the disk is so full that what a compiler said may be about that."""
         known = os.statvfs(self.artefacts)
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
@@ -291,7 +291,7 @@ class ResultCache:
 
 @contextlib.contextmanager
 def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
-    """The given cache; without one the user's, or one that is forgotten at the end."""
+    """Provide the given cache; without one the user's, or one that is forgotten at the end."""
     if cache is not None:
         yield cache
         return

@@ -123,7 +123,7 @@ class Nodes(Protocol):
         """Have a batch worked on, again elsewhere where its machine goes away; gives a handle at once."""
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """A handle whose answer is there, or None after so many seconds."""
+        """Return a handle whose answer is there, or None after so many seconds."""
 
     def fetch(self, handle: Any) -> AnyBatchResult:
         """Return its answer, or raise Lost where there will be none."""

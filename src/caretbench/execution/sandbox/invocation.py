@@ -94,7 +94,7 @@ class Invocation:
 
     @property
     def on_snapshot(self) -> bool:
-        """Whether the work folder lies over a snapshot."""
+        """Return whether the work folder lies over a snapshot."""
         return self.tree is not None and self.tree.snapshot is not None
 
     @property
@@ -190,7 +190,7 @@ def memory_options(size_mb: int) -> str:
 
 
 def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
-    """Names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
+    """Return names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
 
     Memory is bounded by the watchdog at ``memory_mb``; twice as much is the backstop for what grows faster than it
     looks: of the address space, or else of data memory, for runtimes that reserve much address space.

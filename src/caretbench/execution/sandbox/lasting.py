@@ -46,7 +46,7 @@ _OF_ALL: Mapping[str, object] = {
 
 @cache
 def _keeper() -> ThreadPoolExecutor:
-    """A sandbox dies with the thread that started it: this one lives as long as the process."""
+    """Return a sandbox dies with the thread that started it: this one lives as long as the process."""
     return ThreadPoolExecutor(1, thread_name_prefix="lasting-sandboxes")
 
 
@@ -133,7 +133,7 @@ class LastingSandbox:
         )
 
     def read(self, path: str, most_bytes: int, stop: threading.Event | None = None) -> bytes:
-        """A file's content.
+        """Return a file's content.
 
         Raises:
             OSError: as its number says: ``FileNotFoundError``, ``PermissionError``, ``IsADirectoryError``; ``EFBIG``

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def display_server() -> str | None:
-    """The X server for programs that need a display, or None where it is not installed."""
+    """Return the X server for programs that need a display, or None where it is not installed."""
     return shutil.which("Xvfb", path="/usr/bin:/usr/local/bin")
 
 
@@ -152,7 +152,7 @@ class Sandbox:
 
     @property
     def interrupted(self) -> bool:
-        """Whether programs are being ended."""
+        """Return whether programs are being ended."""
         return self._interrupted.is_set()
 
     def interrupt(self) -> None:

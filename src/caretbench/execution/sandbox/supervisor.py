@@ -57,12 +57,12 @@ class SandboxResult(Frozen):
 
     @property
     def ok(self) -> bool:
-        """Whether the program ended with exit status 0."""
+        """Return whether the program ended with exit status 0."""
         return self.error is None and self.killed is None and self.exit_code == 0
 
     @property
     def torn(self) -> bool:
-        """Whether it may have ended with a warm sandbox: all inside is killed then, in any order."""
+        """Return whether it may have ended with a warm sandbox: all inside is killed then, in any order."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 

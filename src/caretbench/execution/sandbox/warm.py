@@ -69,7 +69,7 @@ class WorkerKey(NamedTuple):
 
     @property
     def many_users(self) -> bool:
-        """Whether each of its programs is another user of the host."""
+        """Return whether each of its programs is another user of the host."""
         return self.user is not None and not self.lasting
 
 
@@ -196,11 +196,11 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether it is gone."""
+        """Return whether it is gone."""
         return self._process.poll() is not None
 
     def ends(self) -> bool:
-        """Whether it is gone, or goes in this moment."""
+        """Return whether it is gone, or goes in this moment."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
         return self.ended
@@ -321,7 +321,7 @@ class Workers:
         self._keeper: ThreadPoolExecutor | None = None
 
     def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
-        """The job in the form that a worker understands, and which worker that is."""
+        """Return the job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
@@ -363,7 +363,7 @@ class Workers:
 
     @contextlib.contextmanager
     def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:
-        """A worker for one program; None where none can be built on this machine."""
+        """Provide a worker for one program; None where none can be built on this machine."""
         worker = self._take(key, binary, filter_program)
         try:
             yield worker

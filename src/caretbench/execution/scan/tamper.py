@@ -106,7 +106,7 @@ def _scans(language: str) -> tuple[_Scan, ...]:
 
 @lru_cache(maxsize=4096)
 def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
-    """The flags of an answer (``tamper:early_exit``), each once, in the table's order.
+    """Return the flags of an answer (``tamper:early_exit``), each once, in the table's order.
 
     The answer is looked at twice: as it stands, and in plain spelling, so that neither an escape, a comment between two
     words nor a name put together from two literals hides what it says.
@@ -139,7 +139,7 @@ def _pieces(text: str, language: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _views(text: str, language: str) -> tuple[str, ...]:
-    """The text as it stands, and in plain spelling where that is another."""
+    """Return the text as it stands, and in plain spelling where that is another."""
     plain = plain_spelling(text, language)
     return (text,) if plain == text else (text, plain)
 
@@ -163,7 +163,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _without_block_comments(text: str) -> str:
-    """A comment that is not closed stays: what it swallows is a flag of its own."""
+    """Return a comment that is not closed stays: what it swallows is a flag of its own."""
     kept = []
     place = 0
     while (begin := text.find("/*", place)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:

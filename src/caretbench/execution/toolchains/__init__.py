@@ -16,7 +16,7 @@ __all__ = ["load_runtime"]
 def load_runtime(
     language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed
 ) -> LanguageRuntime:
-    """The runtime of a language.
+    """Return the runtime of a language.
 
     Args:
         language: A name of the table of languages.

@@ -57,7 +57,7 @@ class Runtime(ABC):
         self._found.clear()
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
-        """The built bundle that the request names; looked up once."""
+        """Return the built bundle that the request names; looked up once."""
         name = request.bundle
         if name is None:
             return None
@@ -84,7 +84,7 @@ class Runtime(ABC):
         """How to run the program."""
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """The run's own result: compiling has no say in it."""
+        """Return the run's own result: compiling has no say in it."""
         del artefact
         return result
 
@@ -111,14 +111,14 @@ def compile_limits(limits: Limits, programs: int = 1) -> Limits:
 
 
 def shorten(diagnostics: str) -> str:
-    """A compiler's words, cut to what a person reads."""
+    """Return a compiler's words, cut to what a person reads."""
     text = diagnostics.strip()
     return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
 
 
 @cache
 def harness_file(language: str, name: str) -> str:
-    """The text of a file in the folder ``harness`` of a language.
+    """Return the text of a file in the folder ``harness`` of a language.
 
     Raises:
         FileNotFoundError: there is none.
@@ -131,7 +131,7 @@ def harness_file(language: str, name: str) -> str:
 
 @cache
 def tool_version(*command: str) -> str | None:
-    """The first line that a trusted tool says of its version, or None where it is not there or does not start."""
+    """Return the first line that a trusted tool says of its version, or None where it is not there or does not start."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
@@ -143,6 +143,6 @@ def tool_version(*command: str) -> str | None:
 
 
 def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:
-    """16 hexadecimal digits over versions, harness texts, flags and environment."""
+    """Return 16 hexadecimal digits over versions, harness texts, flags and environment."""
     settings = [f"{name}={value}" for name, value in sorted((environment or {}).items())]
     return sha256_text(*parts, *flags, *settings)[:16]

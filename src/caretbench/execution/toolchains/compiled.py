@@ -61,7 +61,7 @@ class CompiledRuntime(Runtime):
         return compiler
 
     def find_toolchain(self) -> Toolchain:
-        """The compiler of the table."""
+        """Return the compiler of the table."""
         told = self._compiler
         version = tool_version(told.command, "--version")
         if version is None:
@@ -74,7 +74,7 @@ class CompiledRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """One compiler process per program: they share nothing."""
+        """Return one compiler process per program: they share nothing."""
         return [
             self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
         ]
@@ -115,7 +115,7 @@ class CompiledRuntime(Runtime):
         return result.model_copy(update={"files": ()}), content
 
     def _sentinel(self) -> bytes:
-        """The compiled sentinel: made once per process, given to every link."""
+        """Return the compiled sentinel: made once per process, given to every link."""
         key = self.language, self.toolchain().fingerprint
         with CompiledRuntime._lock:
             if key not in CompiledRuntime._objects:
@@ -157,7 +157,7 @@ class CompiledRuntime(Runtime):
         return missing_module(words) if 0 < errors <= named else None
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only."""
+        """Return the executable, bound read-only."""
         del request
         return RunPlan(
             argv=(f"{ARTEFACT}/{_PROGRAM}",),

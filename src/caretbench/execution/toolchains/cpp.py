@@ -92,7 +92,7 @@ class CppRuntime(Runtime):
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """One compiler process per program: they share nothing."""
+        """Return one compiler process per program: they share nothing."""
         return [
             self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
         ]
@@ -189,7 +189,7 @@ class CppRuntime(Runtime):
         return self._run(arguments, files, Limits(), folder).ok
 
     def _sentinel_object(self) -> bytes:
-        """The compiled sentinel: made once per process, given to every link."""
+        """Return the compiled sentinel: made once per process, given to every link."""
         with CppRuntime._lock:
             if CppRuntime._sentinel is None:
                 argv = f"{COMPILER} -O1 -c sentinel.cpp -o sentinel.o && base64 -w0 sentinel.o"
@@ -208,7 +208,7 @@ class CppRuntime(Runtime):
             return CppRuntime._sentinel
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only."""
+        """Return the executable, bound read-only."""
         del request
         return RunPlan(
             argv=(f"{ARTEFACT}/program",),
@@ -218,7 +218,7 @@ class CppRuntime(Runtime):
 
 
 def _of_headers(result: SandboxResult) -> bool:
-    """Whether the words of a compiler that failed may be others without precompiled headers."""
+    """Return whether the words of a compiler that failed may be others without precompiled headers."""
     words = result.stderr
     return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
 

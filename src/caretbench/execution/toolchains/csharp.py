@@ -79,7 +79,7 @@ class CsharpRuntime(Runtime):
     variants = ("release",)
 
     def find_toolchain(self) -> Toolchain:
-        """An SDK with its compiler and a framework to run on."""
+        """Return an SDK with its compiler and a framework to run on."""
         sdk = find_sdk()
         if sdk is None:
             return Toolchain(language=self.language, available=False, remedy=REMEDY)
@@ -164,12 +164,12 @@ def configuration(request: ExecutionRequest) -> str:
 
 
 def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
-    """The framework's assemblies but for those of which the compiler brings a version of its own."""
+    """Yield the framework's assemblies but for those of which the compiler brings a version of its own."""
     return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
 
 
 def find_sdk() -> Sdk | None:
-    """The first SDK of ``DOTNET_ROOT``, the PATH and the cache that has all it takes."""
+    """Return the first SDK of ``DOTNET_ROOT``, the PATH and the cache that has all it takes."""
     on_path = shutil.which("dotnet")
     named = os.environ.get("DOTNET_ROOT")
     places = [

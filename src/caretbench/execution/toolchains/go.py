@@ -45,7 +45,7 @@ class GoRuntime(Runtime):
     chunk_size = CHUNK
 
     def find_toolchain(self) -> Toolchain:
-        """The go command, for its version and for the standard library's packages."""
+        """Return the go command, for its version and for the standard library's packages."""
         go = _find_go()
         version = tool_version(go, "version") if go else None
         if version is None:
@@ -96,7 +96,7 @@ class GoRuntime(Runtime):
         return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only; Go's collector works harder near the bound of memory."""
+        """Return the executable, bound read-only; Go's collector works harder near the bound of memory."""
         return RunPlan(
             argv=(f"{ARTEFACT}/program",),
             environment=_THREADS | {"GOMEMLIMIT": f"{request.limits.memory_mb * 3 // 4}MiB"},
@@ -119,7 +119,7 @@ def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> 
 
 
 def _run(command: Sequence[str], cwd: Path | None, settings: Mapping[str, str]) -> str:
-    """The output of one of the toolchain's programs.
+    """Return the output of one of the toolchain's programs.
 
     Raises:
         OSError: it fails; the message has its last words.

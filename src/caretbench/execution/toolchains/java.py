@@ -70,7 +70,7 @@ class JavaRuntime(Runtime):
     )
 
     def find_toolchain(self) -> Toolchain:
-        """The JDK, not older than 17."""
+        """Return the JDK, not older than 17."""
         home = find_jdk()
         version = jdk_version(home)
         if version is None or usable_jdk() is None:
@@ -144,7 +144,7 @@ class JavaRuntime(Runtime):
         return self.compiler(self._jars(request), self._binds(request))
 
     def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> Compiler:
-        """The compile server for programs that have this class path; the folders of it are bound by ``read_only``."""
+        """Return the compile server for programs that have this class path; the folders of it are bound by ``read_only``."""
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return Compiler(
             arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
@@ -182,7 +182,7 @@ class JavaRuntime(Runtime):
 
 
 def public_class(source: str) -> str:
-    """The class that the released runner takes: the first written ``public class``, else ``TestCase``."""
+    """Return the class that the released runner takes: the first written ``public class``, else ``TestCase``."""
     found = _FIRST_PUBLIC_CLASS.search(source)
     return found[1] if found else "TestCase"
 
@@ -193,7 +193,7 @@ def jdk_version(home: Path | None) -> str | None:
 
 
 def usable_jdk() -> tuple[Path, str] | None:
-    """The folder of the JDK and its version; None where there is none, or only one that is too old."""
+    """Return the folder of the JDK and its version; None where there is none, or only one that is too old."""
     home = find_jdk()
     version = jdk_version(home)
     number = re.search(r"\d+", version or "")
@@ -203,7 +203,7 @@ def usable_jdk() -> tuple[Path, str] | None:
 
 
 def find_jdk() -> Path | None:
-    """The folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
+    """Return the folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / "javac").exists():
         return Path(home).resolve()

@@ -53,17 +53,17 @@ _INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n
 
 
 def saved_ms(headers: frozenset[str]) -> float:
-    """About how much CPU time, in milliseconds, a set saves a program."""
+    """Return about how much CPU time, in milliseconds, a set saves a program."""
     return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
 
 
 def building_ms(headers: frozenset[str]) -> float:
-    """About how much CPU time, in milliseconds, it takes to precompile a set."""
+    """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
     return 200 + 2.5 * saved_ms(headers)
 
 
 def leading_headers(source: str) -> frozenset[str]:
-    """The standard headers that a program includes before any other token or directive.
+    """Return the standard headers that a program includes before any other token or directive.
 
     Assertions' headers are passed over. Whatever is doubtful ends the list: a line that goes on in the next, a header
     that is not the standard library's (it may set macros), a macro.
@@ -80,7 +80,7 @@ def opening(source: str) -> str:
 
 
 def _included(source: str) -> Iterator[str]:
-    """The headers in angle brackets that a program includes before any other token or directive."""
+    """Yield the headers in angle brackets that a program includes before any other token or directive."""
     text = source.partition("\\")[0]
     position = 0
     while True:
@@ -128,7 +128,7 @@ class PrecompiledHeaders:
             sweep(root)
 
     def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """The best entry that holds nothing but what the program begins with; None: go without.
+        """Return the best entry that holds nothing but what the program begins with; None: go without.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
@@ -163,14 +163,14 @@ class PrecompiledHeaders:
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
     def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """The entry of a text, built when it is first asked for; None where that is not possible."""
+        """Return the entry of a text, built when it is first asked for; None where that is not possible."""
         self._provide(text, None, flags, build, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
         return self._used(entry) if entry is not None else None
 
     def intact(self, entry: HeaderEntry) -> bool:
-        """Whether an entry still is what was built. A damaged one is removed, to be built again."""
+        """Return whether an entry still is what was built. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
         self._forget(entry)
@@ -203,7 +203,7 @@ class PrecompiledHeaders:
                 self._known[key] = entry
 
     def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
-        """An entry of an earlier process, or of another one."""
+        """Return an entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
             entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
             return entry if self.intact(entry) else None
@@ -242,7 +242,7 @@ class PrecompiledHeaders:
     # --- looking ----------------------------------------------------------------------------------------------
 
     def _used(self, entry: HeaderEntry) -> HeaderEntry | None:
-        """The entry, noted as used now; None where another process has removed it."""
+        """Return the entry, noted as used now; None where another process has removed it."""
         try:
             os.utime(self.root / entry.name)
         except OSError:

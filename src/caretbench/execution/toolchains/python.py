@@ -65,7 +65,7 @@ class PythonRuntime(Runtime):
     _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
 
     def find_toolchain(self) -> Toolchain:
-        """The interpreter that the sandbox's launcher uses too."""
+        """Return the interpreter that the sandbox's launcher uses too."""
         interpreter, _ = launcher_interpreter()
         version = tool_version(interpreter, "--version")
         if version is None:

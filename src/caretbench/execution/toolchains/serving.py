@@ -97,7 +97,7 @@ class Program(NamedTuple):
 
 
 def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
-    """The verdict of compilers whose every complaint but a missing module is a compile error."""
+    """Return the verdict of compilers whose every complaint but a missing module is a compile error."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
     return statuses.get(answer.kind, Status.COMPILE_ERROR)
@@ -194,13 +194,13 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Return whether it can be asked."""
         with self._lock:
             return not self._ended and self._closed_at is None
 
     @property
     def spent(self) -> bool:
-        """Whether it has done its share."""
+        """Return whether it has done its share."""
         return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.memory_mb
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class Server:
 
     @property
     def gone(self) -> bool:
-        """Whether nothing is left of it."""
+        """Return whether nothing is left of it."""
         return not self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> None:
@@ -264,7 +264,7 @@ class Server:
             return "wall" if now - self._since > patience_s else None
 
     def busy(self) -> bool:
-        """Whether a program is under way."""
+        """Return whether a program is under way."""
         with self._lock:
             return self._wanted is not None or not self.ready
 
@@ -286,7 +286,7 @@ class Servers:
         self._leaving: list[Server] = []
 
     def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
-        """One program's result."""
+        """Return one program's result."""
         server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.ask(program)
         if answer is None:
@@ -375,7 +375,7 @@ def _servers_of(sandbox: Sandbox) -> Servers:
 
 
 def _torn(outcome: SandboxResult) -> bool:
-    """Whether it was ended by neither itself nor us: by a stranger's signal, or the kernel for want of memory."""
+    """Return whether it was ended by neither itself nor us: by a stranger's signal, or the kernel for want of memory."""
     return outcome.error is not None or (
         outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
     )
@@ -427,7 +427,7 @@ def _write(folder: Path, path: PurePosixPath, content: bytes, mode: int) -> None
 
 
 def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
-    """The compiler died of one program, or never came to compile anything, which is our fault."""
+    """Return the compiler died of one program, or never came to compile anything, which is our fault."""
     stderr = outcome.stderr.text
     if ours:
         status, said = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"

@@ -129,7 +129,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         return super().plan(request.model_copy(update=update), artefact)
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """Both verdicts; the type check's decides. Where modules are missing, it has none."""
+        """Return both verdicts; the type check's decides. Where modules are missing, it has none."""
         if result.status is Status.SANDBOX_ERROR:
             return result
         if not (artefact / _OBJECTIONS).exists():
@@ -178,6 +178,6 @@ def _versions(bundles: Sequence[Bundle]) -> str:
 
 
 def find_typescript(root: Path) -> Path | None:
-    """The compiler's package in a bundle's folder, or None."""
+    """Return the compiler's package in a bundle's folder, or None."""
     package = root / "node_modules" / "typescript"
     return package if (package / "lib" / "typescript.js").is_file() else None

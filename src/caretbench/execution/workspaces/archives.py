@@ -41,7 +41,7 @@ tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 
 
 def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
-    """The command, and after it all that it left packed into parts; it starts in the project's root.
+    """Return the command, and after it all that it left packed into parts; it starts in the project's root.
 
     ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
     """
@@ -64,7 +64,7 @@ def unpack(archive: bytes, place: Path, failed: str) -> None:
 
 
 def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
-    """The project with what a packing command left in it.
+    """Return the project with what a packing command left in it.
 
     Raises:
         DataError: the parts do not unpack, or lead out of the project.
@@ -78,7 +78,7 @@ def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultF
 
 
 def packed(snapshot: Snapshot) -> bytes:
-    """A snapshot as a compressed archive.
+    """Return a snapshot as a compressed archive.
 
     Raises:
         DataError: it is too large to be sent.

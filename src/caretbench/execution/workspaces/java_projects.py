@@ -51,12 +51,12 @@ class JavaProjectTools(NamedTuple):
 
 
 def names_them(command: Sequence[str]) -> bool:
-    """Whether a command names our tools."""
+    """Return whether a command names our tools."""
     return any(f"{FOLDER}/" in word for word in command)
 
 
 def compiles_plainly(command: Sequence[str]) -> bool:
-    """Whether a command is that of our tools, in the project's root, with the compiler's usual options."""
+    """Return whether a command is that of our tools, in the project's root, with the compiler's usual options."""
     return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)
 
 
@@ -68,7 +68,7 @@ def tools_mark(command: Sequence[str]) -> str:
 
 @cache
 def java_project_tools() -> JavaProjectTools | None:
-    """The tools, made once for the JDK of ``JAVA_HOME`` or of the PATH; None where there is none."""
+    """Return the tools, made once for the JDK of ``JAVA_HOME`` or of the PATH; None where there is none."""
     jdk = usable_jdk()
     if jdk is None:
         return None

@@ -107,7 +107,7 @@ class JavaWarmth:
         )
 
     def _index(self, prepared: Snapshot) -> Mapping[str, tuple[str, ...]]:
-        """The classes that each source became."""
+        """Return the classes that each source became."""
         if prepared.id not in self._indices:
             try:
                 lines = prepared.read(f"{PLACE}/index").decode("utf-8").splitlines()
@@ -119,7 +119,7 @@ class JavaWarmth:
 
 
 def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
-    """The jars that a command names itself, in the project or in the system: path inside -> path on the host."""
+    """Return the jars that a command names itself, in the project or in the system: path inside -> path on the host."""
     found: dict[str, str] = {}
     for part in filter(None, class_path.split(":")):
         root = Path("/usr") if part.startswith("/") else prepared.tree
@@ -130,13 +130,13 @@ def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
 
 
 def _jars(place: Path) -> list[Path]:
-    """The jar, or those of the folder before a star, links followed."""
+    """Return the jar, or those of the folder before a star, links followed."""
     named = sorted(place.parent.glob("*.jar")) if place.name == "*" else [place]
     return [jar.resolve() for jar in named if jar.suffix == ".jar" and jar.is_file()]
 
 
 def _declared(text: str) -> str | None:
-    """A file's text without what stands in the bodies of its methods; None where that is not sure.
+    """Return a file's text without what stands in the bodies of its methods; None where that is not sure.
 
     A letter that is written by its number may be a bracket to the compiler.
     """
@@ -152,7 +152,7 @@ def _declared(text: str) -> str | None:
 
 
 def _bodies(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The bodies of methods, in the order of the text; what is declared within a body belongs to it."""
+    """Yield the bodies of methods, in the order of the text; what is declared within a body belongs to it."""
     for child in node.named_children:
         body = child.child_by_field_name("body") if child.type in _BODIES else None
         if body is not None:

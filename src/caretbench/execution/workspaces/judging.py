@@ -41,7 +41,7 @@ def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attemp
 
 
 def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
-    """The tests of all reports, and what is wrong with a report."""
+    """Return the tests of all reports, and what is wrong with a report."""
     found: list[TestOutcome] = []
     complaint = ""
     reports = [file for file in ran.files if file.pattern in request.junit]
@@ -72,7 +72,7 @@ def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int 
 def _of_reports(
     request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str, said: tuple[str, str]
 ) -> tuple[Status, str]:
-    """The status of a command that ended with exit status 0."""
+    """Return the status of a command that ended with exit status 0."""
     bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
     if bad is not None:
         return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
@@ -85,7 +85,7 @@ def _of_reports(
 
 
 def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
-    """The status of a command that did everything else right."""
+    """Return the status of a command that did everything else right."""
     if stdout.truncated:
         kept = request.limits.output_kb
         return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"

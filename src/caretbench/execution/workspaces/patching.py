@@ -67,7 +67,7 @@ class Changes:
         return sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + _BLOCK * len(entries)
 
     def files(self) -> dict[str, bytes]:
-        """All files of the patched project."""
+        """Return all files of the patched project."""
         kept = {
             path: (self._snapshot.tree / path).read_bytes()
             for path in self._kept("file")
@@ -76,15 +76,15 @@ class Changes:
         return kept | self.written
 
     def folders(self) -> tuple[str, ...]:
-        """All its folders."""
+        """Return all its folders."""
         return tuple(self._kept("folder"))
 
     def links(self) -> tuple[tuple[str, str], ...]:
-        """All its links."""
+        """Return all its links."""
         return tuple((path, self._snapshot.entries[path].content) for path in self._kept("link"))
 
     def executable(self) -> tuple[str, ...]:
-        """All its executable files."""
+        """Return all its executable files."""
         return tuple(path for path in self._kept("file") if self._snapshot.entries[path].executable)
 
 

@@ -36,7 +36,7 @@ class Preparer:
         self._lock = Lock()
 
     def snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
-        """The name of the project with what ``request.prepare`` leaves in it; its own where that fails.
+        """Return the name of the project with what ``request.prepare`` leaves in it; its own where that fails.
 
         Args:
             request: The command that decides; its surroundings are those of the preparing command too.

@@ -94,9 +94,9 @@ class WorkspaceResult(Frozen):
 
     @property
     def no_tests(self) -> bool:
-        """Whether no report tells of a test that ran."""
+        """Return whether no report tells of a test that ran."""
         return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
 
     def file(self, path: str) -> bytes | None:
-        """The content of a result file, or None where there is none that could be read."""
+        """Return the content of a result file, or None where there is none that could be read."""
         return next((file.data for file in self.files if file.path == path and not file.problem), None)

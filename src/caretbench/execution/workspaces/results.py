@@ -56,7 +56,7 @@ class TestCounts(Frozen):
 
     @classmethod
     def of(cls, tests: Iterable[TestOutcome]) -> TestCounts:
-        """The counts of these tests; tests of one name are counted each."""
+        """Return the counts of these tests; tests of one name are counted each."""
         found = Counter[str]()
         cases: dict[str, TestOutcome] = {}
         for test in tests:
@@ -78,7 +78,7 @@ class TestCounts(Frozen):
         return self.passed + self.failed + self.errors
 
     def names(self, outcome: _Outcome) -> tuple[str, ...]:
-        """The names of the tests that ended so, sorted."""
+        """Return the names of the tests that ended so, sorted."""
         return tuple(sorted(name for name, test in self.cases.items() if test.outcome == outcome))
 
 
@@ -151,7 +151,7 @@ def _seconds(text: str) -> float:
 
 
 def parse_junit(data: bytes) -> list[TestOutcome]:
-    """The tests of one JUnit XML report, in its order.
+    """Return the tests of one JUnit XML report, in its order.
 
     Raises:
         DataError: it is larger than 16 MB, no XML, no JUnit report, or declares a document type.
@@ -178,7 +178,7 @@ _GO: Mapping[str, _Outcome] = {"pass": "passed", "fail": "failed", "skip": "skip
 
 
 def parse_go_events(data: bytes) -> list[TestOutcome]:
-    """The tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the last of what each said.
+    """Return the tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the last of what each said.
 
     A package that fails without a failed test (it does not build, say) counts as an error of its own name. Lines that
     are no JSON are passed over: compilers and programs write between.
@@ -232,7 +232,7 @@ def _object(line: bytes) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    """JSON can hold half of a surrogate pair, which no file can."""
+    """Return JSON can hold half of a surrogate pair, which no file can."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 

@@ -285,7 +285,7 @@ class SnapshotStore:
             yield
 
     def list(self) -> list[SnapshotUse]:
-        """All snapshots, the longest unused first."""
+        """Return all snapshots, the longest unused first."""
         found = []
         for manifest in (self.folder / "trees").glob("[0-9a-f][0-9a-f]/*/manifest.json"):
             with contextlib.suppress(OSError, ValidationError):
@@ -301,7 +301,7 @@ class SnapshotStore:
         return sorted(found, key=lambda use: use.used)
 
     def disk_bytes(self) -> int:
-        """Bytes of all contents; what several snapshots hold counts once."""
+        """Return bytes of all contents; what several snapshots hold counts once."""
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
     def prune(self, *, unused_days: float) -> int:

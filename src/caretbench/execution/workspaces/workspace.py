@@ -186,7 +186,7 @@ class Workspaces:
             return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
-        """The built bundle of this name, looked for once; None where there is none.
+        """Return the built bundle of this name, looked for once; None where there is none.
 
         Raises:
             BundleError: no specification has this name.
@@ -199,7 +199,7 @@ class Workspaces:
             return self._bundles[name]
 
     def snapshot(self, identity: str) -> Snapshot:
-        """A snapshot, compared byte by byte when it is asked for first, and held: it is not pruned while in use.
+        """Return a snapshot, compared byte by byte when it is asked for first, and held: it is not pruned while in use.
 
         Raises:
             DataError: it is not here, or damaged.

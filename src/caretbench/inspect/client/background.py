@@ -49,7 +49,7 @@ class Background:
         self._loop.call_soon_threadsafe(begin)
 
     def call(self, coroutine: Coroutine[Any, Any, Result], timeout: float = _PATIENCE_S) -> Result:
-        """The result of ``coroutine``.
+        """Return the result of ``coroutine``.
 
         Raises:
             TimeoutError: it did not end in time.

@@ -111,7 +111,7 @@ class InspectClient(ModelFacts):
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Every sample of every request, answered or failed, in any order.
+        """Yield every sample of every request, answered or failed, in any order.
 
         At most ``connections`` calls are under way (fewer where a local server has fewer slots), and a
         request is taken only when one of them is free.

@@ -136,7 +136,7 @@ class Exchange:
             self.stream = False
 
     def _pause(self, call: Call, fault: Fault, attempts: int) -> float:
-        """Seconds until the next try: doubling, spread so that requests do not come in step, or what is asked for."""
+        """Return seconds until the next try: doubling, spread so that requests do not come in step, or what is asked for."""
         limit = self._options.retry_wait_limit_s
         spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
         doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
@@ -168,7 +168,7 @@ class Exchange:
         return _Reply(output, _choices(response), bool(request.get("stream")), latency)
 
     def _settled(self, call: Call, reply: _Reply, attempts: int) -> Outcome:
-        """The answers of a reply.
+        """Return the answers of a reply.
 
         Raises:
             BrokenAnswerError: there is none, or not a whole one.
@@ -259,7 +259,7 @@ def _finish(stop_reason: str, reason: object) -> str | None:
 
 
 def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:
-    """Whether the server may tell the probabilities of fewer first tokens."""
+    """Return whether the server may tell the probabilities of fewer first tokens."""
     asked = bool(letters_of(call.request.prompt))
     return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()
 
@@ -274,7 +274,7 @@ def _raw() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _choices(response: dict[str, Any]) -> list[Any]:
-    """The choices of a body of OpenAI's form in the order in which Inspect gives them."""
+    """Return the choices of a body of OpenAI's form in the order in which Inspect gives them."""
     choices = response.get("choices")
     if not isinstance(choices, list):
         return []
@@ -284,7 +284,7 @@ def _choices(response: dict[str, Any]) -> list[Any]:
 
 
 def _is_null(raw: object) -> bool:
-    """Whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
+    """Return whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
     if not isinstance(raw, dict):
         return False
     message = raw.get("message")

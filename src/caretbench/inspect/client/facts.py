@@ -36,7 +36,7 @@ class Provider(BaseModel):
 
 @cache
 def providers() -> Mapping[str, Provider]:
-    """All providers that the table knows, by name."""
+    """Return all providers that the table knows, by name."""
     text = resources.files(__package__).joinpath("providers.toml").read_text(encoding="utf-8")
     return {name: Provider.model_validate(entry) for name, entry in tomllib.loads(text).items()}
 

@@ -39,12 +39,12 @@ class ProviderError(Exception):
 
     @property
     def rate_limited(self) -> bool:
-        """Whether the server asked for fewer requests."""
+        """Return whether the server asked for fewer requests."""
         return self.status_code == 429
 
     @property
     def unauthorised(self) -> bool:
-        """Whether the key is missing, wrong, or not allowed to do this."""
+        """Return whether the key is missing, wrong, or not allowed to do this."""
         return self.status_code in (401, 403)
 
 
@@ -56,11 +56,11 @@ class BrokenAnswerError(ProviderError):
 
 
 def again_after(status: int) -> bool:
-    """Whether another try may help after an answer of this HTTP status."""
+    """Return whether another try may help after an answer of this HTTP status."""
     return status in _AGAIN or (status >= 500 and status not in _REFUSED)
 
 
 def one_line(text: str, limit: int = 2 * _SHOWN) -> str:
-    """``text`` on one line without control characters, cut to ``limit`` characters."""
+    """Return ``text`` on one line without control characters, cut to ``limit`` characters."""
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -53,7 +53,7 @@ class Fault:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
+    """Return ``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -119,7 +119,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
 
 
 def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """``text`` in one line, without markup of terminals and without secrets."""
+    """Return ``text`` in one line, without markup of terminals and without secrets."""
     for secret in secrets:
         text = text.replace(secret, "[redacted]")
     return one_line(redact(text), 500)
@@ -146,7 +146,7 @@ def _is_unreachable(error: BaseException) -> bool:
 
 
 def _said(links: list[BaseException], status: int | None) -> str:
-    """The words of the exception that knows most: the one with the status, else the innermost meant to be shown."""
+    """Return the words of the exception that knows most: the one with the status, else the innermost meant to be shown."""
     plain = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
         knowing = next((link for link in plain if _status(link) is not None), plain[0])
@@ -165,7 +165,7 @@ def _said(links: list[BaseException], status: int | None) -> str:
 
 
 def plain(message: object) -> str:
-    """A message of Inspect without the terminal's markup, redacted, in one line."""
+    """Return a message of Inspect without the terminal's markup, redacted, in one line."""
     from rich.errors import MarkupError
     from rich.text import Text
 

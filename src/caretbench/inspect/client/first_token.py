@@ -26,7 +26,7 @@ _ROUNDING = 1e-3  # a log-probability above zero by more is none
 
 
 def letters_of(prompt: Prompt) -> tuple[str, ...]:
-    """The letters of which one is to be read off the first token; empty where the whole text is the answer."""
+    """Return the letters of which one is to be read off the first token; empty where the whole text is the answer."""
     return prompt.letters if isinstance(prompt, TextPrompt) else ()
 
 
@@ -38,7 +38,7 @@ def settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
 def told_of(
     choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
 ) -> dict[str, float] | None:
-    """The log-probabilities of ``letters`` as the first token, without those that are not told; None: nothing is told.
+    """Return the log-probabilities of ``letters`` as the first token, without those that are not told; None: nothing is told.
 
     ``raw`` is the choice as the server sent it: llama.cpp's ``/completions`` answers in the form of conversations,
     which Inspect passes over there.
@@ -62,7 +62,7 @@ def told_of(
 
 
 def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str]) -> dict[str, float]:
-    """The log-probability of each of ``letters`` that is among ``tokens``, with and without leading blanks together.
+    """Return the log-probability of each of ``letters`` that is among ``tokens``, with and without leading blanks together.
 
     What is too small for a probability (servers write -9999 for what they do not know) counts as not told.
     """
@@ -76,7 +76,7 @@ def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str
 
 
 def likeliest(told: Mapping[str, float]) -> str:
-    """The letter of the highest probability. Equal ones are all named, which no reader takes for an answer."""
+    """Return the letter of the highest probability. Equal ones are all named, which no reader takes for an answer."""
     best = max(told.values())
     letters = [letter for letter, value in told.items() if value == best]
     return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"

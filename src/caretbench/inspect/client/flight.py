@@ -32,7 +32,7 @@ class Flight:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing has landed that could be given at once."""
+        """Return whether nothing has landed that could be given at once."""
         return self._landed.empty()
 
     def add(self, request: ModelRequest) -> None:

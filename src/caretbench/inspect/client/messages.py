@@ -16,7 +16,7 @@ PROMPT_KIND = "caretbench_prompt_kind"
 
 
 def messages_of(prompt: Prompt) -> list[ChatMessage]:
-    """The messages that carry ``prompt``.
+    """Return the messages that carry ``prompt``.
 
     A text travels as one user message, marked in its metadata for providers that take conversations too. So does a
     caret: its prefix is the content, and the metadata hold ``prefix``, ``suffix``, ``language``, ``path``,
@@ -35,7 +35,7 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
 
 
 def ended(text: str, stop: Sequence[str]) -> str:
-    """``text`` up to the first of the ``stop`` texts."""
+    """Return ``text`` up to the first of the ``stop`` texts."""
     return text[: min((place for word in stop if (place := text.find(word)) >= 0), default=len(text))]
 
 

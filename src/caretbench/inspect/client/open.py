@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
-    """The model that ``spec`` names, PROVIDER/MODEL; nothing is sent yet.
+    """Return the model that ``spec`` names, PROVIDER/MODEL; nothing is sent yet.
 
     Raises:
         ValueError: the name or an option is wrong.
@@ -73,7 +73,7 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
 
 
 def _warm() -> Model:
-    """A model that answers at once; without usage Inspect would count tokens, by a file from the network."""
+    """Return a model that answers at once; without usage Inspect would count tokens, by a file from the network."""
     from inspect_ai.model import ModelOutput, ModelUsage
 
     output = ModelOutput.from_content("warm", "")

@@ -50,5 +50,5 @@ class Tokenizer:
         return list(self._library.encode(text, add_special_tokens=False).ids)
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``, without those that a model's template adds."""
+        """Return the number of tokens of ``text``, without those that a model's template adds."""
         return len(self._encode(text))

@@ -47,7 +47,7 @@ class OneTryAPI(ModelAPI):
         tool_choice: ToolChoice,  # noqa: ARG002
         config: GenerateConfig,
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request, one try.
+        """Return one request, one try.
 
         Raises:
             ProviderError: it brought no whole answer.
@@ -64,7 +64,7 @@ class OneTryAPI(ModelAPI):
         """Return what one request brought."""
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Whether another try may help, and when."""
+        """Return whether another try may help, and when."""
         if not isinstance(ex, ProviderError) or not ex.again:
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
@@ -84,7 +84,7 @@ def choice_of(
 
 
 def asked(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
-    """The fields of a fill prompt, or ``text`` alone where the message is plain text.
+    """Return the fields of a fill prompt, or ``text`` alone where the message is plain text.
 
     Raises:
         ProviderError: it is a conversation.

@@ -79,7 +79,7 @@ class CommandAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One run of the program."""
+        """Return one run of the program."""
         request = self._request(messages, config)
         call = ModelCall.create(request=request, response=None)
         started = time.monotonic()
@@ -93,7 +93,7 @@ class CommandAPI(OneTryAPI):
         return self._output(answer, texts), call
 
     def connection_key(self) -> str:
-        """One pool for each command line."""
+        """Return one pool for each command line."""
         return self.model_name
 
     # --- in -----------------------------------------------------------------------------------------------------

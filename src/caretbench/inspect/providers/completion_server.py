@@ -63,7 +63,7 @@ class CompletionServer:
         return headers
 
     def _safe(self, text: str) -> str:
-        """``text`` without the key, which the environment need not hold."""
+        """Return ``text`` without the key, which the environment need not hold."""
         key = self._key()
         return redact(text.replace(key, REDACTED) if key else text)
 
@@ -80,7 +80,7 @@ class CompletionServer:
         return self._client
 
     async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> Reply:
-        """One request for ``expected`` answers, one try.
+        """Return one request for ``expected`` answers, one try.
 
         Raises:
             ProviderError: it brought no whole answer.
@@ -188,7 +188,7 @@ async def _whole(response: httpx.Response) -> bytes:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3)."""
+    """Return seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3)."""
     value = headers.get("retry-after", "").strip()
     try:
         seconds = float(value)

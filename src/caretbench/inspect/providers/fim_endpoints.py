@@ -78,7 +78,7 @@ class FimEndpointAPI(OneTryAPI):
 
     @property
     def several_per_request(self) -> bool:
-        """Whether one request can ask for several answers."""
+        """Return whether one request can ask for several answers."""
         return self.shape.several_per_request
 
     @property
@@ -91,7 +91,7 @@ class FimEndpointAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request."""
+        """Return one request."""
         form, values = self._form(asked(messages, f"fim/{self.shape.name}"), config)
         body, unsent = self.shape.body(form, values, stream=self._stream)
         if "instruction" in unsent:
@@ -112,11 +112,11 @@ class FimEndpointAPI(OneTryAPI):
         return self._output(reply, unsent), call
 
     def is_auth_failure(self, ex: Exception) -> bool:
-        """Whether the key is missing or wrong."""
+        """Return whether the key is missing or wrong."""
         return isinstance(ex, ProviderError) and ex.unauthorised
 
     def connection_key(self) -> str:
-        """One pool of connections for each address and account; the key itself stands in no log."""
+        """Return one pool of connections for each address and account; the key itself stands in no log."""
         return f"{self.address} {hash(self.initial_api_key)}"
 
     async def aclose(self) -> None:
@@ -202,7 +202,7 @@ class FimEndpointAPI(OneTryAPI):
 
 
 def _as_sent(reply: Reply) -> list[JsonValue]:
-    """The choices in OpenAI's form, with the server's own words: for Inspect's log, and for who reads it."""
+    """Return the choices in OpenAI's form, with the server's own words: for Inspect's log, and for who reads it."""
     return [{"text": choice.said, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
 
 

@@ -103,15 +103,15 @@ class GgufAPI(OneTryAPI):
         return self._server.setting.context_tokens
 
     def special_tokens(self) -> frozenset[str]:
-        """Texts that are one special token, by the file's vocabulary."""
+        """Return texts that are one special token, by the file's vocabulary."""
         return self.header.special_tokens
 
     def control_tokens(self) -> frozenset[str]:
-        """Texts that are a control token, by the file's vocabulary: the server reads them as such in every prompt."""
+        """Return texts that are a control token, by the file's vocabulary: the server reads them as such in every prompt."""
         return self.header.control_tokens
 
     def token_count(self, text: str) -> int:
-        """Tokens of ``text`` by the model's own tokenizer, sentinels as the single tokens they are."""
+        """Return tokens of ``text`` by the model's own tokenizer, sentinels as the single tokens they are."""
         return self._count(text)
 
     def _counted(self, text: str) -> int:
@@ -131,7 +131,7 @@ class GgufAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request."""
+        """Return one request."""
         if (config.num_choices or 1) > 1:
             raise ProviderError("gguf/ gives one answer per request", kind="refused")
         path, body = self._request(messages, config)
@@ -150,11 +150,11 @@ class GgufAPI(OneTryAPI):
         return self.slots
 
     def connection_key(self) -> str:
-        """One pool for each server."""
+        """Return one pool for each server."""
         return f"{self.model_name} {id(self._server)}"
 
     def canonical_name(self) -> str:
-        """The file's name without its folder, which may hold a user's name."""
+        """Return the file's name without its folder, which may hold a user's name."""
         return self._name
 
     async def aclose(self) -> None:

@@ -72,7 +72,7 @@ class Hint(_Table):
     contains: str | None = None
 
     def applies(self, status: int | None, text: str) -> bool:
-        """Whether it belongs to this error."""
+        """Return whether it belongs to this error."""
         return (self.status is None or self.status == status) and (
             self.contains is None or self.contains.lower() in text.lower()
         )
@@ -126,11 +126,11 @@ class Shape(_Table):
 
     @property
     def several_per_request(self) -> bool:
-        """Whether one request can ask for several answers."""
+        """Return whether one request can ask for several answers."""
         return "samples" in self.fill.body.values()
 
     def address(self, base_url: str) -> str:
-        """``base_url`` without the slash and the endings that do not belong to it here."""
+        """Return ``base_url`` without the slash and the endings that do not belong to it here."""
         address = base_url.strip().rstrip("/")
         for ending in self.base_url_endings:
             address = address.removesuffix(ending).rstrip("/")
@@ -139,7 +139,7 @@ class Shape(_Table):
     def body(
         self, form: Form, values: Mapping[str, JsonValue], *, stream: bool
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-        """The JSON to send in ``form``, and the names of the values that have no place in it.
+        """Return the JSON to send in ``form``, and the names of the values that have no place in it.
 
         A value that is None is not sent.
         """
@@ -179,7 +179,7 @@ def look(data: JsonValue, place: str | None) -> JsonValue:
 
 @cache
 def shapes() -> Mapping[str, Shape]:
-    """All shapes by name, in the order of the table."""
+    """Return all shapes by name, in the order of the table."""
     table = tomllib.loads(
         resources.files("caretbench.inspect.providers").joinpath("fim_shapes.toml").read_text("utf-8")
     )
@@ -187,7 +187,7 @@ def shapes() -> Mapping[str, Shape]:
 
 
 def shape(name: str) -> Shape:
-    """The shape called ``name``.
+    """Return the shape called ``name``.
 
     Raises:
         ValueError: there is none of that name.

@@ -72,12 +72,12 @@ class Assembly:
 
     @property
     def begun(self) -> bool:
-        """Whether a first character has come."""
+        """Return whether a first character has come."""
         return any(choice.parts for choice in self.choices.values())
 
     @property
     def finished(self) -> bool:
-        """Whether all answers that were asked for have their end."""
+        """Return whether all answers that were asked for have their end."""
         return len(self.choices) >= self._expected and all(c.finished for c in self.choices.values())
 
     def end(self) -> None:
@@ -137,11 +137,11 @@ class Assembly:
             self.counts = Counts(entering, leaving, cached, reasoning)
 
     def in_order(self) -> list[Choice]:
-        """The choices that have come."""
+        """Return the choices that have come."""
         return [self.choices[number] for number in sorted(self.choices)]
 
     def whole(self, *, streamed: bool) -> list[Choice]:
-        """The choices, in order.
+        """Return the choices, in order.
 
         Raises:
             BrokenAnswerError: something is missing.
@@ -161,7 +161,7 @@ def _number(value: JsonValue) -> int | None:
 
 
 def told(error: JsonValue) -> str:
-    """The words of a server's error, whatever its form."""
+    """Return the words of a server's error, whatever its form."""
     for _ in range(4):
         if not isinstance(error, dict):
             break
@@ -179,7 +179,7 @@ def _told(error: JsonValue) -> ProviderError:
 
 
 def parse(data: bytes) -> JsonValue:
-    """JSON of a server.
+    """Return JSON of a server.
 
     Raises:
         BrokenAnswerError: it is none.
@@ -203,7 +203,7 @@ class Splitter:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The pieces that are whole with ``chunk``."""
+        """Yield the pieces that are whole with ``chunk``."""
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
         for other in others:

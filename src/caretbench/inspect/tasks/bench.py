@@ -71,7 +71,7 @@ class Bench:
 
     @property
     def executes(self) -> bool:
-        """Whether programs are run."""
+        """Return whether programs are run."""
         return self._gatherer is not None
 
     def check(self) -> None:
@@ -90,11 +90,11 @@ class Bench:
 
     @property
     def asks_questions(self) -> bool:
-        """Whether the problems are questions, none of them a place in a program."""
+        """Return whether the problems are questions, none of them a place in a program."""
         return all(isinstance(problem.shown, Question) for problem in self.data.problems)
 
     def problem(self, identity: str) -> Problem:
-        """The problem with this id.
+        """Return the problem with this id.
 
         Raises:
             KeyError: there is none.
@@ -107,7 +107,7 @@ class Bench:
     # --- golden answers ---------------------------------------------------------------------------------------------
 
     def golden(self, problem: Problem) -> Future[ExecutionResult] | None:
-        """The run of the problem's own answer, which decides whether it has a part here; each runs once.
+        """Return the run of the problem's own answer, which decides whether it has a part here; each runs once.
 
         None where nothing is run.
         """
@@ -167,7 +167,7 @@ class Bench:
         left_out: str | None,
         reference: ExecutionResult | None = None,
     ) -> Verdict:
-        """The verdict on an answer, as the score stage and the report together give it."""
+        """Return the verdict on an answer, as the score stage and the report together give it."""
         values = prepared.similarity
         if left_out is not None:
             return Verdict(LEFT_OUT, None, True, values, {"cause": left_out})

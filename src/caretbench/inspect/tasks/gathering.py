@@ -43,7 +43,7 @@ class Gatherer:
         self._lanes = 0
 
     def submit(self, request: AnyRequest) -> Future[ExecutionResult]:
-        """The result of ``request``, to come; its id stands in no result."""
+        """Return the result of ``request``, to come; its id stands in no result."""
         key = sha256_text(repr(request.model_copy(update={"id": ""})))
         with self._lock:
             future = self._under_way.get(key)

@@ -81,12 +81,12 @@ class SandboxSettings(BaseModel):
     read_only: dict[str, str] = Field(default_factory=dict)
 
     def limits(self) -> Limits:
-        """The bounds of a command."""
+        """Return the bounds of a command."""
         return Limits(**self.model_dump(exclude={"environment", "read_only"}))
 
 
 def sandbox_settings(config: SandboxEnvironmentConfigType | None) -> SandboxSettings:
-    """The settings that a task names: none, a file or the settings themselves.
+    """Return the settings that a task names: none, a file or the settings themselves.
 
     Raises:
         DataError: the file cannot be read or says something unknown; with its name.
@@ -254,13 +254,13 @@ async def _in_thread(work: Callable[[], _T], stop: threading.Event | None = None
 
 
 async def _by_turns(work: Callable[[], _T], stop: threading.Event) -> _T:
-    """The same when it is this command's turn: processors are few."""
+    """Return the same when it is this command's turn: processors are few."""
     async with concurrency("caretbench-sandbox", 4 * (os.cpu_count() or 1)):
         return await _in_thread(work, stop)
 
 
 def _judged(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -> ExecResult[str]:
-    """A command's result, or the exception that Inspect documents for it."""
+    """Return a command's result, or the exception that Inspect documents for it."""
     if ran.error is not None:
         raise SandboxUnavailableError(ran.error)
     if ran.killed == "wall":

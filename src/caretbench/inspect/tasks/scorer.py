@@ -62,7 +62,7 @@ def caret(
 
 
 async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Score:
-    """The score of one sample."""
+    """Return the score of one sample."""
     problem = house.problem(str(state.sample_id))
     golden = house.golden(problem)
     reference = await _ran(golden)
@@ -100,7 +100,7 @@ async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | Non
 def _unanswered(
     house: Bench, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
 ) -> Score:
-    """The score of a sample without an answer: no verdict."""
+    """Return the score of a sample without an answer: no verdict."""
     from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)

@@ -122,7 +122,7 @@ def _asking(
 
 
 def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, Any]:
-    """The settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
+    """Return the settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
     chosen: dict[str, Any] = {"stop_seqs": list(prompt.stop[:limit])} if prompt.stop else {}
     chosen |= first_token.settings(prompt)
     return chosen if seed is None else chosen | {"seed": seed}

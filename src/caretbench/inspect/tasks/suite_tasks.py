@@ -63,7 +63,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 
 def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
-    """The configuration that a task's parameters make. Whom it asks, Inspect knows."""
+    """Return the configuration that a task's parameters make. Whom it asks, Inspect knows."""
     options: dict[str, Any] = {}
     for name, value in given.items():
         if name == _PER_CELL.name:
@@ -83,7 +83,7 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
 
 
 def _task(suite: str, given: Mapping[str, Any]) -> Task:
-    """A suite as a task.
+    """Return a suite as a task.
 
     Raises:
         ValueError: an option is wrong, or the suite knows no such context.

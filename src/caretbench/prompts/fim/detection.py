@@ -42,17 +42,17 @@ def _table() -> _Table:
 
 
 def formats() -> Mapping[str, FimFormat]:
-    """All formats by name, in the order of the table."""
+    """Return all formats by name, in the order of the table."""
     return _table().formats
 
 
 def families_without() -> Mapping[str, NoFim]:
-    """The families that are known not to fill in."""
+    """Return the families that are known not to fill in."""
     return _table().none
 
 
 def detect(special_tokens: frozenset[str]) -> FimFormat | None:
-    """The format that these special tokens tell, or None.
+    """Return the format that these special tokens tell, or None.
 
     All tokens that identify a family must be there; the family with the most of them is meant. Families that share
     their tokens are told as the one whose form is common to them. Tokens tell a format, not a skill: many models have
@@ -68,7 +68,7 @@ def detect(special_tokens: frozenset[str]) -> FimFormat | None:
 
 
 def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
-    """The format of a model, by its tokenizer first and its name second.
+    """Return the format of a model, by its tokenizer first and its name second.
 
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
 
@@ -97,7 +97,7 @@ def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
 
 
 def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) -> tuple[str, ...]:
-    """The tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
+    """Return the tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
 
     Args:
         entry: A format.
@@ -107,7 +107,7 @@ def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) ->
 
 
 def known_sentinels() -> frozenset[str]:
-    """All tokens that identify some family."""
+    """Return all tokens that identify some family."""
     return frozenset(token for entry in formats().values() for token in entry.identified_by)
 
 
@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
 
 
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
-    """Tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
+    """Return tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
     return tokens | {token.removeprefix("\u2581") for token in tokens}
 
 
@@ -137,7 +137,7 @@ def _spellings(tokens: frozenset[str]) -> frozenset[str]:
 
 
 def read_special_tokens(path: Path) -> frozenset[str]:
-    """All texts that the tokenizer at ``path`` reads as one token of its own.
+    """Return all texts that the tokenizer at ``path`` reads as one token of its own.
 
     These are the added tokens, whether they are flagged special or not (both are read whole; Qwen does not flag its
     sentinels), and entries of the plain vocabulary that are a known sentinel (CodeLlama's).
@@ -172,7 +172,7 @@ def _tokens(file: Path) -> Iterator[str]:
 
 
 def _texts(entries: JsonValue) -> Iterator[str]:
-    """The texts of a list of tokens, each a text or an object with ``content``."""
+    """Yield the texts of a list of tokens, each a text or an object with ``content``."""
     for entry in entries if isinstance(entries, list) else ():
         text = entry.get("content") if isinstance(entry, dict) else entry
         if isinstance(text, str) and text:

@@ -113,7 +113,7 @@ class FimFormat(_Entry):
         files: Sequence[ContextFile] = (),
         order: Order | None = None,
     ) -> FimText:
-        """The prompt for a caret between ``prefix`` and ``suffix``.
+        """Return the prompt for a caret between ``prefix`` and ``suffix``.
 
         Other files are written in the family's own form for several files. Where it has none, they stand as
         comments, in the language of the problem, above the prefix. A path or a language that is not known is left
@@ -178,7 +178,7 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with its names replaced, in one pass: what a value holds is not looked at again."""
+    """Return ``template`` with its names replaced, in one pass: what a value holds is not looked at again."""
     return _NAME.sub(lambda match: values[match[1]], template)
 
 

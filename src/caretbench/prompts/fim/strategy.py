@@ -53,6 +53,6 @@ class FimStrategy(Strategy):
 
 @cache
 def fim_strategies() -> Mapping[str, FimStrategy]:
-    """All of them by name: one for every family, and one for every other order that a family knows."""
+    """Return all of them by name: one for every family, and one for every other order that a family knows."""
     found = (FimStrategy(entry, order) for entry in formats().values() for order in entry.orders)
     return {strategy.name: strategy for strategy in found}

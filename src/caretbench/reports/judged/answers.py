@@ -43,7 +43,7 @@ def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[A
 
 
 def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
-    """The judged answers of a loaded run."""
+    """Return the judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
     graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
     profile = profile_named(run.manifest.get("profile") or PROFILES[-1])
@@ -144,7 +144,7 @@ def _columns(
 
 
 def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
-    """The score of every instance: the mean over the samples that have a value."""
+    """Return the score of every instance: the mean over the samples that have a value."""
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:

@@ -21,7 +21,7 @@ from caretbench.reports.tables import shown_label
 
 
 def overall_scores(judged: CaretsJudged) -> Spec | None:
-    """Every model's score with its 95 % interval, best first; None where no model was judged."""
+    """Return every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
             "model": column.title,

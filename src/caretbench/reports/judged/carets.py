@@ -84,7 +84,7 @@ def judged_sections(
 
 
 def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion of a loaded run."""
+    """Return the numbers of every criterion of a loaded run."""
     return judged_sections(
         run.problems,
         run.completions,
@@ -106,7 +106,7 @@ def _passed(run: Run) -> Set[CompletionKey]:
 
 
 def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion of a run's folder, which need not be scored."""
+    """Return the numbers of every criterion of a run's folder, which need not be scored."""
     problems, manifest = folder.problems(), folder.manifest()
 
     def passed() -> Set[CompletionKey]:
@@ -171,7 +171,7 @@ class _Section:
         return {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
 
     def judged(self) -> CaretsJudged:
-        """All numbers."""
+        """Return all numbers."""
         several = len(self.graders) > 1
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]

@@ -53,7 +53,7 @@ class TextValue(NamedTuple):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the answer was taken apart, and made no statement in any repeat."""
+        """Return whether the answer was taken apart, and made no statement in any repeat."""
         return self.parts.get("claims") == 0.0
 
     @property
@@ -190,7 +190,7 @@ def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _together(values: Sequence[TextValue]) -> TextValue:
-    """The mean of several graders; the repeats are the graders'."""
+    """Return the mean of several graders; the repeats are the graders'."""
     if len(values) == 1:
         return values[0]
     return TextValue(

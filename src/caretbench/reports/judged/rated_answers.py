@@ -67,11 +67,11 @@ class JudgedAnswers:
         )  # fmt: skip
 
     def texts(self) -> tuple[JudgedTexts, ...]:
-        """The judged answers, controls included, by criterion."""
+        """Return the judged answers, controls included, by criterion."""
         return judged_texts(self.judgements, self.graders)
 
     def problems_of(self, criterion: str) -> list[Problem]:
-        """The problems whose checks name a criterion (by its key); where none does, those that were judged by it."""
+        """Return the problems whose checks name a criterion (by its key); where none does, those that were judged by it."""
         named = [
             problem
             for problem in self.problems.values()
@@ -83,7 +83,7 @@ class JudgedAnswers:
         return [problem for problem in self.problems.values() if problem.id in judged]
 
     def rows(self, *, by_grader: bool = False) -> Iterator[RatedAnswer]:
-        """Every completion under every criterion that its problem is judged by: the mean of all graders, or each one's.
+        """Yield every completion under every criterion that its problem is judged by: the mean of all graders, or each one's.
 
         A baseline of whose answers only some were judged (because a model gave the same ones) has no rows.
         """
@@ -113,7 +113,7 @@ class JudgedAnswers:
 
 
 def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
-    """A grader's name, with the beginning of its parameters where it was asked in several ways."""
+    """Return a grader's name, with the beginning of its parameters where it was asked in several ways."""
     return model_titles(judged.graders)[grader]
 
 

@@ -105,7 +105,7 @@ class BesidePeople(Reported):
 
     @property
     def validated(self) -> bool:
-        """Whether people rated some of what was judged."""
+        """Return whether people rated some of what was judged."""
         return bool(self.people)
 
     @property
@@ -170,7 +170,7 @@ class AnswersColumn(Reported):
 
     @property
     def failed(self) -> bool:
-        """Whether too few have one."""
+        """Return whether too few have one."""
         return self.coverage < COVERAGE_WANTED
 
 

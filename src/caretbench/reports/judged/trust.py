@@ -62,7 +62,7 @@ def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consi
 
 
 def _gain(values: Mapping[int, float], orders: int) -> float | None:
-    """The mean with the answer first less the mean with the reference first."""
+    """Return the mean with the answer first less the mean with the reference first."""
     if orders < 2:
         return None
     first = [value for repeat, value in values.items() if repeat % 2]
@@ -130,7 +130,7 @@ def calibration(
 def _gathered(
     judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
-    """The values of every control that was judged, what it gains by being shown first, and how many were not judged."""
+    """Return the values of every control that was judged, what it gains by being shown first, and how many were not judged."""
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
@@ -150,7 +150,7 @@ def _gathered(
 
 
 def _standard_error(values: Sequence[float]) -> float | None:
-    """The standard error of the mean; None of fewer than two values."""
+    """Return the standard error of the mean; None of fewer than two values."""
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 

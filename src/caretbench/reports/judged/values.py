@@ -26,7 +26,7 @@ _SCHEMA = {
 
 
 def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
-    """One line for every completion that its problem's own criterion is about: the key, and what the judges gave it.
+    """Return one line for every completion that its problem's own criterion is about: the key, and what the judges gave it.
 
     ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), null where it
     is missing. Answers that say nothing have the value 1 for hallucinations; ``says_nothing`` tells them apart.

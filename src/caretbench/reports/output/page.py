@@ -55,7 +55,7 @@ def render_html(
 
 
 def render_comparison(comparison: ComparisonReport) -> str:
-    """A comparison of runs as a page of its own, as self-contained as a report."""
+    """Return a comparison of runs as a page of its own, as self-contained as a report."""
     return _render(f"Comparison with {comparison.first}", [_comparison(comparison)])
 
 
@@ -126,7 +126,7 @@ def _drawn(part: PagePart) -> PagePart:
 
 
 def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """The manifest as names and texts, nested names joined by dots; problem lists stand elsewhere."""
+    """Yield the manifest as names and texts, nested names joined by dots; problem lists stand elsewhere."""
     for name, value in manifest.items():
         if not path and name == "left_out":
             continue

@@ -83,19 +83,19 @@ def _errors(language: str) -> ErrorTable:
 
 
 def error_classes() -> tuple[str, ...]:
-    """All classes, in the order of the tables."""
+    """Return all classes, in the order of the tables."""
     return _rules().order
 
 
 def class_title(name: str) -> str:
-    """A class in words; an exception's type stays as it is."""
+    """Return a class in words; an exception's type stays as it is."""
     kind, _, detail = name.partition(":")
     title = _rules().titles[kind]
     return f"{title}: {detail.replace('_', ' ')}" if detail else title
 
 
 def class_of(evidence: AnswerEvidence) -> str:
-    """The class of an answer: a name of :func:`error_classes`; ``runtime_exception:TYPE`` where one was thrown."""
+    """Return the class of an answer: a name of :func:`error_classes`; ``runtime_exception:TYPE`` where one was thrown."""
     known = _rules().outcomes.get(evidence.outcome)
     if known in ("pass", OURS):
         return known
@@ -123,7 +123,7 @@ def _of_messages(evidence: AnswerEvidence) -> str:
 
 
 def _of_compiler(language: str, diagnostics: str) -> str | None:
-    """The class of the first error that a compiler names; None where it says nothing that is known."""
+    """Return the class of the first error that a compiler names; None where it says nothing that is known."""
     best: tuple[int, int] | None = None
     found = None
     for place, (name, pattern) in enumerate(_compiler_patterns(language)):

@@ -30,7 +30,7 @@ class ErrorPart(Reported):
         return sum(self.counts.values())
 
     def by_class(self) -> Mapping[str, int]:
-        """The counts with all exceptions in one class."""
+        """Return the counts with all exceptions in one class."""
         folded: Counter[str] = Counter()
         for name, count in self.counts.items():
             folded[name.partition(":")[0]] += count
@@ -94,6 +94,6 @@ def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEv
 
 
 def classes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
-    """The classes that occur, in the order of the tables."""
+    """Return the classes that occur, in the order of the tables."""
     present = {name for column in columns for part in column.parts for name in part.by_class()}
     return tuple(name for name in error_classes() if name in present)

@@ -73,7 +73,7 @@ def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[st
 
 
 def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dict[str, str] | None:
-    """The settings of a model that was asked in this run, flat (``sampling.temperature``); None for recorded ones."""
+    """Return the settings of a model that was asked in this run, flat (``sampling.temperature``); None for recorded ones."""
     for info in manifest.get("models") or ():
         if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
             return dict(_flattened(info.get("settings") or {}))

@@ -42,7 +42,7 @@ class BestOf(Reported):
 
 
 def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -> Iterator[BestOf]:
-    """The best of three of every model that was scored under all three steps, over the samples with all verdicts."""
+    """Yield the best of three of every model that was scored under all three steps, over the samples with all verdicts."""
     steps = frame.with_columns(step=pl.col("policy").str.split("@").list.first()).filter(
         pl.col("step").is_in(list(STEPS)) & pl.col("passed").is_not_null()
     )
@@ -148,7 +148,7 @@ def _told(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> S
 
 
 def _worth(example: StepExample) -> tuple[bool, int]:
-    """Whether the steps made it right, and how many different texts they made of it."""
+    """Return whether the steps made it right, and how many different texts they made of it."""
     first, *_, last = (step.passed for step in example.steps if step.passed is not None)
     return bool(last) and not first, len({step.text for step in example.steps[1:-1]})
 

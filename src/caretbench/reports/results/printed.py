@@ -24,7 +24,7 @@ class PaperForm(Reported):
 
 
 def forms_of(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[PaperForm]:
-    """The forms whose stratum a run has; where one was cut for the profile already, its name has no ``@paper``."""
+    """Yield the forms whose stratum a run has; where one was cut for the profile already, its name has no ``@paper``."""
     for table in wanted:
         cut = tuple(name.removesuffix(PRESET) for name in table.labels)
         for labels in dict.fromkeys((table.labels, cut)):

@@ -126,7 +126,7 @@ def _total(rows: Sequence[Completion], name: str) -> int | None:
 
 
 def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
-    """The time of every request.
+    """Yield the time of every request.
 
     Rows of one problem with the same usage and the same time are of one request, as far as the usage says that it is
     shared; a request of which a sample is missing is still one.

@@ -44,7 +44,7 @@ class Errors(Section):
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
-    """The titles of the models among the columns of a report; of baselines where there is nothing else."""
+    """Return the titles of the models among the columns of a report; of baselines where there is nothing else."""
     shown = [column for column in columns if not column.baseline] or columns
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 

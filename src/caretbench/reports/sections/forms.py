@@ -79,7 +79,7 @@ def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
 
 
 def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[ReportTable, ...]:
-    """The tables of a paper, in form; those for which there are no numbers are left out."""
+    """Return the tables of a paper, in form; those for which there are no numbers are left out."""
     shown = models_in(columns)
     return tuple(
         table
@@ -98,7 +98,7 @@ def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | 
 
 
 def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
-    """The stratum's last label below each other, the other labels across; with two labels, only models below."""
+    """Return the stratum's last label below each other, the other labels across; with two labels, only models below."""
     by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
     for column in columns:

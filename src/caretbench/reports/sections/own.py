@@ -41,7 +41,7 @@ class OwnTables(Section):
 
 
 def own_table(entry: OwnTable, baselines: Collection[str] = ()) -> ReportTable:
-    """A suite's own table; the names of baselines are marked in it."""
+    """Return a suite's own table; the names of baselines are marked in it."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
     rows = tuple(

@@ -100,7 +100,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
 
 
 def best_of_table(summary: Summary) -> ReportTable | None:
-    """The paper's post-processing step by step, and its best of three; None where no model has all three."""
+    """Return the paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None
     rows: list[Cells] = [

@@ -93,7 +93,7 @@ def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -
 
 
 def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell, ...]:
-    """The cells with this value of a label, without it."""
+    """Return the cells with this value of a label, without it."""
     return tuple(
         cell.model_copy(
             update={
@@ -140,7 +140,7 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
-    """Texts by their places, then by the alphabet, each once."""
+    """Return texts by their places, then by the alphabet, each once."""
     return list(
         dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
     )
@@ -194,7 +194,7 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
 
 
 def _finest(column: Column) -> Sequence[RateCell]:
-    """The finest cells that the problems' labels allow."""
+    """Return the finest cells that the problems' labels allow."""
     pairs = [name for name in column.strata if name.count(" / ") == 1]
     for stratum in (*pairs[:1], "category", "language"):
         if column.strata.get(stratum):

@@ -225,7 +225,7 @@ def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
 
 
 def _labels(cell: RateCell) -> dict[str, str]:
-    """The labels that have columns of their own, and the others as ``name=value; name=value``."""
+    """Return the labels that have columns of their own, and the others as ``name=value; name=value``."""
     own = {name: value for name, value in cell.labels.items() if name in LABELS}
     further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
     return own | ({"labels": "; ".join(further)} if further else {})

@@ -40,7 +40,7 @@ class SimilarityAgainstPassing(Section):
 
 
 def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
-    """The similarity means of one profile; None where the scores hold none."""
+    """Return the similarity means of one profile; None where the scores hold none."""
     titles: dict[str, str] = {}
     for column in columns:
         titles |= column.similarity_titles

@@ -100,7 +100,7 @@ class JudgingPlan:
             refuse_remote(config.judges.values(), [config.options.base_url])
 
     def texts(self, part: Part) -> Texts:
-        """The texts of a part."""
+        """Return the texts of a part."""
         return self._settings().texts(self.folder, part)
 
     def _settings(

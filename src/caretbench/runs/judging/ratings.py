@@ -66,7 +66,7 @@ class HumanAgreement(NamedTuple):
 
 
 def ratings(folder: RunFolder) -> list[HumanRating]:
-    """The ratings of a run that are filled in.
+    """Return the ratings of a run that are filled in.
 
     Raises:
         DataError: a row does not fit, lacks its rater, or a person rated a text twice.
@@ -87,7 +87,7 @@ def ratings(folder: RunFolder) -> list[HumanRating]:
 
 
 def rated_scores(criterion: Criterion) -> list[str]:
-    """The scores that a person gives: the criterion's, or whether an answer holds a hallucination (1) or not (0)."""
+    """Return the scores that a person gives: the criterion's, or whether an answer holds a hallucination (1) or not (0)."""
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 
 

@@ -76,7 +76,7 @@ class GradingResult:
 
     @property
     def complete(self) -> bool:
-        """Whether every judgement that was wanted is there."""
+        """Return whether every judgement that was wanted is there."""
         return not (self.unreadable or self.failed or self.not_asked or self.unscored or self.ended)
 
     @property
@@ -87,7 +87,7 @@ class GradingResult:
 
     @property
     def sufficient(self) -> bool:
-        """Whether so many judgements are there as there must be."""
+        """Return whether so many judgements are there as there must be."""
         return not (self.ended or self.unscored) and self.coverage >= self.coverage_wanted
 
     def complaint(self, folder: RunFolder) -> str:

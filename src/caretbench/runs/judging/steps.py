@@ -25,7 +25,7 @@ NOTHING: Final = answer_key("")
 
 
 def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
-    """The judgements of the texts that a criterion asks for first; None: as often as it says itself.
+    """Return the judgements of the texts that a criterion asks for first; None: as often as it says itself.
 
     Nobody is asked which statements the empty answer makes.
     """
@@ -36,7 +36,7 @@ def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | Non
 def second_step(
     first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
 ) -> list[Wanted]:
-    """The distinct statements that a grader found, with the repeats in which it found them.
+    """Return the distinct statements that a grader found, with the repeats in which it found them.
 
     Args:
         first: The grader's judgements by the criterion of the first step.

@@ -146,7 +146,7 @@ class RunConfig(_Table):
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:
-        """The configuration of a run file; ``changes`` win over it.
+        """Return the configuration of a run file; ``changes`` win over it.
 
         Relative paths are as on the command line: they begin at the working folder.
 
@@ -171,7 +171,7 @@ def config_of(
     judges: Iterable[NamedModel] = (),
     judge_base_url: str | None = None,
 ) -> RunConfig:
-    """The configuration that options make (:mod:`caretbench.runs.plans.options`).
+    """Return the configuration that options make (:mod:`caretbench.runs.plans.options`).
 
     Raises:
         ValueError: an option is wrong.

@@ -75,7 +75,7 @@ class Prices:
 
     @classmethod
     def load(cls, path: Path) -> Prices:
-        """The prices of a file.
+        """Return the prices of a file.
 
         Raises:
             DataError: it cannot be read, or is no price file.
@@ -84,7 +84,7 @@ class Prices:
 
     @classmethod
     def parse(cls, value: object, where: str) -> Prices:
-        """The prices of a table ``models``, as a price file holds it.
+        """Return the prices of a table ``models``, as a price file holds it.
 
         Raises:
             DataError: it is no such table; the message begins with ``where``.
@@ -95,7 +95,7 @@ class Prices:
             raise DataError(f"{where}: {describe(error)}") from None
 
     def find(self, spec: str) -> Price | None:
-        """The price of the model ``spec``: under its own name, else under the longest pattern that fits it.
+        """Return the price of the model ``spec``: under its own name, else under the longest pattern that fits it.
 
         None where no price is known; programs and models on this machine are free by default.
         """
@@ -108,7 +108,7 @@ class Prices:
 
 
 def read_toml(path: Path) -> dict[str, object]:
-    """The tables of a TOML file.
+    """Return the tables of a TOML file.
 
     Raises:
         DataError: it cannot be read, or is no TOML.

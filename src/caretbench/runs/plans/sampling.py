@@ -22,7 +22,7 @@ class Preset(NamedTuple):
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """All presets by name."""
+    """Return all presets by name."""
     text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
     found = {}
     for name, entry in tomllib.loads(text).items():
@@ -32,7 +32,7 @@ def presets() -> Mapping[str, Preset]:
 
 
 def preset(name: str) -> Preset:
-    """The preset ``name``.
+    """Return the preset ``name``.
 
     Raises:
         KeyError: no such preset; the message lists the known ones.

@@ -132,7 +132,7 @@ def lease(users: Iterable[int]) -> tuple[int, int] | None:
 
 
 def _folder() -> int:
-    """A descriptor of the first folder that is this user's alone."""
+    """Return a descriptor of the first folder that is this user's alone."""
     faults = []
     for place in FOLDERS:
         try:

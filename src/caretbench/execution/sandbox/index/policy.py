@@ -51,7 +51,7 @@ class IndexHost(Frozen):
 
 @cache
 def index_hosts() -> tuple[IndexHost, ...]:
-    """The public indexes, as the data file has them."""
+    """Return the public indexes, as the data file has them."""
     text = (
         resources.files("caretbench.execution.sandbox.index").joinpath("index_hosts.toml").read_text("utf-8")
     )
@@ -74,14 +74,14 @@ class IndexPolicy(Frozen):
     up_bytes: int = 16 << 20  # that it sends
 
     def host(self, name: str) -> IndexHost | None:
-        """The entry of a host, or None where it may not be reached. The user's own word goes first."""
+        """Return the entry of a host, or None where it may not be reached. The user's own word goes first."""
         wanted = name.lower().removesuffix(".")
         found = [host for host in self.hosts if host.name == wanted]
         return next((host for host in found if host.explicit), found[0] if found else None)
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
-    """The public indexes and those that ``settings`` name, which the tools inside are then told, too.
+    """Return the public indexes and those that ``settings`` name, which the tools inside are then told, too.
 
     Args:
         settings: Any of :data:`INDEX_SETTINGS`; nothing is taken from this process's environment.
@@ -150,7 +150,7 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
 
 
 def _meant(address: Address) -> list[Address]:
-    """The addresses that one stands for: itself, and what is wrapped in it."""
+    """Return the addresses that one stands for: itself, and what is wrapped in it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -177,7 +177,7 @@ def refused_address(text: str, *, explicit: bool) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Whether a host is given by its address rather than its name, in any notation that resolvers take."""
+    """Return whether a host is given by its address rather than its name, in any notation that resolvers take."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:

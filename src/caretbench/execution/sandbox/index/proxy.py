@@ -226,7 +226,7 @@ class IndexProxy:
             raise _Refused(f"{_shown(method)}: only GET, HEAD and CONNECT are let through")
 
     def _target(self, place: str, scheme: str) -> _Target:
-        """The host and port that are meant, if they may be reached."""
+        """Return the host and port that are meant, if they may be reached."""
         name, colon, digits = place.rpartition(":")
         if not colon or digits.endswith("]"):
             name, digits = place, "80" if scheme else "443"
@@ -244,7 +244,7 @@ class IndexProxy:
         return _Target(host, port)
 
     async def _connect(self, target: _Target) -> _Upstream:
-        """A connection to an address of the host that was judged: the name is not looked up again."""
+        """Return a connection to an address of the host that was judged: the name is not looked up again."""
         host, port = target
         try:
             async with asyncio.timeout(self.policy.connect_s):
@@ -277,7 +277,7 @@ class IndexProxy:
             upstream.writer.close()
 
     async def _hello(self, host: str, reader: asyncio.StreamReader) -> bytes:
-        """The first TLS message, if it asks for the host that was connected to: some servers answer for many."""
+        """Return the first TLS message, if it asks for the host that was connected to: some servers answer for many."""
         try:
             async with asyncio.timeout(self.policy.head_s):
                 header = await reader.readexactly(HEADER_BYTES)

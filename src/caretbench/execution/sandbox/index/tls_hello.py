@@ -53,7 +53,7 @@ def record_length(header: bytes) -> int:
 
 
 def server_name(record: bytes) -> str | None:
-    """The host that a ClientHello names, in lower case; None where it names none.
+    """Return the host that a ClientHello names, in lower case; None where it names none.
 
     Raises:
         NoHello: it is none, it comes in pieces, or what it asks for is hidden (encrypted hello).

@@ -84,7 +84,7 @@ class MemoryGroup:
             self._write("cgroup.procs", str(process))
 
     def exceeded(self) -> bool:
-        """Whether the kernel has ended something here since :meth:`prepare`."""
+        """Return whether the kernel has ended something here since :meth:`prepare`."""
         return self._count() > self._before
 
     def _count(self) -> int:
@@ -133,7 +133,7 @@ class MemoryGroups:
 
     @contextlib.contextmanager
     def group(self, memory_bytes: int) -> Iterator[MemoryGroup | None]:
-        """A group for one program; None where the kernel gives none, which the watchdog makes up for."""
+        """Provide a group for one program; None where the kernel gives none, which the watchdog makes up for."""
         try:
             group = self._take()
             group.prepare(memory_bytes)
@@ -155,7 +155,7 @@ class MemoryGroups:
             return MemoryGroup(self._root / str(self._made), self.version)
 
     def holds(self) -> bool:
-        """Whether a process can really be bounded here."""
+        """Return whether a process can really be bounded here."""
         with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
             if group is None:
                 return False

@@ -80,7 +80,7 @@ class LandlockUnavailable(MachineError):  # noqa: N818 - a state of the machine
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that the kernel offers; 0 where there is none."""
+    """Return the version of Landlock that the kernel offers; 0 where there is none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
 
 
@@ -219,7 +219,7 @@ class LandlockWalls:
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
-        """The number of processes counts per user: what else the caller runs is added, and room for other programs."""
+        """Return the number of processes counts per user: what else the caller runs is added, and room for other programs."""
         now = time.monotonic()
         if now - self._threads[0] > _THREADS_KNOWN_S:
             self._threads = (now, _threads_of(os.getuid()))
@@ -269,7 +269,7 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Conf
 
 
 def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
-    """The job with every path where it lies here."""
+    """Return the job with every path where it lies here."""
     told = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
     assert isinstance(files, list)  # noqa: S101  ours, as all below
@@ -297,7 +297,7 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _private_folder() -> Iterator[tuple[str, int]]:
-    """A fresh folder, with a descriptor whose lock says that it is in use."""
+    """Provide a fresh folder, with a descriptor whose lock says that it is in use."""
     root = tempfile.mkdtemp(prefix=_PREFIX)
     held = os.open(root, _FOLDER)
     try:
@@ -326,7 +326,7 @@ def remove_leftovers() -> None:
 
 
 def _is_full(root: str, most_bytes: int) -> bool:
-    """Whether a folder holds more than it may, counted by what it takes on the disk; empty where it is mounted."""
+    """Return whether a folder holds more than it may, counted by what it takes on the disk; empty where it is mounted."""
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:

@@ -48,11 +48,11 @@ class Places:
         return f"{self.root}/{_INSIDE}{inside}"
 
     def path(self, inside: str) -> str:
-        """One path as the program is to use it."""
+        """Return one path as the program is to use it."""
         places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
         nearest = next((place for place in places if place in self._kept or place in self._moved), None)
         return self._under(inside) if nearest in self._moved else inside
 
     def text(self, words: str) -> str:
-        """An argument or a variable with every path in it: alone, in a list, or after an option."""
+        """Return an argument or a variable with every path in it: alone, in a list, or after an option."""
         return _PATH.sub(lambda found: found[1] + self.path(found[2]), words)

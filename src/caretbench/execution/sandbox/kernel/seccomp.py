@@ -98,7 +98,7 @@ def _give(action: int) -> bytes:
 
 
 def seccomp_filter(machine: str | None = None) -> bytes | None:
-    """The compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
+    """Return the compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
     table = machine_of(machine)
     if table is None:
         return None

@@ -29,7 +29,7 @@ class TreeUsage:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below ``pid``, which itself is left out."""
+    """Return all processes below ``pid``, which itself is left out."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -92,7 +92,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def tree_usage(pid: int, most_processes: int) -> TreeUsage:
-    """The use of all below ``pid``; beyond ``most_processes`` only their number is taken, to stay cheap."""
+    """Return the use of all below ``pid``; beyond ``most_processes`` only their number is taken, to stay cheap."""
     tree = descendants(pid)
     if len(tree) > most_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
