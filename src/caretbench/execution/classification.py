@@ -1,4 +1,4 @@
-"""From what became of a sandboxed program to its status.
+"""Classification of the end of a sandboxed program as a status.
 
 The order decides where several apply: ours (the program never started), output limit, out of memory, timeout, the
 program's own failure, the end not reached, passed. What a program prints or exits with can only choose between
@@ -35,7 +35,7 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
 }
 
 STARVED_CPU_S = 2.0
-"""A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
+"""A program that timed out by wall time after this much computing may have been held up by the machine's load. One
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _LONG_S = 30.0
@@ -46,7 +46,7 @@ _NEAR_THE_LIMIT = 0.8
 
 
 def missing_module(text: str) -> str | None:
-    """Return the module, package or header that a runtime's or compiler's message says is not there; the last one."""
+    """Return the last module, package or header that a runtime's or compiler's message reports as missing."""
     patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
     found = [(match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text)]
     return max(found)[1] if found else None
@@ -104,13 +104,13 @@ def _failure(status: Status) -> Status:
 
 
 def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
-    """Return whether the load of the machine may have held a run up: the wall's clock ended it, and it was computing."""
+    """Return whether the machine's load may have delayed a run: the wall clock ended it while it was computing."""
     late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
     return late and cpu_s >= STARVED_CPU_S
 
 
 def short_of_what_all_share(status: Status, stderr: str) -> bool:
-    """Return whether a failure may be due to a limit that the kernel keeps for all programs of one user, or of the machine.
+    """Return whether a failure may be due to a kernel limit shared by all programs of a user or of the machine.
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
     """
@@ -121,7 +121,7 @@ def short_of_what_all_share(status: Status, stderr: str) -> bool:
 def ran_out_of_its_own_time(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
-    """Return whether a run timed out whatever else the machine did: it had used up its CPU time, or only waited for long."""
+    """Return whether a run timed out independently of the machine's load: CPU time used up, or only waiting."""
     if status is not Status.TIMEOUT:
         return False
     waited = reason.startswith(_LATE) and wall_s >= _LONG_S

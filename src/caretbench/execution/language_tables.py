@@ -1,4 +1,4 @@
-"""Toolchain tables: what runs a language's programs, and what its compiler and runtime say of failures."""
+"""Toolchain tables: the runtime of each language, and the failure messages of its compiler and runtime."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from caretbench.languages.tables import LanguageTable, read_table
 
 
 class FailurePattern(LanguageTable):
-    """A pattern of standard error, and the status of a program whose failure it is found in."""
+    """Pattern of standard error, and the status of a failed program that matches it."""
 
     status: Status
     pattern: re.Pattern[str]
 
 
 class CompilerTable(LanguageTable):
-    """A compiler that makes an executable of one source file: what ``toolchains/compiled.py`` is told.
+    """Compiler that makes an executable of one source file: the settings of ``toolchains/compiled.py``.
 
     In ``link``, ``@object`` is the path of the sentinel's object.
     """
@@ -46,7 +46,7 @@ class CompilerTable(LanguageTable):
 
 
 class ToolchainTable(LanguageTable):
-    """How one language is run: ``toolchain.toml`` in its folder."""
+    """Toolchain of one language: ``toolchain.toml`` in its folder."""
 
     runtime: str
     """Module and class, which takes a sandbox."""
@@ -55,7 +55,7 @@ class ToolchainTable(LanguageTable):
     missing_modules: tuple[re.Pattern[str], ...] = ()
     """How a compiler or a runtime names a module that is not there: group 1."""
     compile_errors: tuple[str, ...] = ()
-    """Regular expressions of lines that say that something does not compile, or cannot be parsed."""
+    """Regular expressions of lines that report that something does not compile, or cannot be parsed."""
     compiler: CompilerTable | None = None
     exit_line_end: re.Pattern[str] | None = None
     """What ends a line, where the harness sees on which lines an exit takes place."""

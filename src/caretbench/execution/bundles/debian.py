@@ -62,7 +62,7 @@ class Debian(Ecosystem):
         )
 
     def lock(self, spec: Spec) -> str:
-        """Return the distribution's release decides versions."""
+        """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
 
 

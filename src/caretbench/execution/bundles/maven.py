@@ -1,4 +1,4 @@
-"""Maven artefacts: jars of pinned coordinates and of what they need, from a repository, offline or not."""
+"""Maven bundles: jars of pinned coordinates and their dependencies, from a repository, offline or not."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Maven(Ecosystem):
     unit = "class"
 
     def platform(self) -> str:
-        """Jars are the same everywhere."""
+        """Return a constant: jars are the same everywhere."""
         return "jvm"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:
-        """Maven, where it is not there; an offline repository of Debian's."""
+        """Return Maven if it is missing, and Debian's packages for an offline repository."""
         wanted = [] if shutil.which("mvn") else ["maven"]
         if spec.offline_repository and not Path(spec.offline_repository).is_dir():
             wanted.append("maven-repo-helper")
@@ -92,5 +92,5 @@ class Maven(Ecosystem):
         return super().view(spec, manifest, root).model_copy(update={"class_path": class_path(root)})
 
     def lock(self, spec: Spec) -> str:
-        """Coordinates are pinned in the specification."""
+        """Raise BundleError: coordinates are pinned in the specification."""
         raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")

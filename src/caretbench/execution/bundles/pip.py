@@ -1,4 +1,4 @@
-"""Python packages: wheels from a lock with hashes, unpacked; no package's code runs on the host."""
+"""Python bundles: wheels from a lock with hashes, unpacked; no package's code runs on the host."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sandbox_python() -> Path:
 
 
 def find_uv() -> str | None:
-    """Return the ``uv`` on the path, else the one installed beside this interpreter, else None."""
+    """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
     beside = Path(sys.executable).with_name("uv")
     return shutil.which("uv") or (str(beside) if beside.exists() else None)
 
@@ -80,12 +80,12 @@ class Pip(Ecosystem):
     unit = "module"
 
     def platform(self) -> str:
-        """Interpreter version and processor: binary wheels fit one of each."""
+        """Return interpreter version and processor: a binary wheel fits one of each."""
         version = ".".join(str(part) for part in _version(sandbox_python()))
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
-        """Return an interpreter, and uv or pip, where there is none."""
+        """Return Debian packages for a missing interpreter, or for pip if there is neither uv nor pip."""
         python = sandbox_python()
         if not _version(python):
             return ("python3", "python3-pip")
@@ -125,7 +125,7 @@ class Pip(Ecosystem):
         return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Bound at ``/bundle``, found through PYTHONPATH."""
+        """Return the view: bound at ``/bundle``, found through PYTHONPATH."""
         paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
         return super().view(spec, manifest, root).model_copy(update={"environment": paths})
 

@@ -1,4 +1,4 @@
-"""Debian and Ubuntu packages: which are installed, and the line that installs others."""
+"""Queries of installed Debian and Ubuntu packages, and the command line that installs missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that are being built: they appear whole, by a rename, and are removed once nobody builds in them any more.
+"""Atomic creation of folders: they appear whole, by a rename; abandoned ones are removed.
 
 That somebody does is a lock, which a killed process loses, and never a time: clocks jump.
 """
@@ -39,7 +39,7 @@ def building(parent: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed processes were building below ``parent``."""
+    """Remove the unfinished folders of killed processes below ``parent``."""
     left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
     if not left:
         return
@@ -58,7 +58,7 @@ def _lock_of(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def _alone(parent: Path) -> Iterator[None]:
-    """Between making a folder and holding it, nobody sweeps."""
+    """Exclude sweeps between making a folder and locking it."""
     with (parent / ".sweeping").open("ab") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""A process on a node: it tells what the node offers and runs batches, with sandboxes that stay warm between them.
+"""Worker process on a node: it reports what the node offers and runs batches in warm sandboxes.
 
 Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
 that serves compiled programs while a batch is worked on: verdicts belong to the machine that asked.
@@ -60,7 +60,7 @@ class NodeWorker:
         atexit.register(self.close)
 
     def footing(self, want: Want) -> Footing:
-        """What programs that want this find here.
+        """Return what this node offers to such programs.
 
         Raises:
             SandboxUnavailable: no sandbox.
@@ -80,7 +80,7 @@ class NodeWorker:
         )
 
     def work(self, batch: AnyBatch) -> AnyBatchResult:
-        """Run a batch, unless this node is not what its requests must find."""
+        """Run a batch, unless this node differs from what its requests need."""
         try:
             return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
         finally:
@@ -109,7 +109,7 @@ class NodeWorker:
         return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
-        """Return all results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
+        """Return all results. A cancelled task gets an exception in this thread, which only Python code notices."""
         with ThreadPoolExecutor(1, thread_name_prefix="batch") as one:
             running = one.submit(lambda: tuple(results))
             try:

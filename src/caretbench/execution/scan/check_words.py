@@ -1,4 +1,4 @@
-"""Words of lines, functions and bodies that check something: one table for every rule that asks for them."""
+"""Table of words that mark lines, functions and bodies as checks."""
 
 from __future__ import annotations
 

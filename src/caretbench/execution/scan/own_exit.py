@@ -16,7 +16,7 @@ def answer_lines(before: str, answer: str, language: str) -> tuple[int, int] | N
     Args:
         before: What the program contains before the answer.
         answer: What is inserted; a line end that closes it begins no line of its own.
-        language: By the house's name.
+        language: CaretBench's name of the language.
     """
     table = toolchain_table(language)
     if table is None or table.exit_line_end is None:

@@ -1,4 +1,4 @@
-"""The users of the host that programs run as where root starts them: numbers that no account of the machine has.
+"""Users of the host that programs run as if root starts them: user ids that no account has.
 
 Every program that runs has one of them for itself, so what the kernel counts for a user (descriptors on their way
 through sockets, pages of pipes) is counted for one program. No program runs as the machine's root, mapped or not. In a
@@ -33,7 +33,7 @@ _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
 
 class NoUsers(SandboxUnavailable):
-    """Root starts programs, and this machine has no user for them; the message says what to do."""
+    """Error: root starts programs, and this machine has no user for them; the message contains the remedy."""
 
 
 @cache
@@ -192,7 +192,7 @@ def _mapped(wanted: range, kind: str) -> bool:
 
 
 def _is_ordinary_outside() -> bool:
-    """Return whether root here is another user to the machine. A map that says 0 may hide either: it counts as root."""
+    """Return whether root here is another user to the machine. A map that contains 0 may hide either: it counts as root."""
     return any(first == 0 and outside != 0 for first, outside, _ in _map("uid_map"))
 
 
