@@ -1,6 +1,6 @@
 """Submission of requests: identical ones are grouped, known results come from the cache, the others are run.
 
-The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` defines what a request
+The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` tells what a request
 is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: as many are held as there is room
 for.
 """

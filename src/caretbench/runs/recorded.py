@@ -21,11 +21,11 @@ PassedOver = Callable[[str], None]
 
 
 class RecordedLog(Protocol):
-    """A log of another harness that holds completions."""
+    """Log of another harness that contains completions."""
 
     @property
     def models(self) -> Mapping[tuple[str, str], ModelInfo]:
-        """The models by name and parameters; filled while completions are read."""
+        """Models by name and parameters; filled while completions are read."""
         ...
 
     @property
@@ -76,7 +76,7 @@ def score(
 
 @dataclass
 class _Recorded:
-    """Completions of baselines and of files, with what was seen while they were read."""
+    """Completions of baselines and of files, with facts collected while they are read."""
 
     benchmark: Benchmark
     baselines: Sequence[str]

@@ -67,7 +67,7 @@ class Npm(Ecosystem):
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules look only in parent folders)."""
+        """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules: parent folders only)."""
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
         bundle = super().view(spec, manifest, root)

@@ -208,7 +208,7 @@ class Worker:
     def start(
         self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
     ) -> WarmProgram | None:
-        """Start a new program isolation, which waits for its job; return None if the sandbox is gone or cannot build it.
+        """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
 
         ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
         host, where each is another one. ``mounts``: what root has opened for this user.

@@ -136,7 +136,7 @@ def _inner(one: _Within) -> Iterator[_Within]:
 
 
 def _surely(node: tree_sitter.Node) -> Leaving:
-    """Return a way out without a value, or with a check as the value. A value returned twice may be mere carelessness."""
+    """Return a way out without a value, or with a check as the value. A value returned twice may be careless."""
     is_return = node.type == "return_statement" or node.type in node_kinds("returns")
     if is_return and node.named_child_count:
         text = text_of(node).removeprefix("return").strip()

@@ -1,4 +1,4 @@
-"""One runtime per language, as its table names it; imported only when the language is asked for."""
+"""Language runtimes, as the tables name them; each is imported on demand."""
 
 from __future__ import annotations
 

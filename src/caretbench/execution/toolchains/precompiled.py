@@ -1,4 +1,4 @@
-"""Precompiled headers: what C++ programs begin with is parsed once, and never changes what a program means.
+"""Precompiled headers: the first includes of C++ programs are parsed once; programs keep their meaning.
 
 Most of a small program's compile time goes into its standard headers. A program may be given any set of them that it
 includes itself before anything else: it sees nothing that it did not ask for, and the standard lets these headers come
@@ -73,7 +73,7 @@ def leading_headers(source: str) -> frozenset[str]:
 
 
 def opening(source: str) -> str:
-    """What a program begins with, line by line, where that is more than the standard library's; else nothing."""
+    """Return the first lines of a program if they include more than the standard library; else nothing."""
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
@@ -93,7 +93,7 @@ def _included(source: str) -> Iterator[str]:
 
 
 class HeaderEntry(NamedTuple):
-    """A precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
+    """Precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
 
     The headers are None for a text that holds others too.
     """
@@ -109,7 +109,7 @@ Build = Callable[[str, Flags, Path], bool]
 
 
 class PrecompiledHeaders:
-    """The precompiled headers below one folder. Threads and processes may share it.
+    """Store of precompiled headers below one folder. Threads and processes may share it.
 
     Args:
         root: Where; every entry is a folder that appears whole.
@@ -128,7 +128,7 @@ class PrecompiledHeaders:
             sweep(root)
 
     def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """Return the best entry that holds nothing but what the program begins with; None: go without.
+        """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
@@ -170,7 +170,7 @@ class PrecompiledHeaders:
         return self._used(entry) if entry is not None else None
 
     def intact(self, entry: HeaderEntry) -> bool:
-        """Return whether an entry still is what was built. A damaged one is removed, to be built again."""
+        """Return whether an entry is undamaged. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
         self._forget(entry)
@@ -182,7 +182,7 @@ class PrecompiledHeaders:
     def _provide(
         self, text: str, headers: frozenset[str] | None, flags: Flags, build: Build, worth: float
     ) -> None:
-        """Look for an entry when it is first asked for; build it when what it was worth so far comes to one."""
+        """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
         key = (flags, text)
         with self._lock:
             if key in self._known:
@@ -223,7 +223,7 @@ class PrecompiledHeaders:
         self._prune(name)
 
     def _prune(self, newest: str) -> None:
-        """Remove what was used longest ago, until number and size are within their bounds."""
+        """Remove the least recently used entries until number and size are within their bounds."""
         entries: list[tuple[float, int, Path]] = []
         for folder in self.root.glob("[!.]*"):
             with contextlib.suppress(OSError):
@@ -265,7 +265,7 @@ class PrecompiledHeaders:
 
 
 def _checksum(folder: Path) -> int:
-    """Against damage, not against malice: nobody but us writes there."""
+    """Return a checksum against damage, not malice: only this package writes there."""
     total = 0
     with (folder / PRECOMPILED).open("rb") as stream:
         while chunk := stream.read(1 << 20):

@@ -44,7 +44,7 @@ class _Question(Row):
 
     @property
     def key(self) -> AskedKey:
-        """The key."""
+        """Unique key of the row."""
         return (self.role, self.request, self.prompt, self.model, self.parameters)
 
 
@@ -63,7 +63,7 @@ class BuildAnswer(_Question):
 
 
 class MissingBuildAnswer(_Question):
-    """An answer that did not come: a line of ``errors.jsonl`` of a build; the next call asks again."""
+    """Missing answer: a line of ``errors.jsonl`` of a build; the next call asks again."""
 
     kind: str
     message: str

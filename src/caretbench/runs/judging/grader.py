@@ -35,7 +35,7 @@ class Grader(Work[Subject]):
     price: Price | None
 
     def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: Report) -> Tally:
-        """Ask for everything that is missing, and again for what cannot be read."""
+        """Ask for all missing judgements, and again for unreadable ones."""
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             Appender(self.folder.judgements_path) as rows,
@@ -77,13 +77,13 @@ class Grader(Work[Subject]):
     # --- the stage's questions ----------------------------------------------------------------------------------
 
     def sampling(self, pending: Pending[Subject]) -> Sampling:
-        """As it is chosen; with a seed, another try would get the same answer again, so the seed moves on."""
+        """Return the chosen sampling; a new try has another seed, since the same one would repeat the answer."""
         if self.sampled.seed is None or pending.attempt == 1:
             return self.sampled
         return self.sampled.model_copy(update={"seed": self.sampled.seed + 1000 * (pending.attempt - 1)})
 
     def worst_cost(self, pending: Pending[Subject]) -> float:
-        """Return each answer with the whole prompt, and in full length."""
+        """Return the cost of answers in full length, each with the whole prompt."""
         if pending.prompt is None:
             return 0.0
         return worst_cost(
@@ -129,7 +129,7 @@ class Grader(Work[Subject]):
         return (*identity, self.name, self.parameters, self.criterion.key, repeat)
 
     def _forget_faults(self, texts: set[tuple[str, str]]) -> dict[JudgementKey, float | None]:
-        """Take out the judgements that could not be read, since they are asked for again now; gives their costs."""
+        """Remove unreadable judgements, which are asked for again now; return their costs."""
         paid: dict[JudgementKey, float | None] = {}
         ours = (self.name, self.parameters, self.criterion.key)
 

@@ -1,4 +1,4 @@
-"""Judging in two steps: what an answer states, then each statement by itself.
+"""Two-step judging: extraction of an answer's statements, then a judgement of each.
 
 Both steps leave rows of their own in ``judgements.jsonl``. The second one's ``answer`` is the hash of a statement, so
 that equal statements about one problem are judged once, whoever made them, and its ``parameters`` cover those of the
@@ -21,11 +21,11 @@ AFTER: Final = "after"
 """Where the settings of a second step name the parameters of the first."""
 
 NOTHING: Final = answer_key("")
-"""The answer that says nothing: it makes no statements, and nobody is asked for them."""
+"""Empty answer: it makes no statements, and no judge is asked for them."""
 
 
 def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
-    """Return the judgements of the texts that a criterion asks for first; None: as often as it says itself.
+    """Return the judgements of texts that a criterion asks for first; None: as often as it defines.
 
     Nobody is asked which statements the empty answer makes.
     """

@@ -92,7 +92,7 @@ OVER_A_FILE: Final = frozenset(option.name for option in OPTIONS if option.group
 
 
 def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the given options as the tables of a configuration; what is None, or an empty list, is not given.
+    """Return the given options as the tables of a configuration; None and empty lists count as not given.
 
     Raises:
         ValueError: ``temperature`` or ``top_p`` is neither a number nor ``none``.

@@ -1,4 +1,4 @@
-"""A run resolved and checked: benchmarks with their data, models, judges, money."""
+"""Plan of a run, resolved and checked: benchmarks with their data, models, judges, budget."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JudgePlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does, resolved from its configuration. Nothing is opened and nothing written yet."""
+    """Plan of a run, resolved from its configuration. Nothing is opened and nothing written yet."""
 
     config: RunConfig
     benchmarks: Sequence[Benchmark]

@@ -1,4 +1,4 @@
-"""How answers are drawn, by name: the presets of ``sampling_presets.toml``."""
+"""Sampling presets by name, from ``sampling_presets.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.models import Sampling
 
 
 class Preset(NamedTuple):
-    """A named way to draw answers: how many of each problem, and how."""
+    """Named sampling preset: number of samples per problem and sampling settings."""
 
     name: str
     about: str

@@ -192,7 +192,7 @@ def _mapped(wanted: range, kind: str) -> bool:
 
 
 def _is_ordinary_outside() -> bool:
-    """Return whether root here is another user to the machine. A map that contains 0 may hide either: it counts as root."""
+    """Return whether root here is another user of the machine. A map with 0 may hide either: it counts as root."""
     return any(first == 0 and outside != 0 for first, outside, _ in _map("uid_map"))
 
 

@@ -130,7 +130,7 @@ def _address(setting: str, url: str) -> SplitResult:
 
 
 def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
-    """Return the variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and to trusted certificates."""
+    """Return variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and its certificates."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
     java = " ".join(
         f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https")

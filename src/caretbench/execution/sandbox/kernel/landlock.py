@@ -219,7 +219,7 @@ class LandlockWalls:
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
-        """Return the resource limits; processes count per user, so the caller's own and those of other programs are added."""
+        """Return the resource limits. Processes count per user: the caller's and other programs' are added."""
         now = time.monotonic()
         if now - self._threads[0] > _THREADS_KNOWN_S:
             self._threads = (now, _threads_of(os.getuid()))
@@ -326,7 +326,7 @@ def remove_leftovers() -> None:
 
 
 def _is_full(root: str, most_bytes: int) -> bool:
-    """Return whether a folder exceeds its disk space limit; mounted folders have their own limit."""
+    """Return whether a folder takes more than ``most_bytes`` of disk blocks, or holds too many entries."""
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:

@@ -1,6 +1,6 @@
 """Path mapping of a sandbox without mounts: a private folder with links to the bound paths.
 
-With namespaces a program finds its work in ``/tmp/work`` and bound paths where the caller places them. Without them these
+With namespaces a program finds its work in ``/tmp/work`` and bound paths at given places. Without them these
 paths would be the host's. So they are given other names, in this one place: in arguments, environment and files.
 """
 

@@ -92,7 +92,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def tree_usage(pid: int, most_processes: int) -> TreeUsage:
-    """Return the usage of all processes below ``pid``; beyond ``most_processes`` only their number is taken, to stay cheap."""
+    """Return the usage of all processes below ``pid``; beyond ``most_processes`` only their number is counted."""
     tree = descendants(pid)
     if len(tree) > most_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
