@@ -1,4 +1,4 @@
-"""From the table of a run to numbers with intervals, one problem one unit.
+"""Estimates with intervals from the table of a run; one problem is one unit.
 
 Rows are first folded to one line per problem (how many samples, how many passed, the similarities aggregated as the
 profile wants them); rates, means and intervals are then taken over problems, clustered where problems share a source.
@@ -29,7 +29,7 @@ class Reported(BaseModel):
 
 
 class SimilarityColumn(Reported):
-    """How one metric of the score rows becomes a column: its name there, its fold over the samples, its titles."""
+    """Column of one metric of the score rows: its name there, its fold over the samples, its titles."""
 
     name: str
     metric: str
@@ -125,10 +125,10 @@ def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
 def pass_estimates(
     problems: pl.DataFrame, profile: str, seed: int, resamples: int = RESAMPLES
 ) -> Mapping[int, ReportedNumber]:
-    """pass@k for every k up to the number of samples, over the problems that have a verdict.
+    """Return pass@k for every k up to the number of samples, over the problems with a verdict.
 
     One sample per independent problem gives a Wilson interval, everything else a seeded bootstrap over clusters of
-    problems. Problems with fewer than k samples are left out of pass@k; under ``paper`` they count as the released
+    problems. Problems with fewer than k samples are not part of pass@k; under ``paper`` they count as the released
     code counts them (1 if any sample passed).
     """
     any_of_fewer = rules_of(profile_named(profile)).any_of_fewer
@@ -168,7 +168,7 @@ def mean_estimate(
 
 
 class SimilarityCorrelation(Reported):
-    """How far similarity goes with passing, per problem: Pearson's and Spearman's coefficients."""
+    """Correlation of similarity and passing, per problem: Pearson's and Spearman's coefficients."""
 
     pearson: float
     spearman: float
@@ -178,7 +178,7 @@ class SimilarityCorrelation(Reported):
 
 
 def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> SimilarityCorrelation | None:
-    """Return cosine against the share of passing samples; None where one of them does not vary."""
+    """Return the correlation of cosine and share of passing samples; None if one of them does not vary."""
     cosine = next((column.name for column in columns if column.metric == "cosine"), None)
     if cosine is None:
         return None

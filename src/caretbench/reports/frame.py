@@ -1,4 +1,4 @@
-"""One table from the rows of a run: a line per (problem, model, parameters, sample, policy, profile).
+"""Table of a run's rows: a line per (problem, model, parameters, sample, policy, profile).
 
 Everything in a report is computed from this table, so that a number in the terminal, in the CSV and in the page is
 one and the same number.
@@ -41,14 +41,14 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
 ) | {
     "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
 }  # fmt: skip
-"""Columns that every table has; one more stands beside them for each similarity metric of the scores."""
+"""Columns that every table has; one more is added for each similarity metric of the scores."""
 
 PARSED = "parses"
-"""The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
+"""The value of a score for whether the parser could read the program; its detail ``fault`` is the error. It
 is no metric: errors are counted by it."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
-"""Metrics that the profiles name differently but that stand in one place of a report: ``paper`` takes the cosine of the
+"""Metrics that the profiles name differently but that share one place of a report: ``paper`` takes the cosine of the
 first lines, ``default`` that of the full texts; the profile tells them apart."""
 
 _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
@@ -56,7 +56,7 @@ _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
 @dataclass(frozen=True)
 class Run:
-    """What a run's folder holds, with the problems it is about."""
+    """Content of a run's folder, with its problems."""
 
     name: str
     manifest: Mapping[str, Any]
@@ -76,7 +76,7 @@ class Run:
 
     @cached_property
     def baselines(self) -> tuple[str, ...]:
-        """Names of the answers that no model gave, in the order in which they are shown."""
+        """Names of the baselines, in the order in which they are shown."""
         return baselines_in(self.manifest)
 
 
@@ -241,6 +241,6 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
 
 
 def _flags(checks: Sequence[Score]) -> list[str]:
-    """What a static scan found suspicious in the answer, each flag once; an empty list where nothing."""
+    """Return the flags of an answer's static scan, each once; an empty list if there are none."""
     found = (check.details.get("flags") for check in checks)
     return list(dict.fromkeys(str(flag) for flags in found if isinstance(flags, list) for flag in flags))

@@ -1,4 +1,4 @@
-"""Tables as plain values: the terminal, Markdown and the page print the same ones."""
+"""Tables as plain values, printed by the terminal, Markdown and the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Field(Reported):
 
 
 class ReportTable(Reported):
-    """A table with one text column first; the others hold numbers where ``numeric`` says so."""
+    """A table with one text column first; the others contain numbers where ``numeric`` is true."""
 
     title: str
     heads: tuple[str, ...]
@@ -62,13 +62,13 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def text_field(text: object, tone: str = "") -> Field:
-    """Return a field that is words."""
+    """Return a text field."""
     words = NONE if text is None else str(text)
     return Field(text=words, sort=words.lower(), tone=tone)
 
 
 def number_field(value: float | None, text: str | None = None, note: str = "") -> Field:
-    """Return a field that is a plain number."""
+    """Return a field with a plain number."""
     shown = text if text is not None else NONE if value is None else f"{value:g}"
     return Field(text=shown, sort=-1.0 if value is None else value, note=note)
 
@@ -95,7 +95,7 @@ def title_field(title: str, *, baseline: bool) -> Field:
 
 
 def digits_field(value: float | None, form: str = ".2f") -> Field:
-    """Return a number with so many digits, a dash where there is none."""
+    """Return a number in the given format, a dash if there is none."""
     return number_field(value, None if value is None else format(value, form))
 
 
@@ -126,7 +126,7 @@ def shown_name(cell: RateCell) -> str:
 
 
 def shown_labels(labels: Mapping[str, str]) -> str:
-    """Labels as people read them; ``all`` where there are none."""
+    """Return labels as people read them; ``all`` if there are none."""
     return " / ".join(shown_label(stratum, value) for stratum, value in labels.items()) or "all"
 
 
@@ -160,7 +160,7 @@ def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
 
 
 def _place(cell: RateCell) -> tuple[tuple[int, str], ...]:
-    """By its first label, then by the second: parts of numbers by their size, words by the alphabet."""
+    """Return a sort key by the first label, then the second: parts of numbers by size, words by the alphabet."""
     order = cell.order or (0,) * len(cell.labels)
     names = (shown_label(name, value).lower() for name, value in cell.labels.items())
     return tuple(zip(order, names, strict=True))

@@ -1,4 +1,4 @@
-"""Values of a report about judges: scores at carets and of answers to questions, calibration, agreement."""
+"""Value types of reports on judges: scores at carets and of answers to questions, calibration, agreement."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class JudgedColumn(Reported):
 
 
 class ControlNumbers(Reported):
-    """A control, judged by one grader. Separation: the probability that a golden answer is rated above the control."""
+    """Numbers of a control, judged by one grader. Separation: the probability that a reference is rated above the control."""
 
     mean: float
     separation: float | None = None
     golden_above: float | None = None
-    """The share of problems whose golden answer is rated above the control of the same problem; ties count half."""
+    """Share of problems whose reference is rated above the control of the same problem; ties count half."""
 
 
 class GraderCounts(Reported):
@@ -87,7 +87,7 @@ class GraderPair(Reported):
 
 
 class HumanNumbers(Reported):
-    """A grader beside people (``human_ratings.jsonl``), over the texts that both rated."""
+    """Agreement of a grader with people (``human_ratings.jsonl``), over the texts that both rated."""
 
     grader: str
     texts: int
@@ -99,18 +99,18 @@ class HumanNumbers(Reported):
 
 
 class BesidePeople(Reported):
-    """What judges said of one criterion, and how far people bear it out."""
+    """Base of the numbers of one criterion, with their validation by people."""
 
     people: tuple[HumanNumbers, ...] = ()
 
     @property
     def validated(self) -> bool:
-        """Return whether people rated some of what was judged."""
+        """Return whether people rated some of the judged texts."""
         return bool(self.people)
 
     @property
     def validity(self) -> str:
-        """In a few words, how far the scores are validated: stands wherever they are shown."""
+        """Short statement of how far the scores are validated, shown wherever they are."""
         if not self.people:
             return NOT_VALIDATED
         least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
@@ -119,7 +119,7 @@ class BesidePeople(Reported):
 
 
 class CaretsJudged(BesidePeople):
-    """Everything under one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
+    """All numbers of one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
 
     criterion: str
     scores: Mapping[str, float]
@@ -140,7 +140,7 @@ class CaretsJudged(BesidePeople):
 
     @property
     def maximum(self) -> float:
-        """The best sum."""
+        """Maximum sum."""
         return math.fsum(self.scores.values())
 
 
@@ -165,17 +165,17 @@ class AnswersColumn(Reported):
 
     @property
     def coverage(self) -> float:
-        """The share of the answers that has a value."""
+        """Share of the answers that have a value."""
         return self.rated / self.answers
 
     @property
     def failed(self) -> bool:
-        """Return whether too few have one."""
+        """Return whether too few answers have a value."""
         return self.coverage < COVERAGE_WANTED
 
 
 class GraderTrust(GraderCounts):
-    """One grader of answers to questions: its agreement with itself, and with what is known of the controls."""
+    """One grader of answers to questions: its agreement with itself, and with the known values of the controls."""
 
     consistency: Mapping[str, float | None]
     controls: Mapping[str, Mapping[str, float | None]]
@@ -190,7 +190,7 @@ class GraderTrust(GraderCounts):
 
 
 class AnswersJudged(BesidePeople):
-    """Everything under one criterion."""
+    """All numbers of one criterion."""
 
     criterion: str
     rule: str = RULE

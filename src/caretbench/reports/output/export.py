@@ -1,4 +1,4 @@
-"""A summary as JSON, as CSV in long form (one number a line) and as Markdown."""
+"""Exports of a summary: JSON, CSV in long form (one number per line) and Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_json(summary: Summary) -> str:
 
 
 def to_csv(summary: Summary) -> str:
-    """Return one line per model, scope and metric; rates run from 0 to 1, the scope says which problems were counted."""
+    """Return one line per model, scope and metric; rates run from 0 to 1, the scope names the counted problems."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""The samples that a page's browser shows, packed: identical completions and messages stand there once."""
+"""Packed samples of a page's browser: identical completions and messages are stored once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pack_samples(
 ) -> dict[str, Any]:
     """Return the browser's data.
 
-    Samples of one model with the same text and outcome for one problem become one entry that says which samples it
+    Samples of one model with the same text and outcome for one problem become one entry that names the samples it
     stands for. Models come before baselines and first samples of all problems before later ones, so that a limit thins
     out evenly.
 
@@ -68,7 +68,7 @@ def pack_samples(
 
 
 def to_island(value: Any) -> str:
-    """Return JSON that may stand in an HTML script element: no text in it can end the element or start a comment."""
+    """Return JSON that is safe in an HTML script element: no text in it can end the element or start a comment."""
     packed = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         packed = packed.replace(character, f"\\u{ord(character):04x}")
@@ -76,7 +76,7 @@ def to_island(value: Any) -> str:
 
 
 class _Pool:
-    """Texts by place, each once."""
+    """Pool of texts by index, each once."""
 
     def __init__(self) -> None:
         self.strings: list[str] = []

@@ -1,4 +1,4 @@
-"""A report on the terminal: framed tables where somebody looks, aligned plain lines where a program reads."""
+"""Terminal output of a report: framed tables on a terminal, aligned plain lines in a pipe."""
 
 from __future__ import annotations
 

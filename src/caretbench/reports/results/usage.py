@@ -1,4 +1,4 @@
-"""What the answers cost: requests, tokens, money, time, and what did not come, for each model.
+"""Usage of each model: requests, tokens, cost, time, and missing samples.
 
 Answers that came by one request (n samples at once) share its tokens and its time: tokens are divided by the number
 of answers that share them, and a request's time counts once.
@@ -35,7 +35,7 @@ class Spread(Reported):
 
 
 class ModelUsage(Reported):
-    """What the answers of one model with one set of parameters took. None: the provider does not tell."""
+    """Usage of one model with one set of parameters. None: the provider does not tell."""
 
     model: str
     parameters: str

@@ -120,7 +120,7 @@ class RunConfig(_Table):
     """Configuration of one run. ``max_cost`` is in US dollars, over all models, judges and folders.
 
     Without ``output``, a run file writes below ``runs/STEM``, and other runs to ``runs/SUITE-DATA-PROFILE``. With one
-    suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` marks it as a folder of folders.
+    suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` makes it hold folders.
     """
 
     suites: tuple[SuiteConfig, ...] = Field(min_length=1)

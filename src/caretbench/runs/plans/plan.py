@@ -222,7 +222,7 @@ def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig
 
 
 def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
-    """Return the sampling that ``chosen`` makes of ``base``.
+    """Return ``base`` with the changes of ``chosen``.
 
     Raises:
         ValidationError: a value is out of its range.
