@@ -1,4 +1,4 @@
-"""What a probe asks and what it found, as data and as text. Imports nothing of Inspect."""
+"""Items and findings of a probe, as data and as text. Imports nothing of Inspect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_TOKENS = 32
 
 
 class ProbeItem(Row):
-    """One prefix, two suffixes, and the name that each of them wants at the caret."""
+    """One prefix, two suffixes, and the name that each of them requires at the caret."""
 
     language: str
     prefix: str
@@ -39,7 +39,7 @@ class ProbeItem(Row):
 
 
 class Evidence(Row):
-    """What came back for one prefix: with either suffix, and without one. None where nothing came."""
+    """Answers for one prefix: with either suffix, and without one. None if there was no answer."""
 
     prefix: str
     wanted: tuple[str, str]
@@ -48,7 +48,7 @@ class Evidence(Row):
 
     @property
     def fitting(self) -> int:
-        """How many of the two answers begin with the name that the suffix wants."""
+        """Number of the two answers that begin with the name required by the suffix."""
         return sum(
             bool(re.match(rf"\W*{re.escape(name)}\b", answer or ""))
             for name, answer in zip(self.wanted, self.answers, strict=True)
@@ -56,7 +56,7 @@ class Evidence(Row):
 
     @property
     def seen(self) -> int:
-        """How many of the two answers hold that name anywhere."""
+        """Number of the two answers that contain that name anywhere."""
         return sum(name in (answer or "") for name, answer in zip(self.wanted, self.answers, strict=True))
 
     @property
@@ -66,7 +66,7 @@ class Evidence(Row):
 
 
 class ProbeReport(Row):
-    """What was found. ``render`` gives it as text."""
+    """Findings of a probe. ``render`` returns them as text."""
 
     model: str
     prompt: str
@@ -92,17 +92,17 @@ class ProbeReport(Row):
 
     @property
     def answers(self) -> bool:
-        """Return whether anything came at all."""
+        """Return whether there was any answer at all."""
         return self.answered > 0
 
     @property
     def left_to_right_only(self) -> bool:
-        """Return whether what stands after the caret does not reach the model."""
+        """Return whether the text after the caret does not reach the model."""
         return self.suffix in ("ignored", "refused", "not sent")
 
     @property
     def warning(self) -> str | None:
-        """One line for whoever is about to use this model so; None where all is well."""
+        """One-line warning about using this model; None if all is well."""
         if not self.answers:
             return f"{self.model} does not answer: {self.failure}"
         if self.repeated and self.suffix != "honoured":
@@ -176,6 +176,6 @@ def _shown(text: str | None) -> str:
 
 @cache
 def items() -> tuple[ProbeItem, ...]:
-    """What a probe asks. The data stand in ``probe_items.toml``."""
+    """Return the items of a probe. The data are in ``probe_items.toml``."""
     text = resources.files("caretbench.inspect").joinpath("probe_items.toml").read_text("utf-8")
     return tuple(ProbeItem.model_validate(entry) for entry in tomllib.loads(text)["items"])

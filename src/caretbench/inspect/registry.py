@@ -1,4 +1,4 @@
-"""What Inspect finds by the entry point ``inspect_ai``: our providers, tasks, sandbox. Its import registers them."""
+"""Target of the entry point ``inspect_ai``: its import registers our providers, tasks and sandbox."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def command() -> type[ModelAPI]:
 
 @sandboxenv(name="caretbench")
 def caretbench() -> type[SandboxEnvironment]:
-    """Return ``sandbox="caretbench"``: our walls for the tools of any task."""
+    """Return ``sandbox="caretbench"``: our sandbox for the tools of any task."""
     from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox
 
     return CaretbenchSandbox

@@ -68,7 +68,7 @@ class Sdk(NamedTuple):
 
 
 class CsharpRuntime(Runtime):
-    """C# runtime with the SDK of ``DOTNET_ROOT``, the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
+    """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 
     language = "csharp"
     chunk_size = CHUNK

@@ -1,4 +1,4 @@
-"""What can go wrong at an endpoint or a program, in the words that Inspect's retries understand.
+"""Errors of endpoints and programs, in a form that Inspect's retries understand.
 
 Imports nothing of Inspect.
 """
@@ -14,7 +14,7 @@ _SHOWN = 400
 
 
 class ProviderError(Exception):
-    """No answer. The message holds no key, and fits one line.
+    """Error without an answer. The message contains no key, and is one line.
 
     ``message`` is the text without the HTTP status, ``status_code`` the status where there was one; ``again`` says
     whether another try may help, and ``retry_after`` after how many seconds the server wants it. ``kind`` is the word
@@ -49,7 +49,7 @@ class ProviderError(Exception):
 
 
 class BrokenAnswerError(ProviderError):
-    """What came is not a whole answer: another try may bring one."""
+    """Error: the answer is incomplete; another try may succeed."""
 
     def __init__(self, message: str, *, status_code: int | None = None) -> None:
         super().__init__(message, status_code=status_code, again=True, kind="provider")

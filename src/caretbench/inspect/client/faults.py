@@ -1,4 +1,4 @@
-"""From any exception of any provider to what it means for us. Imports nothing of Inspect.
+"""Classification of provider exceptions as faults. Imports nothing of Inspect.
 
 Providers raise what they like, wrapped by Inspect and by the library that tries again; the whole chain is looked at.
 """
@@ -38,7 +38,7 @@ _HOPELESS: dict[int, Hopeless] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a try brought no answer. ``again``: another try may; ``retry_after``: seconds that the server asks for.
+    """Fault of a try without an answer. ``again``: another try may succeed; ``retry_after``: the server's seconds.
 
     ``unstreamed``: a stream was asked for, and what came has no part of one.
     """
@@ -65,7 +65,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Of the chain, what stands there as a cause, and not only because it came before."""
+    """Yield the links of the chain that are causes, not merely earlier exceptions."""
     for link in chain(error):
         yield link
         if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
@@ -90,7 +90,7 @@ def _kind(own: object, names: Set[str], status: int | None, *, again: bool) -> F
 
 
 def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
-    """What ``error`` means. ``secrets`` are left out of the message, like all that looks like one."""
+    """Return the fault of ``error``. ``secrets`` are removed from the message, like all that looks like one."""
     links = list(chain(error))
     names = {type(link).__name__ for link in links}
     causes = {type(link).__name__ for link in _causes(error)}
@@ -146,7 +146,7 @@ def _is_unreachable(error: BaseException) -> bool:
 
 
 def _said(links: list[BaseException], status: int | None) -> str:
-    """Return the words of the exception that knows most: the one with the status, else the innermost meant to be shown."""
+    """Return the message of the most informative exception: the one with the status, else the innermost shown."""
     plain = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
         knowing = next((link for link in plain if _status(link) is not None), plain[0])

@@ -1,4 +1,4 @@
-"""From our prompts and samplings to Inspect's messages and configuration."""
+"""Conversion of our prompts and samplings to Inspect's messages and configuration."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def config_of(
     stop_texts: int | None = None,
     first_tokens: int = MOST_TOKENS,
 ) -> GenerateConfig:
-    """Everything that Inspect could decide otherwise, said. A single sample with a seed gets seed + its number.
+    """Return a configuration that leaves no setting to Inspect. A single sample with a seed gets seed + its number.
 
     At most ``stop_texts`` stop texts are sent, the first ones. Where a letter is wanted, one token is asked for, with
     the probabilities of the likeliest ``first_tokens``.

@@ -1,4 +1,4 @@
-"""One server of one shape: a request out, a whole answer or an error back. Imports nothing of Inspect."""
+"""Client of a completion server of one shape: one request, one whole answer or error. Imports nothing of Inspect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SILENCE_S = 600.0
 
 
 class Reply(NamedTuple):
-    """A whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
+    """Whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
 
     choices: list[Choice]
     model: str | None
@@ -35,7 +35,7 @@ class Reply(NamedTuple):
 
 
 class CompletionServer:
-    """A server at one address.
+    """Completion server at one address.
 
     Args:
         shape: How it is asked.
@@ -80,7 +80,7 @@ class CompletionServer:
         return self._client
 
     async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> Reply:
-        """Return one request for ``expected`` answers, one try.
+        """Send one request for ``expected`` answers, with one try.
 
         Raises:
             ProviderError: it brought no whole answer.
@@ -120,7 +120,7 @@ class CompletionServer:
         )
 
     async def aclose(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

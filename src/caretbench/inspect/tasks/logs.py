@@ -1,4 +1,4 @@
-"""Inspect's logs as completions: what ``inspect eval caretbench/…`` wrote can be reported and compared as a run."""
+"""Inspect's logs as completions: logs of ``inspect eval caretbench/…`` are reported and compared as runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
 
 
 class Log:
-    """One log of one of our tasks; ``suite`` and ``data_hash`` say what it has to be about.
+    """Log of one of our tasks; ``suite`` and ``data_hash`` are those it must be about.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
@@ -129,7 +129,7 @@ class Log:
         )
 
     def _settings(self, stamp: Mapping[str, Any]) -> dict[str, JsonValue]:
-        """What decides the answers, in the form in which a run's manifest holds it."""
+        """Return the settings that decide the answers, in the form of a run's manifest."""
         config = self._header.plan.config
         drawn = {name: getattr(config, name) for name in ("max_tokens", "temperature", "top_p", "seed")}
         if drawn["seed"] is None:

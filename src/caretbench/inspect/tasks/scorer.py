@@ -1,4 +1,4 @@
-"""The scorer: the house's truncation policy, executor and similarity, for each sample of an evaluation."""
+"""Scorer: CaretBench's truncation policy, executor and similarity, for each sample of an evaluation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def caret(
     A value without a verdict is NaN: Inspect leaves such rows out of the metrics, as the report does.
 
     Args:
-        suite: The suite's name; None: the one that asked, as the log says.
-        data: Its problems; None: as the log says.
+        suite: The suite's name; None: the one that asked, from the log.
+        data: Its problems; None: those of the log.
         policy: Truncation policy; by default the suite's own for the profile.
         profile: ``default`` or ``paper``.
         variants: A named build by language.
@@ -67,7 +67,7 @@ async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Sc
     golden = house.golden(problem)
     reference = await _ran(golden)
     left_out = None if reference is None else house.left_out(reference)
-    # Every sample has every name: Inspect puts the values of an epoch beside those of the others.
+    # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
     unknown = dict.fromkeys(await computed(lambda: house.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
         return _unanswered(house, stamp, unknown, is_left_out=left_out is not None)

@@ -94,7 +94,7 @@ def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) 
     """Return the judged answers by criterion; texts at carets are passed over.
 
     A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
-    is combined with no other one, since a mean is of all graders: it may have been asked at a wrong address. The graders'
+    is in no mean with others, since a mean is of all graders: it may have been asked at a wrong address. The graders'
     settings tell the scales and which steps belong together.
     """
     rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)

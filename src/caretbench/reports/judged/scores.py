@@ -39,7 +39,7 @@ class JudgedColumn(Reported):
 
 
 class ControlNumbers(Reported):
-    """Numbers of a control, judged by one grader. Separation: the probability that a reference is rated above the control."""
+    """Control, judged by one grader. Separation: the probability that a reference is rated above the control."""
 
     mean: float
     separation: float | None = None

@@ -91,7 +91,7 @@ class ControlRating(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Calibration of one grader by the controls. Precision and recall are about hallucinations: of those found, of those there.
+    """Calibration of one grader by the controls. Precision and recall are those of hallucinations.
 
     ``unjudged`` counts controls that the grader has not judged, of problems of which it judged some.
     """
