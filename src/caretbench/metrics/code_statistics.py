@@ -39,7 +39,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def lines_of_code(text: str) -> int:
-    """Return number of lines, blank ones included; a final line break ends a line and begins none."""
+    """Return the number of lines, blank ones included; a final line break ends a line and begins none."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 

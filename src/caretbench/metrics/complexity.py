@@ -54,7 +54,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def paper_cyclomatic(text: str, language: str) -> int:
-    """Cyclomatic complexity as the released script counts it, 1 for straight code.
+    """Return the cyclomatic complexity as the released script counts it, 1 for straight code.
 
     Python that parses is counted on its syntax tree; all else by searching for words.
     """

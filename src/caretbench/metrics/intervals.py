@@ -19,9 +19,9 @@ Method = Literal["wilson", "parametric", "percentile", "bca", "constant", "undef
 
 
 class Interval(NamedTuple):
-    """A confidence interval and how it was made; ``warning`` says why to trust it less.
+    """A confidence interval and how it was made; ``warning`` is a reason to trust it less.
 
-    ``undefined`` has NaN bounds: one unit says nothing about the spread. ``constant`` has no width, because
+    ``undefined`` has NaN bounds: one unit does not determine the spread. ``constant`` has no width, because
     all values are the same.
     """
 
@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of a proportion, without continuity correction.
+    """Return Wilson's score interval of a proportion, without continuity correction.
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
 
@@ -89,9 +89,9 @@ def bootstrap_mean(
     method: BootstrapMethod = "bca",
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Bootstrap interval of the mean over problems; the same seed gives the same interval.
+    """Return the bootstrap interval of the mean over problems; the same seed gives the same interval.
 
-    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units stands
+    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units is
     in, which for them is the honest one.
 
     Args:
@@ -134,7 +134,7 @@ def mean_interval(
 def units_interval(
     units: Units, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
 ) -> Interval:
-    """Bootstrap interval of the mean over problems, given the units to draw.
+    """Return the bootstrap interval of the mean over problems, given the units to draw.
 
     Raises:
         ValueError: fewer than one resample.
@@ -155,7 +155,7 @@ def units_interval(
 
 
 def _corrected(units: Units, means: Floats, z: float) -> list[float]:
-    """Normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
+    """Return the normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
     observed = units.mean
     tolerance = 1e-9 * max(1.0, abs(observed))
     # Means have ties where values have few levels; half of them lie below.

@@ -1,8 +1,8 @@
-"""How like the reference a completion is.
+"""Similarity of a completion to its reference.
 
 Two sets of numbers that are never mixed: :func:`paper_line0` gives DevBench's, with the semantics of
 its released script (first lines only), :func:`similarities` those of the default profile (full texts).
-Samples repeat a lot, so what is computed for a pair of texts is remembered.
+Samples repeat a lot, so the values of a pair of texts are cached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REMEMBERED = 1 << 14
 
 
 class PaperSimilarity(NamedTuple):
-    """One completion under the ``paper`` profile."""
+    """Similarity of one completion under the ``paper`` profile."""
 
     cosine: float
     """Of the first lines."""
@@ -36,7 +36,7 @@ class PaperSimilarity(NamedTuple):
 
 
 class Similarity(NamedTuple):
-    """One completion under the ``default`` profile, each from 0 to 1."""
+    """Similarities of one completion under the ``default`` profile, each from 0 to 1."""
 
     cosine: float
     """Of the full texts."""
@@ -79,10 +79,10 @@ def _cosine(first: Counter[str], second: Counter[str]) -> float:
 
 @lru_cache(maxsize=_REMEMBERED)
 def count_cosine(first: str, second: str) -> float:
-    """Return cosine of two texts' word counts, from 0 to 1.
+    """Return the cosine of two texts' word counts, from 0 to 1.
 
     Words are runs of letters, digits and underscores, lower-cased; where neither text has any, runs of one to
-    three characters are counted. Equal texts give 1; an empty one, or one without words beside one with
+    three characters are counted. Equal texts give 1; an empty one, or one without words next to one with
     words, gives 0.
     Source: DevBench's released script, whose vectoriser this agrees with to 1e-15.
     """
@@ -110,9 +110,9 @@ def levenshtein_similarity(first: str, second: str) -> float:
 
 
 def paper_line0(completion: str | None, reference: str) -> PaperSimilarity:
-    """Return cosine and match of the first lines as DevBench's released script has them.
+    """Return the cosine and match of the first lines as DevBench's released script has them.
 
-    No or an empty completion scores 0 in both, even beside a blank reference; one of blanks alone is compared
+    No or an empty completion scores 0 in both, even with a blank reference; one of blanks alone is compared
     as an empty line. The script takes the mean cosine over samples, but counts a match if *any* sample
     matches.
     """
@@ -137,7 +137,7 @@ def _similarity(completion: str, reference: str) -> Similarity:
 
 
 def similarities(pairs: Iterable[Pair]) -> list[Similarity]:
-    """Similarities of each pair of completion and reference; blanks around both are left out.
+    """Return the similarities of each pair of completion and reference; blanks around both are stripped.
 
     No answer at all (None) scores 0 throughout; an empty answer to a blank reference is a right one.
     """

@@ -1,4 +1,4 @@
-"""Conversations from templates: the files of ``templates/``, filled with as much text as the budget has room for."""
+"""Conversations from the files of ``templates/``, filled with as much text as fits the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Example(LanguageTable):
-    """A worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
+    """Worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
 
     path: str
     prefix: str
@@ -64,7 +64,7 @@ def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
 def conversation(
     name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
 ) -> ChatPrompt:
-    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with what fits of ``caret``.
+    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with the part of ``caret`` that fits.
 
     Args:
         name: Of the templates.

@@ -54,7 +54,7 @@ class InspectClient(ModelFacts):
         self._model = model
         self._identity = identity
         self._tokenizer = tokenizer
-        # A local server answers this number of requests at once; the time that others waited in it would be counted as theirs.
+        # A local server answers this number of requests at once; the waiting time of others would count as theirs.
         slots = getattr(model.api, "slots", None)
         self._connections = min(options.connections, slots) if isinstance(slots, int) else options.connections
         self._answered = False

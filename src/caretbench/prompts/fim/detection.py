@@ -1,6 +1,6 @@
 """Detection of a model's fill-in-the-middle format.
 
-The families stand in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
+The families are in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
 of the model's tokenizer, by the model's name, or by both; never by default.
 """
 
@@ -52,7 +52,7 @@ def families_without() -> Mapping[str, NoFim]:
 
 
 def detect(special_tokens: frozenset[str]) -> FimFormat | None:
-    """Return the format that these special tokens tell, or None.
+    """Return the format that these special tokens identify, or None.
 
     All tokens that identify a family must be there; the family with the most of them is meant. Families that share
     their tokens are told as the one whose form is common to them. Tokens tell a format, not a skill: many models have
@@ -73,7 +73,7 @@ def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
 
     Raises:
-        ValueError: There is no such format, or none is known; the message says why and what helps.
+        ValueError: There is no such format, or none is known; the message contains reason and remedy.
     """
     entry = _named(name)
     if isinstance(entry, NoFim):
@@ -112,7 +112,7 @@ def known_sentinels() -> frozenset[str]:
 
 
 def _named(name: str) -> FimFormat | NoFim | None:
-    """Return the family that a model's name tells: the end after the last slash, whatever its case, ``-`` for ``_``."""
+    """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
     fitting = [
@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
 
 
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
-    """Return tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
+    """Return the tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
     return tokens | {token.removeprefix("\u2581") for token in tokens}
 
 
@@ -180,7 +180,7 @@ def _texts(entries: JsonValue) -> Iterator[str]:
 
 
 def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
-    """Known sentinels of a vocabulary: an object of text to number, or a list of pairs of text and score."""
+    """Yield known sentinels of a vocabulary: an object of text to number, or a list of pairs of text and score."""
     texts: list[JsonValue] = []
     if isinstance(vocabulary, dict):
         texts = list(vocabulary)
