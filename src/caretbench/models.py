@@ -109,7 +109,7 @@ class ModelAnswer(Row):
     served_by: str | None = None
     """The model's name and version as the provider reports it."""
     log_probabilities: Mapping[str, float] | None = None
-    """Of the prompt's letters, where it has some: the natural logarithm, without those that were not told."""
+    """Natural log-probabilities of the prompt's letters, if it has some, as far as the provider tells them."""
 
 
 class ModelFailure(Row):
@@ -176,7 +176,7 @@ class ModelClient(Protocol):
 # --- how a model is reached --------------------------------------------------------------------------------------
 
 Mode = Literal["reproducible", "fast"]
-"""How a local server runs: one slot and no prompt cache, or several with one."""
+"""Mode of a local server: one slot and no prompt cache, or several with one."""
 
 
 class ClientOptions(BaseModel):

@@ -294,7 +294,7 @@ class Completion(Row):
     """This answer's share of what the request cost, in US dollars; None where no price is known."""
     latency: Latency | None = None
     log_probabilities: Mapping[str, float] | None = None
-    """Of the letters of choices, where the answer was read off them; without those that were not told."""
+    """Log-probabilities of the choices' letters, if the answer was read from them; as far as they are known."""
 
     @property
     def key(self) -> CompletionKey:

@@ -39,7 +39,7 @@ STARVED_CPU_S = 2.0
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _LONG_S = 30.0
-"""Of a shorter wait nobody can tell whether the program waited or the machine let it wait."""
+"""Minimum seconds of a wait: of a shorter one the cause (program or machine) is uncertain."""
 
 _NEAR_THE_LIMIT = 0.8
 """The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""

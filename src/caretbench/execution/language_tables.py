@@ -35,12 +35,12 @@ class CompilerTable(LanguageTable):
     sentinel: str
     """The harness's source, whose object is linked to programs."""
     sentinel_flags: tuple[str, ...]
-    """What makes an object of it, without the names of the files."""
+    """Command that compiles it to an object, without the names of the files."""
     link: tuple[str, ...]
     environment: Mapping[str, str] = {}
-    """Of the compiler."""
+    """Variables of the compiler."""
     run_environment: Mapping[str, str] = {}
-    """Of programs."""
+    """Variables of programs."""
     errors: re.Pattern[str]
     """One error of a compiler's output; where each is about a module that is not there, that is the program's fault."""
 
@@ -51,14 +51,14 @@ class ToolchainTable(LanguageTable):
     runtime: str
     """Module and class, which takes a sandbox."""
     failures: tuple[FailurePattern, ...] = ()
-    """The first that is found decides."""
+    """The first match decides."""
     missing_modules: tuple[re.Pattern[str], ...] = ()
-    """How a compiler or a runtime names a module that is not there: group 1."""
+    """Patterns by which a compiler or a runtime names a missing module: group 1."""
     compile_errors: tuple[str, ...] = ()
     """Regular expressions of lines that report that something does not compile, or cannot be parsed."""
     compiler: CompilerTable | None = None
     exit_line_end: re.Pattern[str] | None = None
-    """What ends a line, where the harness sees on which lines an exit takes place."""
+    """Line separator, if the harness sees on which lines an exit takes place."""
 
 
 @cache

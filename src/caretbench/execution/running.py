@@ -35,7 +35,7 @@ from caretbench.execution.types import (
 )
 
 SANDBOX_ATTEMPTS = 3
-"""How often a program is started when the sandbox, not the program, fails."""
+"""Maximum number of starts of a program when the sandbox, not the program, fails."""
 
 ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
 """Tells a harness the lines of the answer: an explicit exit with status 0 behind them is the program's own end."""

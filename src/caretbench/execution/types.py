@@ -20,7 +20,7 @@ class Frozen(BaseModel):
 
 
 class Status(StrEnum):
-    """The outcome of one program."""
+    """Outcome of one program."""
 
     PASSED = "passed"
     FAILED = "failed"  # an assertion does not hold
@@ -115,7 +115,7 @@ class ExecutionRequest(Frozen):
 
     @property
     def rules(self) -> ProfileRules:
-        """The rules of the profile."""
+        """Rules of the profile."""
         return rules_of(self.profile)
 
 
@@ -150,7 +150,7 @@ class TestTally(Frozen):
 
 
 class ExecutionResult(Frozen):
-    """The outcome of one request, with all that is needed to explain it."""
+    """Outcome of one request, with all that is needed to explain it."""
 
     id: str
     status: Status
@@ -161,11 +161,11 @@ class ExecutionResult(Frozen):
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
     diagnostics: str = ""
-    """What the compiler, the type checker or a project's tests said, shortened."""
+    """Output of the compiler, the type checker or a project's tests, shortened."""
     type_check: Literal["passed", "failed"] | None = None
-    """What the type checker said of a program that can run in spite of it; None where none looked."""
+    """Type checker's message on a program that can run in spite of it; None without a check."""
     run_status: Status | None = None
-    """How the run itself ended, where ``status`` is the type checker's word."""
+    """Outcome of the run itself, if ``status`` is the type checker's."""
     missing_module: str | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
@@ -279,7 +279,7 @@ class LanguageRuntime(Protocol):
 
     language: str
     chunk_size: int
-    """How many programs one call of ``compile`` takes; 0 where there is nothing to compile."""
+    """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...]
     """Named builds that a request may choose."""
 

@@ -16,10 +16,10 @@ from caretbench.inspect.client.failures import one_line
 from caretbench.problem import Row
 
 Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
-"""What becomes of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
+"""Use of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
 
 MAX_TOKENS = 32
-"""Of each answer."""
+"""Maximum tokens of each answer."""
 
 
 class ProbeItem(Row):
@@ -72,7 +72,7 @@ class ProbeReport(Row):
     prompt: str
     served_by: str | None = None
     failure: str | None = None
-    """Why there was no answer, or none with a suffix."""
+    """Reason why there was no answer, or none with a suffix."""
     suffix: Verdict = "unclear"
     evidence: tuple[Evidence, ...] = ()
     asked: int = 0
@@ -84,9 +84,9 @@ class ProbeReport(Row):
     finish_reasons: tuple[str, ...] = ()
     usage: bool = False
     deterministic: bool | None = None
-    """Whether two equal requests at temperature 0 brought equal answers."""
+    """True if two equal requests at temperature 0 had equal answers."""
     several_per_request: bool | None = None
-    """Whether two samples came by one request; None: nothing came."""
+    """True if one request returned two samples; None: no answer."""
     first_s: float | None = None
     last_s: float | None = None
 

@@ -19,7 +19,7 @@ from caretbench.models import Sampling
 from caretbench.problem import Row
 
 Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
-"""How an answer is read.
+"""Form of an answer, which decides how it is read.
 
 ``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
 ``claims``: a JSON object with a list of statements. ``label``: a JSON object that names the one score that gets 1.
@@ -27,7 +27,7 @@ All strictly; ``final-sum``: as DevBench's released code reads.
 """
 
 About = Literal["caret", "answer", "claim"]
-"""What is judged: a text in its place, the answer to a question, or one statement that an answer makes."""
+"""Kind of judged text: a text in its place, the answer to a question, or one statement that an answer makes."""
 
 _CARET_PLACES = frozenset({"language", "prefix", "completion", "suffix", "mark"})
 _SHOWN: Mapping[About, frozenset[str]] = {
@@ -35,7 +35,7 @@ _SHOWN: Mapping[About, frozenset[str]] = {
     "answer": frozenset({"answer"}),
     "claim": frozenset({"claim"}),
 }
-"""What a prompt must show."""
+"""Placeholders that a prompt must contain."""
 
 _DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
 """Fields that leave a judge's answer to a prompt as it is."""
@@ -94,7 +94,7 @@ class Criterion(Row):
     about: str = ""
     form: Form
     tries: int = Field(default=3, ge=1, le=10)
-    """How often an answer that cannot be read is asked for again, the first time included."""
+    """Maximum number of tries for a readable answer, including the first."""
     sampling: Sampling = Sampling(max_tokens=8192, temperature=None, top_p=None)
     scores: tuple[Scale, ...] = Field(min_length=1)
     prompt: PromptText

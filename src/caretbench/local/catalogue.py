@@ -39,7 +39,7 @@ class Wheel(_Pinned):
 
     @property
     def pinned(self) -> Pinned:
-        """The wheel as a file to download."""
+        """Wheel as a file to download."""
         return Pinned(self.file, self.size, self.sha256)
 
 

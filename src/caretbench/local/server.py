@@ -52,7 +52,7 @@ class Setting(BaseModel):
     threads: int = Field(ge=1)
     slots: int = Field(ge=1)
     context_tokens: int = Field(ge=1)
-    """Of one slot."""
+    """Tokens of context of one slot."""
 
     @property
     def prompt_cache(self) -> bool:
@@ -156,7 +156,7 @@ class LlamaServer:
         return self._process.pid if self._process else None
 
     def identity(self) -> dict[str, JsonValue]:
-        """Settings besides prompt and sampling that decide the answers; contains no path.
+        """Return the settings besides prompt and sampling that decide the answers; contains no path.
 
         Raises:
             DataError: the weights cannot be read.

@@ -31,7 +31,7 @@ class Units(NamedTuple):
     sizes: Floats
     problems: int
     clustered: bool
-    """Whether some unit holds more than one problem."""
+    """True if some unit contains more than one problem."""
     warning: str | None
 
     @property

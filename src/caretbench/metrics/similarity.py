@@ -30,7 +30,7 @@ class PaperSimilarity(NamedTuple):
     """Similarity of one completion under the ``paper`` profile."""
 
     cosine: float
-    """Of the first lines."""
+    """Value for the first lines."""
     line0_match: float
     """1 if the first lines are equal; the script then takes any-of-n."""
 
@@ -39,7 +39,7 @@ class Similarity(NamedTuple):
     """Similarities of one completion under the ``default`` profile, each from 0 to 1."""
 
     cosine: float
-    """Of the full texts."""
+    """Value for the full texts."""
     line0_match: float
     """1 if the first lines are equal; to be averaged over samples."""
     exact_match: float

@@ -32,9 +32,9 @@ class Strategy(ABC):
     name: str
     version: int | str
     kind: PromptKind
-    """What a client has to accept."""
+    """Kind of prompt that a client must accept."""
     reads_first_token: ClassVar[bool] = False
-    """Whether answers are read off the probabilities of the first token."""
+    """True if answers are read from the probabilities of the first token."""
 
     @property
     def key(self) -> str:

@@ -70,7 +70,7 @@ def conversation(
         name: Of the templates.
         caret: What is shown.
         budget: Room for both messages together; what a provider adds between messages is not counted.
-        values: Gives what the templates need for the parts that are left.
+        values: Returns the template values for the remaining parts.
 
     Raises:
         UnpromptableError: Nothing fits.

@@ -85,7 +85,7 @@ class _Entry:
     rates: pl.DataFrame
     model: str
     settings: Mapping[str, str] | None
-    """How the model was asked, where it was asked here."""
+    """Settings of the model, if it was asked here."""
 
 
 def compare_runs(

@@ -173,7 +173,7 @@ class SimilarityCorrelation(Reported):
     pearson: float
     spearman: float
     p_value: float
-    """Of Pearson's coefficient, two-sided."""
+    """Two-sided p value of Pearson's coefficient."""
     problems: int
 
 

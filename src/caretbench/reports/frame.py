@@ -30,7 +30,7 @@ LABELS = ("language", "category", "mode")
 
 KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
-"""What makes one column of a report: policies and profiles are never mixed."""
+"""Key of one column of a report: policies and profiles are never mixed."""
 
 FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     (
@@ -66,11 +66,11 @@ class Run:
     missing: Sequence[Missing] = ()
     """Samples that were asked for and did not come."""
     judgements: Sequence[Judgement] = ()
-    """What the graders said, without their texts; but for the statements that they found in answers."""
+    """Judgements without the graders' texts, except the statements that they found in answers."""
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    """How many judgements did not come, by grader, parameters and criterion."""
+    """Number of missing judgements by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
-    """What people said of the same texts."""
+    """Ratings of the same texts by people."""
     older_verdicts: int = 0
     """Number of verdicts of the gate that an older gate gave."""
 

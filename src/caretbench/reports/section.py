@@ -101,7 +101,7 @@ class Section:
     part: ClassVar[PagePart | None] = None
     """Anchor, label and heading of its part of the page."""
     published: ClassVar[bool] = False
-    """Whether it is shown only where published numbers are asked for."""
+    """True if the section is shown only with published numbers."""
     group_place: ClassVar[str] = "details"
     """The block of the page for its group tables: ``lead``, ``forms``, ``after`` or ``details``."""
 

@@ -54,7 +54,7 @@ class Column(Reported):
     overall: RateCell
     strata: Mapping[str, tuple[RateCell, ...]]
     strata_notes: Mapping[str, str] = Field(default_factory=dict)
-    """How numbers were cut, and which parts overlap, by stratum."""
+    """Notes by stratum on the cuts of numbers and on overlapping parts."""
     valid: RateCell | None = None
     net_of_empty: RateCell | None = None
     passed_by_empty: int = 0
@@ -92,23 +92,23 @@ class Summary(Reported):
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
-    """What the answers took, of the models that were asked here."""
+    """Usage of the models that were asked here."""
     judged: tuple[CaretsJudged, ...] = ()
-    """What the judges said, by criterion."""
+    """Judged texts at carets, by criterion."""
     answers: tuple[AnswersJudged, ...] = ()
-    """What the judges said of answers to questions, by criterion."""
+    """Judged answers to questions, by criterion."""
     best_of: tuple[BestOf, ...] = ()
     """The paper's best of three, of models that were scored under its three steps."""
     errors: tuple[ErrorColumn, ...] = ()
-    """How answers went wrong, by model; empty where nobody looked."""
+    """Error classes by model; empty if they were not examined."""
     flagged: tuple[Flagged, ...] = ()
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
     own: tuple[OwnTable, ...] = ()
     """The suite's own tables of results."""
     warnings: tuple[str, ...] = ()
-    """Why a number is not to be believed."""
+    """Warnings about unreliable numbers."""
     main: str = "language / category"
-    """The stratum by which policies are set side by side."""
+    """Stratum by which policies are compared."""
     heat_maps: tuple[str, ...] = ("language / category",)
     forms: tuple[PaperForm, ...] = ()
     """The paper's tables of results, in form."""

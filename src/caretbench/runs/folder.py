@@ -36,7 +36,7 @@ class ModelInfo(BaseModel):
     source: Literal["recorded", "baseline", "model"]
     parameters: str = "none"
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """What ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
+    """Settings that ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
 
 
 class ToolchainInfo(BaseModel):
@@ -113,7 +113,7 @@ class MissingJudgement(Row):
 
 
 class RunFolder:
-    """The files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
+    """Files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -47,7 +47,7 @@ class AskingForecast:
     worst_cost: float | None = None
     first_fault: str = ""
     context: str | None = None
-    """What else of projects is shown, with its version; None: problems as they are."""
+    """Name and version of the additional project context; None: problems as they are."""
 
 
 class JudgeForecast(NamedTuple):

@@ -55,7 +55,7 @@ class Session:
         self._stack.close()
 
     def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
-        """Return the progress under the run's own policy, or under a further one, which is named."""
+        """Return the progress callback; it names the policy, unless that is the run's own."""
         if policy == self.benchmark.policy:
             return self._progress
         return lambda step, added, total: self._progress(f"{step}, {policy.key}", added, total)

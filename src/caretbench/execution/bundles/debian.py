@@ -26,7 +26,7 @@ class Debian(Ecosystem):
         return f"debian-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:
-        """Packages that are not installed."""
+        """Return the packages that are not installed."""
         present = debian_versions(spec.packages)
         return tuple(package for package in spec.packages if package not in present)
 

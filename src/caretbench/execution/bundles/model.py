@@ -71,7 +71,7 @@ class Spec(Frozen):
 
     @property
     def lock_path(self) -> Path | None:
-        """The lock file, where there is one."""
+        """Lock file, if there is one."""
         return self.folder / self.lock if self.lock else None
 
 

@@ -103,7 +103,7 @@ def build(
     Args:
         spec: What to build.
         system_packages: What to do where Debian packages are missing; ``ask`` stops with the line to run.
-        progress: Takes lines that say what is being done.
+        progress: Called with lines that describe the progress.
 
     Raises:
         BundleError: a tool, a package or the network is missing; the message says what to do.

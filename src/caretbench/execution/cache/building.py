@@ -24,7 +24,7 @@ def building(parent: Path) -> Iterator[Path]:
     """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
 
     Raises:
-        OSError: it cannot be made: the disk is full, say.
+        OSError: it cannot be made, for example because the disk is full.
     """
     with contextlib.ExitStack() as stack:
         with _alone(parent):

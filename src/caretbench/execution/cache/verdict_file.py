@@ -45,7 +45,7 @@ class VerdictFile:
         self._tables = tables
         self._lock = threading.Lock()
         self.replaced = 0
-        """How many damaged files this object has replaced."""
+        """Number of damaged files that this object has replaced."""
         with self._lock, self._in_words(), self._opening():
             self._open()
 
@@ -158,7 +158,7 @@ class VerdictFile:
 
 
 def _lost(error: Exception) -> bool:
-    """Return whether the file is damaged; else the disk is full, say, or the file locked."""
+    """Return whether the file is damaged; otherwise the disk may be full, or the file locked."""
     if isinstance(error, UnicodeDecodeError):
         return True
     code = getattr(error, "sqlite_errorcode", 0)

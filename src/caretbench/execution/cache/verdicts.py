@@ -227,7 +227,7 @@ class ResultCache:
     ) -> Pruned:
         """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
 
-        A compiled program does not say its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
+        A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
         verdicts and artefacts together; artefacts, which can be made again, go first.
         """
         verdicts = freed = artefacts = 0

@@ -36,10 +36,10 @@ class Footing(Frozen):
     bundle: str = ""
     """Lock hash of the bundle; empty where none is wanted, or it is not built there."""
     obstacle: str = ""
-    """Why such programs are skipped there, and what would help."""
+    """Reason why such programs are skipped there, and the remedy."""
     isolation: Isolation | None = None
     fault: str = ""
-    """Why no program at all can run there."""
+    """Reason why no program at all can run there."""
 
     @property
     def ground(self) -> tuple[str, str, str]:
@@ -78,7 +78,7 @@ class _BatchResult(Frozen):
     unlike: Footing | None = None
     fault: str = ""
     lacks: bool = False
-    """Whether the node wants the batch again, with what it lacks."""
+    """True if the node needs the batch again, with the missing parts."""
 
 
 class BatchResult(_BatchResult):
@@ -89,7 +89,7 @@ class BatchResult(_BatchResult):
 
 
 class ProjectBatchResult(_BatchResult):
-    """The same for commands in a project; ``want`` names the requirement in which the node differs."""
+    """Results of commands in a project, as above; ``want`` names the requirement in which the node differs."""
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
@@ -111,7 +111,7 @@ class Lost(Exception):  # noqa: N818 - names what became of the batch
 
 
 class Nodes(Protocol):
-    """The machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
+    """Machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
 
     def processors(self) -> int:
         """Return the number of processors of the machines that are available now."""

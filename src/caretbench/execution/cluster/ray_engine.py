@@ -1,4 +1,4 @@
-"""The engine on a Ray cluster: batches of programs as tasks, each on one processor of whichever machine is free.
+"""Engine on a Ray cluster: batches of programs as tasks, each on one processor of any free machine.
 
 Ray starts a task again elsewhere when its machine goes away. Answers are fetched as soon as they are there: what only a
 machine holds is lost with it. A task runs in a worker process that Ray keeps, and so do its warm sandboxes
@@ -36,7 +36,7 @@ _OWN_STORE_BYTES = 256 << 20
 
 
 class RayNodes:
-    """The machines of a Ray cluster that have this package and its tools installed.
+    """Machines of a Ray cluster that have this package and its tools installed.
 
     Args:
         address: ``ray://HOST:PORT`` of a cluster's client server, or ``HOST:PORT`` of its head from one of its

@@ -58,7 +58,7 @@ class Sandbox:
         self._levels = accepted_levels(level)
         self._confined: LandlockWalls | None = None
         self.fallback = ""
-        """Why programs do not run in namespaces; known after :meth:`probe`."""
+        """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
         self._looking = threading.RLock()
         self._looks = False

@@ -40,7 +40,7 @@ class SandboxResult(Frozen):
     signal: int | None = None
     sentinel: bool = False
     waits: bool = False
-    """Whether it ended in order while a check of it waited for a promise that never settled."""
+    """True if it ended in order while one of its checks waited for a promise that never settled."""
     killed: Killed | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
@@ -51,9 +51,9 @@ class SandboxResult(Frozen):
     error: str | None = None
     isolation: Isolation | None = None
     files: tuple[ResultFile, ...] = ()
-    """What was read out of a project; never anything where the program was killed from outside."""
+    """Files read out of a project; none if the program was killed from outside."""
     refusals: tuple[str, ...] = ()
-    """What of the network was refused to a program that may reach package indexes."""
+    """Refused network accesses of a program that may reach package indexes."""
 
     @property
     def ok(self) -> bool:

@@ -120,7 +120,7 @@ class Worker:
         self.proved = False
         """True once a program's isolation was built in it."""
         self.obstacle = ""
-        """Why the last program's were not."""
+        """Reason why the last program's was not."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         try:
@@ -310,7 +310,7 @@ class Workers:
 
     def __init__(self) -> None:
         self.artefacts: Path | None = None
-        """Where compiled programs lie; programs from elsewhere run in sandboxes of their own."""
+        """Folder of compiled programs; programs from elsewhere run in sandboxes of their own."""
         self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
         self._retired: list[Worker] = []
         self._failures: Counter[WorkerKey] = Counter()

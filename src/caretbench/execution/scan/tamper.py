@@ -25,7 +25,7 @@ SCAN_VERSION = 5
 
 _PIECE, _OVERLAP = 16_384, 1_024
 _MOST_CHARACTERS = 65_536
-"""Of a longer answer the head is scanned, and its length is a flag by itself: no reference answer has a tenth of it."""
+"""Maximum scanned length: a longer answer's length is a flag itself (no reference has a tenth of it)."""
 _TOO_LONG = "tamper:hidden_code"
 
 _UNBOUNDED = re.compile(r"(?<!\\)\[\^[^\]]*\](?:[*+]|\{\d+,\})(?![+])|\.[*]")

@@ -14,7 +14,7 @@ OWNER = "javascript"
 """The folder of the harness, TypeScript's too."""
 SENTINEL = "sentinel.cjs"
 HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
-"""What a program runs with, the file that is loaded first before what it loads."""
+"""Files that a program runs with, the one loaded first before those that it loads."""
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
 """Node's exit status for a module whose top level waits for ever."""

@@ -45,7 +45,7 @@ _IDLE_S = 30.0
 _KEPT_MB = 1100.0
 """Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
 _UNKNOWN_MB = 150.0
-"""What a server is taken to use before it has said so itself."""
+"""Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
 _LIFE_S = 1e6
 _ANSWER_BYTES = 96 << 20
@@ -64,7 +64,7 @@ class ServerAnswer(BaseModel):
     diagnostics: str = ""
     seconds: float = 0.0
     memory_mb: float = 0.0
-    """What the server uses now."""
+    """Memory that the server uses now."""
     files: dict[str, Base64Bytes] = {}
     """The artefact: path -> content."""
 

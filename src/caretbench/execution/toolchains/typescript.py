@@ -43,7 +43,7 @@ _COMPILER = "typescript_compile.cjs"
 _OBJECTIONS = "objections.json"
 """File of the type checker's messages, next to the JavaScript of a program that it rejects."""
 _LINES = "lines.json"
-"""Of every line of the JavaScript, the first and the last line that it was made of."""
+"""First and last source line of every line of the JavaScript."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1150
 _COMPILER_MB = 1000.0

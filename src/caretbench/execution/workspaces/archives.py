@@ -20,7 +20,7 @@ from caretbench.execution.types import ResultFile
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
-"""Of a project that is sent; an archive is held in memory, here and there."""
+"""Maximum size of a project that is sent; an archive is held in memory, here and there."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15

@@ -15,7 +15,7 @@ from caretbench.problem import ExpectedOutput
 WORKSPACE_LIMITS = Limits(
     wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
 )
-"""What a whole test command may use. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+"""Limits of a whole test command. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
 
 Placed = Literal["", "overlay", "copy"]
 
@@ -52,7 +52,7 @@ class WorkspaceRequest(Frozen):
     """Fewer tests that ran are no pass: as reports count them, else by the runner's last words."""
     expected: ExpectedOutput | None = None  # what the command must print
     needs: tuple[str, ...] = ()
-    """What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip."""
+    """Needs that a machine may lack: ``display``, ``network``; an unmet one is a reason to skip."""
     network: Literal["none", "loopback", "index"] = "loopback"
     """``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``: package
     indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
@@ -80,12 +80,12 @@ class WorkspaceResult(Frozen):
     memory_mb: float = 0.0
     isolation: Isolation | None = None
     placed: Placed = ""
-    """How the project came into the sandbox."""
+    """Way in which the project was placed in the sandbox."""
     attempt: int = 1
     cached: bool = False
     reason: str = ""
     refusals: tuple[str, ...] = ()
-    """What of the network was refused to a command that may reach package indexes."""
+    """Refused network accesses of a command that may reach package indexes."""
 
     @property
     def counts(self) -> TestCounts:

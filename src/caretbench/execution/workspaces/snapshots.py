@@ -35,7 +35,7 @@ IGNORED = (
     ".git", ".hg", ".svn", "__pycache__", "*.pyc", "*.pyo", ".venv", "venv", ".tox", ".nox", ".mypy_cache",
     ".pytest_cache", ".ruff_cache", ".hypothesis", ".DS_Store",
 )  # fmt: skip
-"""What is no part of a project: histories, environments, and what tools leave behind."""
+"""Names that are no part of a project: histories, environments, and files that tools leave behind."""
 
 MOST_ENTRIES = 200_000
 MOST_BYTES = 2 << 30
@@ -307,7 +307,7 @@ class SnapshotStore:
     def prune(self, *, unused_days: float) -> int:
         """Remove the snapshots that were not used for so long and are not held, then the contents that none needs.
 
-        Gives the bytes.
+        Return the bytes.
         """
         oldest = time.time() - unused_days * 86_400
         freed = 0

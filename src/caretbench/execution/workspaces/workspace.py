@@ -76,7 +76,7 @@ class Workspaces:
         self.store = store or SnapshotStore()
         self.overlay = overlay
         self.no_overlay = ""
-        """What the last attempt to lay an overlay said, where it failed."""
+        """Error of the last attempt to mount an overlay, if it failed."""
         self._look_up = bundles
         self._index = index
         self._preparer = Preparer(self.store, self.run)

@@ -50,7 +50,7 @@ class InspectClient(ModelFacts):
         self.tells_probabilities = provider.tells_probabilities
         self.options = options
         self.notices: list[str] = []
-        """What Inspect and the provider warned of, redacted, each once."""
+        """Warnings of Inspect and the provider, redacted, each once."""
         self._model = model
         self._identity = identity
         self._tokenizer = tokenizer
@@ -78,7 +78,7 @@ class InspectClient(ModelFacts):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The provider's own identity if it has one, else its name, address and arguments."""
+        """Identity: the provider's own if it has one, else its name, address and arguments."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else self._identity or {}
 

@@ -23,11 +23,11 @@ class Provider(BaseModel):
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
     tells_probabilities: bool = False
-    """Whether the log-probabilities of the likeliest first tokens can be asked for."""
+    """True if the log-probabilities of the likeliest first tokens can be requested."""
     together: bool = False
-    """Whether n samples by one request are honoured."""
+    """True if n samples by one request are honoured."""
     stop_texts: int | None = Field(default=None, ge=1)
-    """How many stop texts a request may hold; None: any number, as far as is known."""
+    """Maximum number of stop texts of a request; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
     """The client's options that the provider's constructor takes by name."""
     timeout_s: float | None = Field(default=None, gt=0)
@@ -66,7 +66,7 @@ class ModelFacts:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The provider's own identity, or its name."""
+        """Identity: the provider's own, or its name."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
 

@@ -16,7 +16,7 @@ from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
 Hopeless = Literal["no", "unless_answered", "surely"]
-"""Whether all other requests will fail too: a wrong key surely; a forbidden model, unless another request succeeds."""
+"""True if all other requests will fail too: surely with a wrong key; with a forbidden model unless one succeeds."""
 
 _SHOWN = 160
 _WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})

@@ -15,7 +15,7 @@ MOST_TOKENS = 20
 """Number of the likeliest first tokens requested; many servers refuse more (vLLM's own limit)."""
 
 FEWEST_TOKENS = 5
-"""What a server that refuses that number is asked for: OpenAI's limit at ``/completions``."""
+"""Number requested of a server that refuses the other one: OpenAI's limit at ``/completions``."""
 
 UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
 

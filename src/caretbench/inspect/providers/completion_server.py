@@ -39,8 +39,8 @@ class CompletionServer:
 
     Args:
         shape: How it is asked.
-        address: Its base URL, as :meth:`Shape.address` gives it.
-        key: Gives the key for each request (it may change while a run goes on).
+        address: Its base URL, as :meth:`Shape.address` returns it.
+        key: Returns the key for each request (it may change while a run goes on).
 
     Raises:
         ValueError: ``address`` is none.

@@ -95,7 +95,7 @@ class GgufAPI(OneTryAPI):
         return self._server.setting.slots
 
     def identity(self) -> dict[str, JsonValue]:
-        """Settings that decide the answers: hash of the weights, engine, mode, slots, threads, context. No path."""
+        """Return settings that decide answers: hash of the weights, engine, mode, slots, threads, context. No path."""
         return self._server.identity()
 
     def context_tokens(self) -> int:

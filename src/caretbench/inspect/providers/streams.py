@@ -54,7 +54,7 @@ class Choice:
 
     @property
     def said(self) -> str | None:
-        """The text, or None if the server sent none at all, not even an empty one."""
+        """Text, or None if the server sent none at all, not even an empty one."""
         return None if self.silent else self.text
 
 

@@ -25,7 +25,7 @@ from caretbench.reports.judged.rated_answers import JudgedAnswers, grader_title
 from caretbench.reports.judged.trust import Calibration, calibration
 
 VERSION: Final = "controls@1"
-"""Of the rule by which graders are accepted."""
+"""Version of the rule by which graders are accepted."""
 
 GOOD: Final = 0.85
 FALSE_REFUSAL: Final = 0.01

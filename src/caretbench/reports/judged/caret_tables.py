@@ -61,7 +61,7 @@ def _title(judged: CaretsJudged, what: str) -> str:
 def _by_stratum(
     judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, whose: str = ""
 ) -> ReportTable:
-    """Return models down, the values of one label across: Table 7 of DevBench in form."""
+    """Return a table with models down and the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: shown_label(stratum, value).lower(),

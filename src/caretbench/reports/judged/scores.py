@@ -73,7 +73,7 @@ class GraderNumbers(GraderCounts):
     control_problems: int = 0
     controls: Mapping[str, ControlNumbers] = Field(default_factory=dict)
     in_order: bool | None = None
-    """Whether the controls' means lie in the order that is known to be right."""
+    """True if the controls' means are in the known order."""
 
 
 class GraderPair(Reported):
@@ -125,7 +125,7 @@ class CaretsJudged(BesidePeople):
     scores: Mapping[str, float]
     """The maximum of every sub-score."""
     released: bool
-    """Whether the criterion is read and aggregated as DevBench's released code does it."""
+    """True if the criterion is read and aggregated as in DevBench's released code."""
     only: str | None = None
     """``passed`` where only answers that passed are judged: the others are neither samples nor missing."""
     policy: str
@@ -184,9 +184,9 @@ class GraderTrust(GraderCounts):
     recall: float | None
     in_order: bool | None
     state: State = "unknown"
-    """Whether it passed its controls."""
+    """True if it passed its controls."""
     reason: str = ""
-    """Why it is not accepted."""
+    """Reason why it is not accepted."""
 
 
 class AnswersJudged(BesidePeople):
@@ -199,7 +199,7 @@ class AnswersJudged(BesidePeople):
     """Version of the rule by which graders are accepted."""
     maximum: float
     hallucinations: bool
-    """Whether the value is the share of answers that hold one, of which less is better."""
+    """True if the value is the share of answers with a hallucination, so that less is better."""
     profile: str
     columns: tuple[AnswersColumn, ...]
     by_grader: tuple[AnswersColumn, ...] = ()

@@ -10,7 +10,7 @@ from caretbench.reports.frame import Run
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
-"""What must agree between runs, and may be aligned by request."""
+"""Settings that must agree between runs, and may be aligned by request."""
 
 
 _LONGEST = 24

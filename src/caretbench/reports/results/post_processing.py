@@ -28,7 +28,7 @@ _TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or
 _LOOKED_AT = 60
 _PREFIX_LINES, _SUFFIX_LINES, _LENGTH = 12, 6, 1500
 _MARK = "▮"
-"""Where the answer goes, in the texts that are shown."""
+"""Placeholder of the answer in the shown texts."""
 
 
 class BestOf(Reported):

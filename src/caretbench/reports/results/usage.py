@@ -44,7 +44,7 @@ class ModelUsage(Reported):
     requests: int
     """Requests that were answered; several answers may share one."""
     tries: int | None = None
-    """Of the answered requests, the repeated ones included."""
+    """Tries of the answered requests, including repeated ones."""
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None

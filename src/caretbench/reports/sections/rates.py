@@ -132,7 +132,7 @@ class HeatMaps(Section):
 
 
 def headline(columns: Sequence[Column]) -> ReportTable:
-    """Return models, then baselines: pass rates on all problems, valid ones, net of the empty answer; coverage."""
+    """Return the main table, models first: pass rates on all and valid problems, net of the empty answer; coverage."""
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
     heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
     valid = any(column.valid is not None for column in columns)

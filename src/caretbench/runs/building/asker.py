@@ -64,7 +64,7 @@ class OpenModels:
 
 
 class BuildAsker:
-    """The models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
+    """Models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
 
     Use it as a context manager. From the first question on, the folder's ``asked.jsonl`` is held against other builds.
     """

@@ -21,7 +21,7 @@ from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plans.prices import Price
 
 EXPECTED_TOKENS = 300
-"""Of an answer: a few sentences and the scores. Models that reason first need many more."""
+"""Expected tokens of an answer: a few sentences and the scores. Models that reason first need many more."""
 
 EXPECTED_CLAIMS = 8
 """Statements of an answer that nobody has taken apart yet."""

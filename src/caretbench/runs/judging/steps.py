@@ -18,7 +18,7 @@ from caretbench.runs.judging.grader import Wanted
 from caretbench.runs.judging.subjects import Subject
 
 AFTER: Final = "after"
-"""Where the settings of a second step name the parameters of the first."""
+"""Field of a second step's settings that contains the parameters of the first."""
 
 NOTHING: Final = answer_key("")
 """Empty answer: it makes no statements, and no judge is asked for them."""

@@ -94,7 +94,7 @@ class JudgeConfig(_Table):
 
 
 class SuiteConfig(_Table):
-    """The problems of one suite, and how answers to them are scored."""
+    """Problems of one suite, and the scoring of answers to them."""
 
     name: str
     data: str = "starter"
@@ -134,7 +134,7 @@ class RunConfig(_Table):
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output: Path | None = None
     together: bool = False
-    """Whether ``output`` is a folder of run folders."""
+    """True if ``output`` is a folder of run folders."""
     execute: bool = True
     score: bool = True
     fail_under: float | None = Field(default=None, ge=0, le=1)

@@ -1,4 +1,4 @@
-"""The options of a run as data: the command line and Inspect's tasks make their parameters of them.
+"""Options of a run as data, from which the command line and Inspect's tasks derive their parameters.
 
 Each option fills one field of :class:`caretbench.runs.plans.config.RunConfig`. This module imports nothing heavy, so
 that ``caretbench --help`` stays quick.

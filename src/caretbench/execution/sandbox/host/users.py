@@ -28,7 +28,7 @@ _NEEDED = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 _CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_ADMIN": 21}
 _ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
 FOLDERS = ("/run/caretbench", "/var/lib/caretbench")
-"""Where the locks of leases may lie, the first that can be made; nobody but root can make or enter them."""
+"""Folders for the locks of leases, the first that can be made; only root can make or enter them."""
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
 

@@ -2,7 +2,7 @@
 
 Public indexes are in ``index_hosts.toml``. The user's own are named explicitly, by the settings that their tools
 understand (``PIP_INDEX_URL``); they alone may lie in a private network, and on ports other than 80 and 443. Keys that
-stand in such an address are dropped: they would be in the hands of every package's set-up script.
+are part of such an address are dropped: they would be in the hands of every package's set-up script.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from caretbench.execution.types import Frozen
 from caretbench.redaction import redact
 
 PROXY_PORT = 3128
-"""Where the proxy is found inside, on the sandbox's own loopback interface."""
+"""Address of the proxy inside, on the sandbox's own loopback interface."""
 
 INDEX_SETTINGS = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",

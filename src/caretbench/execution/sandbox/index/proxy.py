@@ -92,7 +92,7 @@ class IndexProxy:
     def __init__(self, policy: IndexPolicy | None = None, *, resolve: Resolve = _look_up) -> None:
         self.policy = policy or IndexPolicy()
         self.refusals: list[str] = []
-        """What was refused, a line each, the first hundred."""
+        """Refused connections, a line each, the first hundred."""
         self.received_bytes = 0
         self.sent_bytes = 0
         self._resolve = resolve

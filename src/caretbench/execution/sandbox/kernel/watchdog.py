@@ -16,7 +16,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _USUAL_SOCKETS = 256
 _SOCKET_MB = 0.25
-"""What can wait in one socket, whose buffers keep their usual size (see ``seccomp``)."""
+"""Maximum data in one socket, whose buffers keep their usual size (see ``seccomp``)."""
 
 
 @dataclass(frozen=True)
