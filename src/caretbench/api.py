@@ -175,7 +175,7 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     Args:
         folders: Folders of runs.
         models: Only these; the first one is what the others are compared with.
-        options: As :func:`caretbench.reports.compare.compare_runs` takes them.
+        options: Options of :func:`caretbench.reports.compare.compare_runs`.
 
     Raises:
         ValueError: the runs cannot be compared.

@@ -65,7 +65,7 @@ def fetch(
     Args:
         pinned: The file as it must be.
         base_url: The address below which it lies under its own path.
-        folder: Where it is put, under its own path.
+        folder: Target folder; the file keeps its own path below it.
         url: Its address, where that is not ``base_url/path``.
         progress: Called with the size in bytes of what is there, again and again.
         pause: Waits between tries.

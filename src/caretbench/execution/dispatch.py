@@ -78,7 +78,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
 
     Args:
         workers: Programs, or commands, in flight; on a cluster, programs for each processor.
-        use_cache: Whether known verdicts are taken.
+        use_cache: Use known verdicts.
         engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
 
     Raises:

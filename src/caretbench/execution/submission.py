@@ -145,7 +145,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
     """Executor of one kind of request, in any order. Identical ones run once; known results come from the cache here.
 
     Args:
-        cache: Where results and compiled programs are kept; the user's cache by default.
+        cache: Cache of results and compiled programs; the user's cache by default.
         use_cache: False: a cache for each ``submit`` alone, which forgets everything.
     """
 

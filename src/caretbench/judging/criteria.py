@@ -81,8 +81,8 @@ class Criterion(Row):
     """Criterion of a judge. The sum of its scores is the judge's score of a text, or the mean of ``overall``.
 
     Args:
-        subject: What is judged.
-        repeats: How often each text is judged where nothing else is said.
+        subject: Kind of judged text.
+        repeats: Default number of judgements of each text.
         overall: The scores whose mean is the score of a text; none: the sum of all is.
         paper: The name of the criterion that is asked under the paper profile instead.
         then: The name of the criterion by which each statement is judged that was found by this one.

@@ -79,7 +79,7 @@ def setting(
             (measured: 53 tokens a second and core when idle, under 1 when busy; one thread kept 35).
         context_tokens: By default 4,096, or what the model has if that is less.
         uncut: No prompt can be shortened: by default 16,384 tokens, or what the model has.
-        connections: How many requests come at once: more slots than that are not made.
+        connections: Number of parallel requests: the maximum number of slots.
 
     Raises:
         ValueError: an unknown mode, or a number below one.

@@ -96,11 +96,11 @@ def bootstrap_mean(
 
     Args:
         values: One value a problem, such as its pass rate over samples.
-        seed: Of the random numbers.
+        seed: Random seed.
         clusters: The source of each problem; whole sources are drawn.
         overlap_groups: Drawn in place of the sources where these are fewer than 20, with a warning.
         method: ``percentile``, or ``bca``, which corrects for bias and skewness (Efron 1987).
-        resamples: How many.
+        resamples: Number of resamples.
 
     Raises:
         ValueError: no values, values that are not finite, or sequences of different lengths.

@@ -39,7 +39,7 @@ def pass_rates(
 
     Args:
         counts: The numbers of samples with a verdict, and of those that passed, by problem.
-        any_of_fewer: As :func:`pass_at_k` takes it; otherwise a problem with fewer than k samples has no part.
+        any_of_fewer: As in :func:`pass_at_k`; otherwise a problem with fewer than k samples has no part.
     """
     most = max((samples for samples, _ in counts), default=0)
     return {

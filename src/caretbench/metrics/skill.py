@@ -31,9 +31,9 @@ def skill_interval(
 
     Args:
         scores: One value a problem, from 0 to 1.
-        floors: What the floor has for the same problems.
+        floors: Floor scores of the same problems.
         clusters: The source of each problem; whole sources are drawn.
-        seed: Of the random numbers.
+        seed: Random seed.
 
     Raises:
         ValueError: no problems, or sequences of different lengths.

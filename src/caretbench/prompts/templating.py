@@ -67,8 +67,8 @@ def conversation(
     """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with the part of ``caret`` that fits.
 
     Args:
-        name: Of the templates.
-        caret: What is shown.
+        name: Name of the templates.
+        caret: Caret to show.
         budget: Room for both messages together; what a provider adds between messages is not counted.
         values: Returns the template values for the remaining parts.
 

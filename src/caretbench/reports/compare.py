@@ -102,7 +102,7 @@ def compare_runs(
     Args:
         runs: The runs; the first model of the first run is what all others are compared with.
         models: Only these models (baselines too, when named); without it every model but the baselines.
-        align: What may differ between the runs: ``data`` compares the problems that are equal in both, the others
+        align: Allowed differences between the runs: ``data`` compares the problems that are equal in both, the others
             compare in spite of the difference. The report states it.
         every_pair: Compare every model with every other.
         seed: Seeds the bootstrap and the permutations.

@@ -153,7 +153,7 @@ def build_frame(
     Args:
         problems: All problems that a row may name.
         scores: The score rows; rows of several scorers of one completion become one line.
-        verdicts: What the gate said by problem; ``valid`` is null where it said nothing.
+        verdicts: The gate's verdicts by problem; ``valid`` is null where there is none.
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where

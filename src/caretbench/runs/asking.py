@@ -76,13 +76,13 @@ class Asking:
     Args:
         name: The model's name in the rows.
         client: The model.
-        strategy: How a caret becomes a prompt.
-        sampling: How answers are drawn.
-        samples: How many answers of each problem are wanted, numbered from 0.
-        context: What is shown of a problem; None: its caret as it is.
+        strategy: Prompt strategy.
+        sampling: Sampling settings.
+        samples: Number of wanted answers per problem, numbered from 0.
+        context: Context shown with a problem; None: its caret as it is.
         preprocess: Steps before the prompt, in order, behind the context.
         prompt_tokens: Maximum number of prompt tokens; None: what the model's context leaves, if it is known.
-        price: What tokens cost, where it is known.
+        price: Price of tokens, if known.
     """
 
     name: str

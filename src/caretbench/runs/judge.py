@@ -82,7 +82,7 @@ class JudgingSettings:
         Args:
             folder: The run.
             part: The problems and the criterion.
-            not_scored: Of a criterion that asks only about what passed, take completions without a score too.
+            not_scored: Include completions without a score, for a criterion that asks only about passes.
         """
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
         if part.criterion.subject != "caret":

@@ -42,7 +42,7 @@ def validate(
         config: The problems, or the name of a suite: its starter set. Policy, profile and variants play no part.
         again: Forget stored verdicts on these problems first.
         workers: Number of programs in flight; None: by the number of processors.
-        engine: Where programs run.
+        engine: Engine that runs programs.
         progress: Told of steps and notes.
 
     Raises:

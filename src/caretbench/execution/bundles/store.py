@@ -101,8 +101,8 @@ def build(
     built again when they have come.
 
     Args:
-        spec: What to build.
-        system_packages: What to do where Debian packages are missing; ``ask`` stops with the line to run.
+        spec: Specification to build.
+        system_packages: Action for missing Debian packages; ``ask`` stops with the line to run.
         progress: Called with lines that describe the progress.
 
     Raises:

@@ -34,8 +34,8 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
     """Executor of commands in projects on other machines.
 
     Args:
-        programs: What runs programs there: its machines are used, and what it found out of them.
-        spaces: Where the projects lie here; the user's snapshots by default.
+        programs: Executor of programs there: its machines and its knowledge of them are used.
+        spaces: Workspaces with the projects here; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 

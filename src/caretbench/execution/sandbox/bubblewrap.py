@@ -194,7 +194,7 @@ def wall_arguments(
         read_only: Path inside -> path on the host.
         writable: The same, writable: only for a compiler's artefact folders.
         descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
-        capabilities: What our first process inside needs to build the rest; no program has them.
+        capabilities: Those that our first process inside needs to build the rest; no program has them.
         folders: Empty folders, to mount on.
         user: Who our first process is inside.
     """

@@ -115,7 +115,7 @@ class LastingSandbox:
         Args:
             argv: The program, searched in the environment's ``PATH``, and its arguments.
             environment: Added to the sandbox's.
-            directory: Where it starts, relative to the work folder.
+            directory: Working directory, relative to the work folder.
             stdin: Standard input; ``/dev/null`` by default.
             limits: Its bounds, the sandbox's by default.
             wall_s: Wall time in seconds, ``limits.wall_s`` by default.

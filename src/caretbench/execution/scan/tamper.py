@@ -112,7 +112,7 @@ def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
     words nor a name put together from two literals hides a word.
 
     Args:
-        text: What is inserted at the caret.
+        text: Text inserted at the caret.
         reference: The reference answer: what it does too is honest here.
         language: CaretBench's name of the language; one without patterns has no flags.
     """

@@ -20,7 +20,7 @@ def load_runtime(
 
     Args:
         language: A name of the table of languages.
-        sandbox: Where its compiler runs; an own one by default.
+        sandbox: Sandbox of its compiler; one of its own by default.
         bundles: From a bundle's name to the built bundle.
 
     Raises:

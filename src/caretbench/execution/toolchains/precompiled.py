@@ -112,8 +112,8 @@ class PrecompiledHeaders:
     """Store of precompiled headers below one folder. Threads and processes may share it.
 
     Args:
-        root: Where; every entry is a folder that appears whole.
-        mark: What identifies the compiler.
+        root: Folder of the entries, each a folder that appears whole.
+        mark: Identity of the compiler.
     """
 
     def __init__(self, root: Path, mark: str) -> None:

@@ -111,9 +111,9 @@ def compile_programs(
     """Compile programs, each into its own folder; one result each, in order.
 
     Args:
-        sandbox: Where the compilers run: they read untrusted text. Servers stay until it is closed, or nobody asks.
+        sandbox: Sandbox of the compilers: they read untrusted text. Servers stay until it is closed, or nobody asks.
         compiler_for: The compiler for a request's bundle.
-        programs: What to compile.
+        programs: Programs to compile.
     """
     servers = _servers_of(sandbox)
     compilers: dict[str | None, Compiler] = {}

@@ -67,7 +67,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
     Args:
         workers: Commands in flight; the number of processors by default.
-        spaces: Where commands run; the user's snapshots by default.
+        spaces: Workspaces in which commands run; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 

@@ -57,10 +57,10 @@ class Workspaces:
 
     Args:
         sandbox: The sandbox.
-        store: Where the snapshots lie; the user's cache by default.
+        store: Store of the snapshots; the user's cache by default.
         overlay: False: always copy.
         bundles: From a bundle's name to the built bundle.
-        index: What commands reach whose network is ``index``; the public package indexes by default.
+        index: Hosts that commands with network ``index`` reach; the public package indexes by default.
     """
 
     def __init__(

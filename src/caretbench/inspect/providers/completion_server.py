@@ -38,7 +38,7 @@ class CompletionServer:
     """Completion server at one address.
 
     Args:
-        shape: How it is asked.
+        shape: Shape of its requests and answers.
         address: Its base URL, as :meth:`Shape.address` returns it.
         key: Returns the key for each request (it may change while a run goes on).
 

@@ -40,7 +40,7 @@ class GgufAPI(OneTryAPI):
         threads: By default all physical cores but one.
         context_tokens: Room for prompt and answer together; by default 4,096 or what the model has.
         uncut: No prompt can be shortened, so that more room is given by default.
-        connections: How many requests come at once; no slots are kept for more.
+        connections: Number of parallel requests; no slots are kept for more.
     """
 
     without_tools = "gguf/ takes no tools"

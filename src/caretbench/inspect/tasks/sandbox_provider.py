@@ -59,7 +59,7 @@ class SandboxSettings(BaseModel):
     Args:
         wall_s: Seconds of a command for which the caller names no timeout.
         cpu_s: Seconds of CPU time of one command.
-        memory_mb: Of all processes of one command.
+        memory_mb: Memory of all processes of one command.
         pids: Processes and threads of one command.
         tmp_mb: All files of one sample, in memory.
         fsize_mb: One file that a command writes.

@@ -38,7 +38,7 @@ def ask(
         suite: The suite's name.
         data: Its problems.
         prompt: The prompt strategy; ``auto`` chooses by the model.
-        context: What else of a project is shown, where the suite offers that.
+        context: Additional project context to show, if the suite offers it.
         prompt_tokens: Maximum number of tokens of a prompt.
         max_tokens: Room that the answer needs in addition to the prompt.
         seed: The first sample's seed; each further one's is one higher.

@@ -41,10 +41,10 @@ class JudgingConfig:
         control_problems: Number of problems, for each criterion, whose controls are judged too; 0: none.
         baselines: Judge the baselines' answers too.
         repeats: Number of judgements of each text; None: as the criterion defines.
-        sampling: What of each criterion's sampling is otherwise.
+        sampling: Changes of each criterion's sampling.
         selection: The problems.
-        options: How the judges are reached.
-        prices: What tokens cost.
+        options: Connection settings of the judges.
+        prices: Prices of tokens.
         max_cost: US dollars over the whole run, answers included.
         local_only: Refuse every remote judge.
     """

@@ -40,7 +40,7 @@ def second_step(
 
     Args:
         first: The grader's judgements by the criterion of the first step.
-        wanted: What the first step was to judge: statements of other texts do not count.
+        wanted: Texts of the first step: statements of other texts do not count.
         problems: By id.
     """
     asked = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in wanted}
