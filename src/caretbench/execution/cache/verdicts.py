@@ -70,7 +70,7 @@ class ResultCache:
     """Verdicts in SQLite and artefacts in folders below one folder; threads and processes may share it.
 
     Args:
-        folder: Folder of the cache; :func:`caretbench.files.cache_folder` by default. Made readable for others, because an
+        folder: Folder of the cache; :func:`caretbench.files.cache_folder` by default. Readable for others, because an
             unprivileged user runs what lies below it; it holds programs and verdicts, no secrets.
     """
 

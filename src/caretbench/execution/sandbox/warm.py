@@ -120,7 +120,7 @@ class Worker:
         self.proved = False
         """True once a program's isolation was built in it."""
         self.obstacle = ""
-        """Reason why the last program's was not."""
+        """Reason why the last program's isolation failed."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         try:

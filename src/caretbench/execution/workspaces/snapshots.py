@@ -89,7 +89,7 @@ class SnapshotStore:
     """Store of snapshots below one folder.
 
     Args:
-        folder: Folder of the store; ``snapshots`` in :func:`caretbench.files.cache_folder` by default. Where root keeps it in a
+        folder: Store folder; default: ``snapshots`` in :func:`caretbench.files.cache_folder`. If root keeps it in a
             place that others can reach, its files belong to the unprivileged user that programs run as: an overlay
             can only change what belongs to somebody inside.
 
