@@ -1,4 +1,4 @@
-"""``python -m caretbench``."""
+"""Entry point of ``python -m caretbench``."""
 
 from caretbench.cli import main
 

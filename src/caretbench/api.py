@@ -1,4 +1,4 @@
-"""The public Python API: each function does what the verb of its name does, with the same files.
+"""Public Python API: one function per verb of the command line, with the same files.
 
 Import the names from :mod:`caretbench`, which loads them when they are asked for.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def load_suite(name: str) -> Suite:
-    """The suite of this name.
+    """Return the suite with this name.
 
     Raises:
         KeyError: no such suite; the message lists the known ones.
@@ -41,7 +41,7 @@ def load_suite(name: str) -> Suite:
 def run(
     config: RunConfig | Path | str, *, opener: Opener | None = None, progress: Progress | None = None
 ) -> RunResult:
-    """Ask models, let judges rate, score; the same call goes on after a stop. Nothing is asked twice.
+    """Ask models, judge and score; the same call resumes after a stop. Nothing is asked twice.
 
     Args:
         config: The configuration, or the path of a run file.
@@ -77,7 +77,7 @@ def score(
     models: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> RunFolder:
-    """Score recorded completions and baselines; gives the run's folder.
+    """Score recorded completions and baselines; return the run's folder.
 
     Args:
         config: One suite; its models are not asked.
@@ -105,7 +105,7 @@ def judge(
     opener: Opener | None = None,
     progress: Progress | None = None,
 ) -> Mapping[str, Mapping[str, GradingResult]]:
-    """Let judges rate the completions of a run; gives the results by judge and criterion.
+    """Judge the completions of a run; return the results by judge and criterion.
 
     Raises:
         ValueError: nobody judges, or there is nothing to judge.
@@ -129,11 +129,11 @@ def build(
     progress: Progress | None = None,
     **options: Any,
 ) -> BuildResult:
-    """Make problems of one's own sources; the same call goes on after a stop.
+    """Build problems from one's own sources; the same call resumes after a stop.
 
     Args:
         suite: The suite's name.
-        sources: Projects, clones, files: as the suite says.
+        sources: Projects, clones or files, as the suite defines.
         output: The folder of the problems.
         models: Specs by role, for a suite whose build asks models.
         asking: Sampling, connection, prices and limits of these models.
@@ -159,7 +159,7 @@ def build(
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
+    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
 
     Raises:
         DataError: this is no run, or a file of it is malformed.
@@ -170,12 +170,12 @@ def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary
 
 
 def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
-    """Paired differences between models or runs, with intervals.
+    """Return paired differences between models or runs, with intervals.
 
     Args:
         folders: Folders of runs.
         models: Only these; the first one is what the others are compared with.
-        options: As :func:`caretbench.reports.compare.compare_runs` takes them.
+        options: Options of :func:`caretbench.reports.compare.compare_runs`.
 
     Raises:
         ValueError: the runs cannot be compared.

@@ -1,4 +1,4 @@
-"""Files from elsewhere, by hash: resumed where they broke off, moved into place only when the hash is right."""
+"""Downloads verified by hash: resumed after a break, and moved into place only if the hash is right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMEOUT_S = 30.0
 
 
 class Pinned(NamedTuple):
-    """One file as it must be: path below the root, size in bytes, SHA-256."""
+    """Pinned file: path below the root, size in bytes, SHA-256."""
 
     path: str
     size: int
@@ -23,13 +23,13 @@ class Pinned(NamedTuple):
 
 
 def is_there(pinned: Pinned, folder: Path) -> bool:
-    """Whether the file lies in ``folder`` as it must be."""
+    """Return whether ``folder`` contains the file with its pinned size and hash."""
     path = folder / pinned.path
     return path.is_file() and path.stat().st_size == pinned.size and sha256_file(path) == pinned.sha256
 
 
 def copy(pinned: Pinned, source: Path, folder: Path) -> None:
-    """Take the file from a local folder.
+    """Copy the file from a local folder.
 
     Raises:
         DataError: it is not there, or is another file.
@@ -46,7 +46,7 @@ def copy(pinned: Pinned, source: Path, folder: Path) -> None:
 
 
 def without_password(url: str) -> str:
-    """The address as it may be shown: without a user's name and password, and without its query."""
+    """Return the address in a form that may be shown: without a user's name and password, and without its query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
@@ -60,12 +60,12 @@ def fetch(
     progress: Callable[[int], None] = lambda _size: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Download ``base_url/path``; a download that broke off goes on where it ended, a wrong file is thrown away.
+    """Download ``base_url/path``; a broken download is resumed, a wrong file is deleted.
 
     Args:
         pinned: The file as it must be.
         base_url: The address below which it lies under its own path.
-        folder: Where it is put, under its own path.
+        folder: Target folder; the file keeps its own path below it.
         url: Its address, where that is not ``base_url/path``.
         progress: Called with the size in bytes of what is there, again and again.
         pause: Waits between tries.

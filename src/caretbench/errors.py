@@ -1,9 +1,9 @@
-"""The errors that a user can mend."""
+"""Errors that a user can fix."""
 
 
 class DataError(ValueError):
-    """A file does not hold what it should; the message names file and line, and what to do."""
+    """Error in the content of a file; the message names file and line, and the remedy."""
 
 
 class MachineError(RuntimeError):
-    """This machine lacks something; the message says what to install or to set."""
+    """Error: this machine lacks something; the message names what to install or to set."""

@@ -1,7 +1,7 @@
-"""Files as the truth: append-only JSONL, atomic writes, hashes.
+"""Storage in files: append-only JSONL, atomic writes, hashes.
 
 A stage appends rows and may be killed at any moment. A reader drops a torn last line; a writer repairs it before it
-appends, so that every row stands in the file exactly once.
+appends, so that every row is in the file exactly once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 def cache_folder() -> Path:
-    """Where bundles, pulled data, verdicts and artefacts lie.
+    """Return the folder of bundles, pulled data, verdicts and artefacts.
 
     ``$CARETBENCH_CACHE``, by default ``~/.cache/caretbench``. Root with a home closed to others gets
     ``/var/cache/caretbench``: only what every user may read can be bound into a sandbox that gives root up.
@@ -50,12 +50,12 @@ def cache_folder() -> Path:
 
 
 def packaged_table(package: str, name: str) -> dict[str, Any]:
-    """A TOML file that lies in a package."""
+    """Return the content of a TOML file of a package."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def sha256_text(*parts: str) -> str:
-    """SHA-256 over the parts, each led by its length, so that moving text between parts changes the hash."""
+    """Return the SHA-256 over the parts, each after its length, so that moving text between parts changes the hash."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -65,12 +65,12 @@ def sha256_text(*parts: str) -> str:
 
 
 def sha256_json(value: Any) -> str:
-    """SHA-256 of the canonical JSON form (sorted keys, no blanks) of ``value``."""
+    """Return the SHA-256 of the canonical JSON form (sorted keys, no blanks) of ``value``."""
     return sha256_text(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -96,7 +96,7 @@ def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
+    """Yield the JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
 
     Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
 
@@ -129,7 +129,7 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
 
 
 def _encodable(value: Any) -> Any:
-    """The same JSON value with U+FFFD in the place of lone surrogates."""
+    """Return the same JSON value with U+FFFD in the place of lone surrogates."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -140,14 +140,14 @@ def _encodable(value: Any) -> Any:
 
 
 def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The first faults of a row in one line, by field.
+    """Return the first faults of a row in one line, by field.
 
     Args:
         error: The faults.
         words: Messages by kind of fault, with places for the ``input`` and what pydantic knows of the kind.
     """
     faults = error.errors(include_url=False)
-    # A list whose only entry is wrong is also called too short: that says nothing new.
+    # A list whose only entry is wrong is also called too short: that adds nothing.
     places = [fault["loc"] for fault in faults]
     faults = [
         fault
@@ -167,7 +167,7 @@ def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType
 
 
 def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iterator[RowT]:
-    """The rows of a JSONL file, validated.
+    """Yield the rows of a JSONL file, validated.
 
     Raises:
         DataError: with file and line, where a row does not fit ``model``.
@@ -180,7 +180,7 @@ def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iter
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
-    """Write all rows, atomically, one after the other as they come; gives their number."""
+    """Write all rows, atomically, one after the other as they come; return their number."""
     count = 0
 
     def lines() -> Iterator[bytes]:
@@ -194,7 +194,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
 
 
 class Appender:
-    """Appends rows to a JSONL file, one process at a time, and survives being killed.
+    """Writer that appends rows to a JSONL file, one process at a time, and survives being killed.
 
     On opening it takes the file's lock, cuts off a torn last line, and then appends whole lines. A second process
     that opens the same file is refused.
@@ -253,7 +253,7 @@ class Appender:
                 raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
-        """Make what was written durable and free the lock."""
+        """Make the written rows durable and release the lock."""
         with self._stream:
             os.fsync(self._stream.fileno())
 

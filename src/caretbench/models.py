@@ -1,4 +1,4 @@
-"""What a model is to us: requests in, texts with usage and latency out.
+"""Model clients: their prompts, requests and answers, with usage and latency.
 
 A stage is handed a :class:`ModelClient`; it never imports one. A client sends what a prompt strategy rendered: it
 neither writes prompts nor cuts answers.
@@ -18,7 +18,7 @@ from caretbench.problem import ContextFile, Latency, Row, Usage
 
 
 class Sampling(Row):
-    """How answers are drawn. What is None is not sent: the provider's own value holds, and is unknown.
+    """Sampling settings. A field that is None is not sent: the provider's own value holds, and is unknown.
 
     ``max_tokens`` is never left to a provider (some take 1, some endlessly many).
     """
@@ -79,7 +79,7 @@ PromptKind = Literal["chat", "text", "fill"]
 
 
 class ModelRequest(Row):
-    """One prompt, and the numbers of the samples that are wanted of it. ``id`` is unique among those under way."""
+    """One prompt, and the numbers of the wanted samples. ``id`` is unique among requests in flight."""
 
     id: str
     prompt: Prompt
@@ -109,11 +109,11 @@ class ModelAnswer(Row):
     served_by: str | None = None
     """The model's name and version as the provider reports it."""
     log_probabilities: Mapping[str, float] | None = None
-    """Of the prompt's letters, where it has some: the natural logarithm, without those that were not told."""
+    """Natural log-probabilities of the prompt's letters, if it has some, as far as the provider tells them."""
 
 
 class ModelFailure(Row):
-    """Samples that did not come, after all tries. ``message`` holds no key."""
+    """Failed samples, after all tries. ``message`` contains no key."""
 
     request_id: str
     samples: tuple[int, ...]
@@ -127,19 +127,19 @@ class ModelClient(Protocol):
 
     @property
     def name(self) -> str:
-        """As it was asked for: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
+        """Name as given by the user: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
-        """The kinds of prompt that can be sent."""
+        """Kinds of prompt that can be sent."""
 
     @property
     def tells_probabilities(self) -> bool:
-        """Whether it tells the log-probabilities of the likeliest first tokens after a text."""
+        """Return whether the model tells the log-probabilities of the likeliest first tokens after a text."""
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """What besides the sampling decides the answers (hash of the weights, engine, mode, address).
+        """Settings besides the sampling that decide the answers (hash of the weights, engine, mode, address).
 
         Part of the key of every completion, and of the manifest. Never a key or a password.
         """
@@ -149,7 +149,7 @@ class ModelClient(Protocol):
         """Room for prompt and answer together, in tokens, where it is known."""
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Every sample of every request, answered or failed, in any order.
+        """Yield every sample of every request, answered or failed, in any order.
 
         Requests are taken from the iterable only as fast as they can be sent, so that the caller may stop (a budget
         is spent) and memory stays flat. An answer is given as soon as it is there. Closing the generator, or an
@@ -157,16 +157,16 @@ class ModelClient(Protocol):
         """
 
     def count_tokens(self, text: str) -> int | None:
-        """The number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
+        """Return the number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
 
     def special_tokens(self) -> frozenset[str] | None:
-        """All texts that are one special token of the model, or None where its vocabulary is not known."""
+        """Return all texts that are one special token of the model, or None where its vocabulary is not known."""
 
     def control_tokens(self) -> frozenset[str]:
-        """Texts that are no text to the model: a prompt that holds one says something else. Empty where not known."""
+        """Return control tokens: a prompt that contains one is not read as text. Empty if unknown."""
 
     def close(self) -> None:
-        """End connections and servers."""
+        """Close connections and servers."""
 
     def __enter__(self) -> ModelClient: ...
 
@@ -176,18 +176,18 @@ class ModelClient(Protocol):
 # --- how a model is reached --------------------------------------------------------------------------------------
 
 Mode = Literal["reproducible", "fast"]
-"""How a local server runs: one slot and no prompt cache, or several with one."""
+"""Mode of a local server: one slot and no prompt cache, or several with one."""
 
 
 class ClientOptions(BaseModel):
-    """How one model is reached; says nothing of what it is asked.
+    """Connection settings of one model, independent of its requests.
 
     ``connections`` requests are under way at once. A try ends after ``timeout_s`` seconds; a request after
     ``max_retries`` tries beyond the first. ``retry_wait_s`` is the first pause between tries, in seconds; each
     following one is longer, up to ``retry_wait_limit_s`` (a server's Retry-After may ask for more, up to that limit).
     ``per_request``: n samples by one request; None: where the provider is known to honour it.
     ``mode`` and ``threads`` are of local servers. ``context_tokens`` is the room for prompt and answer together, where
-    the provider does not tell it; ``uncut`` says that no prompt can be shortened, and a local server then gives more
+    the provider does not tell it; ``uncut`` means that no prompt can be shortened, and a local server then gives more
     room by default. ``tokenizer`` is the model's own ``tokenizer.json``. ``model_args`` go to the
     provider as they are.
     """

@@ -1,4 +1,4 @@
-"""Options as data: an entry is an option of the command line and a parameter of Inspect's tasks."""
+"""Options as data, for the command line and for parameters of Inspect's tasks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Option(NamedTuple):
     default: Any = None  # None: not said
     minimum: float | None = None
     maximum: float | None = None
-    metavar: str | None = None  # what stands for the value in a help text
+    metavar: str | None = None  # placeholder of the value in a help text
     in_inspect: bool = False  # it is a parameter of Inspect's tasks, too
-    instead: str = ""  # what replaces it: it works for one release, and a note says so
+    instead: str = ""  # its replacement: the old option works for one release, with a note
 
     @property
     def place(self) -> str:
-        """The name of the field that it fills."""
+        """Name of the field that the option fills."""
         return self.field or self.name

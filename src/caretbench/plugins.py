@@ -1,8 +1,8 @@
-"""Plug-ins: parts that a user adds without changing the house.
+"""Plug-ins: extensions that a user adds without changing CaretBench.
 
-A plug-in is named either by the entry point that an installed distribution declares (``terse``), or by where it
-stands (``module:object``; the working folder is searched too, so that a file beside the user needs no packaging).
-This module finds and loads; the rooms that use a plug-in check that it is what they need.
+A plug-in is named either by the entry point that an installed distribution declares (``terse``), or by its
+place (``module:object``; the working folder is searched too, so that a local file needs no packaging).
+This module finds and loads; the packages that use a plug-in check its type.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _DIGITS = 12
 
 
 class PluginError(ValueError):
-    """A plug-in cannot be used; the message is one line that names it and where it comes from."""
+    """Error: a plug-in cannot be used; the message is one line with its name and origin."""
 
 
 def one_line(error: BaseException) -> str:
-    """An error of foreign code as one line: its type and its message."""
+    """Return an error of foreign code as one line: its type and its message."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 class Plugin(NamedTuple):
-    """A loaded plug-in. ``name`` is the one it was asked for by; ``origin`` says where it comes from, for messages."""
+    """A loaded plug-in. ``name`` is the one given by the user; ``origin`` is its source, for messages."""
 
     name: str
     value: Any
@@ -49,11 +49,11 @@ class Plugin(NamedTuple):
     origin: str
 
     def refuse(self, what: str) -> PluginError:
-        """An error that says what is wrong with this plug-in."""
+        """Return an error with the fault of this plug-in."""
         return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
 
     def version_of(self, value: object) -> Version:
-        """What stands behind the @ of the key: ``value.version``, or a hash of the source files where it has none.
+        """Return the version after the @ of the key: ``value.version``, or a hash of the source files.
 
         Hashed are the module that the plug-in is named by and the one that defines ``value``, not what these import.
 
@@ -82,7 +82,7 @@ class Plugin(NamedTuple):
 def installed(
     group: Group, ours: Collection[str], refused: Callable[[PluginError], None] | None = None
 ) -> tuple[str, ...]:
-    """The names of the installed plug-ins of a group, without loading one.
+    """Return the names of the installed plug-ins of a group, without loading one.
 
     Args:
         group: The group of entry points.
@@ -101,7 +101,7 @@ def installed(
 
 
 def load(group: Group, name: str, ours: Collection[str], *, alone: bool = False) -> Plugin | None:
-    """The plug-in ``name`` of a group, or None where no plug-in has this name.
+    """Return the plug-in ``name`` of a group, or None where no plug-in has this name.
 
     ``ours`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so that an
     installed plug-in never changes what a name means, nor seems to.
@@ -129,7 +129,7 @@ def load(group: Group, name: str, ours: Collection[str], *, alone: bool = False)
 
 
 def _at(place: str) -> Plugin:
-    """The object at ``module:object``. The working folder is searched last, so that it hides no installed module."""
+    """Return the object at ``module:object``. The working folder is searched last, to hide no module."""
     module_name, _, path = place.partition(":")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
@@ -149,7 +149,7 @@ def _at(place: str) -> Plugin:
 def _installed(
     group: Group, ours: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
-    """The usable entry points of a group by name, and why others are not; ``_path`` decides as well."""
+    """Return the usable entry points of a group by name, and why others are not; ``_path`` decides as well."""
     found: dict[str, EntryPoint] = {}
     errors: list[PluginError] = []
     for point in sorted(entry_points(group=group), key=attrgetter("name")):
@@ -179,7 +179,7 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a loaded module, unless it belongs to the house or to Python."""
+    """Return the file of a loaded module, unless it belongs to CaretBench or to Python."""
     root = module.partition(".")[0]
     if root in sys.stdlib_module_names or root in {"caretbench", "__main__"}:
         return None

@@ -1,4 +1,4 @@
-"""The domain: problems, completions and scores.
+"""Data model: problems, completions and scores.
 
 Read this file first. A *problem* shows a model a place in a program (a :class:`Caret`) or asks it something
 (a :class:`Question`); a *completion* is a model's answer; the answer is *spliced* into a program, *checked*, and
@@ -67,7 +67,7 @@ class Question(Row):
 
 
 class InlineSplice(Row):
-    """The answer stands between two texts of one program: ``before + answer + after``, nothing else.
+    """Splice of the answer between two texts of one program: ``before + answer + after``, nothing else.
 
     The texts may hold more than the caret shows (assertions, for example): hidden text never reaches a prompt.
     """
@@ -77,12 +77,12 @@ class InlineSplice(Row):
     after: str
 
     def program(self, answer: str) -> str:
-        """The whole program with ``answer`` in its place."""
+        """Return the whole program with ``answer`` in its place."""
         return self.before + answer + self.after
 
 
 class FileSplice(Row):
-    """The answer replaces the bytes ``start`` to ``end`` of one file of a stored snapshot of a project.
+    """Splice in a file: the answer replaces bytes ``start`` to ``end`` of a file of a stored project snapshot.
 
     The caret shows the file with line feeds at the ends of lines, as models write; ``newline`` is what ends the lines
     of the file, and the answer's lines get it. The bytes around the span stay as they are.
@@ -110,7 +110,7 @@ class FileSplice(Row):
 
 
 class NoSplice(Row):
-    """The answer is judged as it stands: a choice, a description."""
+    """No splice: the answer is judged as it is (a choice, a description)."""
 
     kind: Literal["none"] = "none"
 
@@ -119,15 +119,15 @@ class NoSplice(Row):
 
 
 class ProgramCheck(Row):
-    """The spliced program runs to its end, its assertions included."""
+    """Check that the spliced program runs to its end, including its assertions."""
 
     kind: Literal["program"] = "program"
     needs: tuple[str, ...] = ()
-    """Needs beside packages that a machine may lack: ``display``, ``network``."""
+    """Needs besides packages that a machine may lack: ``display``, ``network``."""
 
 
 class ExpectedOutput(Row):
-    """What a command must print: ``exact``, up to ``whitespace``, the ``last_line`` alone, or ``numeric``.
+    """Expected output of a command: ``exact``, up to ``whitespace``, the ``last_line`` alone, or ``numeric``.
 
     ``numeric`` compares word by word; words that are numbers may differ by ``absolute`` plus ``relative`` times the
     expected value.
@@ -140,13 +140,13 @@ class ExpectedOutput(Row):
 
 
 class TestsCheck(Row):
-    """Tests of the project pass in a workspace that holds the spliced file.
+    """Check that tests of the project pass in a workspace with the spliced file.
 
     ``command`` starts in ``directory`` of the project; it must end with exit status 0, at least ``minimum_tests`` of
     the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed.
     ``prepare`` runs once in the project as it is, to save time: ``command`` finds what it left, and does all without
     it. ``tests`` names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound
-    read-only, and ``golden_s`` the CPU seconds that the golden answer took, from which limits follow.
+    read-only, and ``golden_s`` the CPU seconds that the reference took, from which limits follow.
     """
 
     __test__ = False  # not a test itself
@@ -166,14 +166,14 @@ class TestsCheck(Row):
 
 
 class ChoiceCheck(Row):
-    """The answer names the right choice, counted from 0."""
+    """Check that the answer names the right choice, counted from 0."""
 
     kind: Literal["choice"] = "choice"
     correct: int = Field(ge=0)
 
 
 class PredicateCheck(Row):
-    """A named structural predicate of the suite holds for the answer in its place."""
+    """Check that a named structural predicate of the suite holds for the answer in its place."""
 
     kind: Literal["predicate"] = "predicate"
     name: str
@@ -181,7 +181,7 @@ class PredicateCheck(Row):
 
 
 class CriterionCheck(Row):
-    """A judge rates the answer by a named criterion, from 0 to ``maximum``."""
+    """Check by a judge, who rates the answer by a named criterion, from 0 to ``maximum``."""
 
     kind: Literal["criterion"] = "criterion"
     name: str
@@ -196,7 +196,7 @@ Check = Annotated[
 
 
 class Provenance(Row):
-    """Where a problem comes from; ``date`` (ISO 8601) lets a split start after a model's cut-off."""
+    """Origin of a problem; ``date`` (ISO 8601) lets a split start after a model's cut-off."""
 
     source: str
     revision: str | None = None
@@ -233,7 +233,7 @@ class Problem(Row):
 
     @property
     def caret(self) -> Caret:
-        """Return what is shown, or raise TypeError where the problem asks a question instead."""
+        """Return the caret, or raise TypeError if the problem asks a question instead."""
         if not isinstance(self.shown, Caret):
             raise TypeError(f"{self.id} asks a question: it has no caret")
         return self.shown
@@ -294,16 +294,16 @@ class Completion(Row):
     """This answer's share of what the request cost, in US dollars; None where no price is known."""
     latency: Latency | None = None
     log_probabilities: Mapping[str, float] | None = None
-    """Of the letters of choices, where the answer was read off them; without those that were not told."""
+    """Log-probabilities of the choices' letters, if the answer was read from them; as far as they are known."""
 
     @property
     def key(self) -> CompletionKey:
-        """What makes the row unique in its file."""
+        """Unique key of the row in its file."""
         return (self.problem_id, self.model, self.parameters, self.sample)
 
 
 class Missing(Row):
-    """A sample that was asked for and did not come: a line of ``errors.jsonl``, never a completion.
+    """Missing sample: a line of ``errors.jsonl``, never a completion.
 
     The next run asks for it again; ``unpromptable`` ones (the text holds a sentinel of the model's) only under
     another prompt. ``message`` holds no key.
@@ -320,16 +320,16 @@ class Missing(Row):
 
     @property
     def key(self) -> CompletionKey:
-        """The key of the completion that is missing."""
+        """Key of the missing completion."""
         return (self.problem_id, self.model, self.parameters, self.sample)
 
 
 class Judgement(Row):
-    """What one grader said of one text under one criterion: a line of ``judgements.jsonl``.
+    """Judgement of one text by one grader under one criterion: a line of ``judgements.jsonl``.
 
     A text is judged once for each problem, whoever wrote it: ``answer`` is the hash of what was inserted at the
     caret. ``values`` holds the sub-scores and is empty where the answer could not be understood after all tries
-    (``fault`` says why); such a row is asked again by the next run.
+    (``fault`` is the reason); such a row is asked again by the next run.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -351,15 +351,15 @@ class Judgement(Row):
 
     @property
     def key(self) -> tuple[str, str, str, str, str, int]:
-        """What makes the row unique in its file."""
+        """Unique key of the row in its file."""
         return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
 
 
 class Score(Row):
-    """What one scorer says of one completion under one policy and profile.
+    """Score of one completion by one scorer under one policy and profile.
 
     ``values`` holds numbers by metric name (``passed`` is 0 or 1); ``outcome`` the execution status where a program
-    ran; a row whose ``counted`` is false has no verdict (``outcome`` says why) and lowers coverage.
+    ran; a row whose ``counted`` is false has no verdict (``outcome`` is the reason) and lowers coverage.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -377,7 +377,7 @@ class Score(Row):
 
     @property
     def key(self) -> ScoreKey:
-        """What makes the row unique in its file."""
+        """Unique key of the row in its file."""
         return (
             self.problem_id, self.model, self.parameters, self.sample,
             self.scorer, self.policy, self.profile,
@@ -385,5 +385,5 @@ class Score(Row):
 
     @property
     def completion_key(self) -> CompletionKey:
-        """The key of the completion that was scored."""
+        """Key of the scored completion."""
         return (self.problem_id, self.model, self.parameters, self.sample)

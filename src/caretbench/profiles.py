@@ -1,4 +1,4 @@
-"""Profiles: the rules in which scoring as published (``paper``) and scoring as it should be (``default``) differ.
+"""Profiles: rules in which published scoring (``paper``) and CaretBench's own (``default``) differ.
 
 Each difference is one :class:`Rule`. Those of all suites are here; a suite adds its own, and replaces those that are
 marked ``by_suite``, in a class derived from :class:`ProfileRules`. Nothing else compares the names of profiles;
@@ -26,7 +26,7 @@ def _words(value: object) -> str:
 
 
 class Rule(Generic[T]):
-    """One difference between the profiles; read from a profile, it is the value that holds there.
+    """Rule in which the profiles differ; read from a profile, it is that profile's value.
 
     Args:
         about: The question that the rule answers.
@@ -54,7 +54,7 @@ class Rule(Generic[T]):
 
 
 class ProfileRules:
-    """The rules of one profile that hold for all suites."""
+    """Rules of one profile for all suites."""
 
     def __init__(self, name: Profile) -> None:
         self.name: Profile = name

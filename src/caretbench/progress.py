@@ -6,11 +6,11 @@ import logging
 
 
 class Progress:
-    """Reports of long work. By default notes go to the log ``caretbench``, and steps nowhere."""
+    """Progress reports. By default notes go to the log ``caretbench``, and steps nowhere."""
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step; ``total`` is None where it stays as it was."""
 
     def note(self, line: str) -> None:
-        """One line that is not the result."""
+        """Report one line that is not the result."""
         logging.getLogger("caretbench").info("%s", line)

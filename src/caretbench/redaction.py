@@ -1,4 +1,4 @@
-"""Keys and passwords do not reach a file, a log or a terminal: texts that come from outside are redacted first."""
+"""Redaction of keys and passwords in texts from outside, before they reach a file, a log or a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECRET_NAME = re.compile(
 )
 _SHORTEST = 8  # shorter values occur by chance in ordinary text
 
-# Each shape keeps what stands before the secret (group 1), so that the message still says what it was.
+# Each shape keeps the text before the secret (group 1), so that the message still shows what it was.
 _SHAPES: tuple[re.Pattern[str], ...] = (
     re.compile(r"(\b(?:Bearer|Basic)\s+)[^\s\"',;}]{8,}", re.IGNORECASE),
     re.compile(r"(://[^\s:/@]*:)[^\s@/]+(?=@)"),
@@ -32,12 +32,12 @@ _SHAPES: tuple[re.Pattern[str], ...] = (
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether an environment variable of this name holds a secret, as far as its name tells."""
+    """Return whether an environment variable of this name holds a secret, judging by the name."""
     return _SECRET_NAME.search(name) is not None
 
 
 def secret_values(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Values of the environment that look like secrets, longest first (one may hold another)."""
+    """Return values of the environment that look like secrets, longest first (one may contain another)."""
     variables = os.environ if environment is None else environment
     values = {
         value.strip()
@@ -48,7 +48,7 @@ def secret_values(environment: Mapping[str, str] | None = None) -> tuple[str, ..
 
 
 def redact(text: str) -> str:
-    """``text`` without the keys of the environment, and without what has the shape of a key or a password."""
+    """Return ``text`` without the keys of the environment, and without texts in the shape of a key or a password."""
     for value in secret_values():
         text = text.replace(value, REDACTED)
     for shape in _SHAPES:

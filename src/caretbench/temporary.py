@@ -1,4 +1,4 @@
-"""Temporary folders, and the removal of those that killed processes left.
+"""Temporary folders, and removal of those left by killed processes.
 
 A folder is locked while it is used. The lock ends with its process, however that ends, so a later run removes what
 nobody holds: no clock, and no process number that may belong to another program by now.

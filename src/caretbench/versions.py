@@ -1,4 +1,4 @@
-"""Versions of what computes the numbers."""
+"""Versions of the software that computes the numbers."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from importlib.metadata import version
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes the numbers."""
+    """Return the versions of the software that computes the numbers."""
     return {"caretbench": version("caretbench"), "python": platform.python_version()}

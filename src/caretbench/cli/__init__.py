@@ -1,4 +1,4 @@
-"""The command line: one module per verb. What a verb needs is imported when the verb runs."""
+"""Command line: one module per verb. A verb's imports happen when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caretbench build SUITE SOURCE…``: a benchmark out of one's own code, by the suite's hook ``build``."""
+"""``caretbench build SUITE SOURCE…``: a benchmark from one's own code, by the suite's hook ``build``."""
 
 from __future__ import annotations
 

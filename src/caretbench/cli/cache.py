@@ -1,4 +1,4 @@
-"""``caretbench cache``: known verdicts, compiled programs and snapshots of projects."""
+"""``caretbench cache``: cached verdicts, compiled programs and snapshots of projects."""
 
 from __future__ import annotations
 

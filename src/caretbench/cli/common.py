@@ -136,7 +136,7 @@ class Steps(Progress):
         note(line)
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
-        """Count ``added`` more of a step; ``detail`` stands beside the numbers, the newest one."""
+        """Count ``added`` more of a step; ``detail`` is shown next to the numbers, the newest one."""
         self._details[step] = detail
         counts = self._counts.setdefault(step, [0, 0])
         counts[0] += added

@@ -1,4 +1,4 @@
-"""``caretbench compare``: is B really better than A?"""
+"""``caretbench compare``: paired comparison of models or runs."""
 
 from __future__ import annotations
 

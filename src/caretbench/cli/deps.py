@@ -1,4 +1,4 @@
-"""``caretbench deps``: the packages that programs may use, built beforehand."""
+"""``caretbench deps``: bundles of packages that programs may use."""
 
 from __future__ import annotations
 

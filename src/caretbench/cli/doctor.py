@@ -1,4 +1,4 @@
-"""``caretbench doctor``: what this machine has, and the line that mends what it lacks."""
+"""``caretbench doctor``: checks of this machine, with remedies."""
 
 from __future__ import annotations
 

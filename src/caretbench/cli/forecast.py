@@ -1,4 +1,4 @@
-"""Printing of forecasts: what ``--dry-run`` of ``run`` and ``judge`` say."""
+"""Printing of forecasts for ``--dry-run`` of ``run`` and ``judge``."""
 
 from __future__ import annotations
 

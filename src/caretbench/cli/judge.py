@@ -1,4 +1,4 @@
-"""``caretbench judge``: models rate what completions inserted, once for every distinct text."""
+"""``caretbench judge``: judging of completions by models, once for every distinct text."""
 
 from __future__ import annotations
 

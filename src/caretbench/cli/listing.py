@@ -1,4 +1,4 @@
-"""``caretbench list``: suites, and what problems a suite has."""
+"""``caretbench list``: suites, and the problems of a suite."""
 
 from __future__ import annotations
 

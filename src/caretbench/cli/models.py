@@ -1,4 +1,4 @@
-"""``caretbench models``: models on this machine, and what is known of any model."""
+"""``caretbench models``: local models, and facts about any model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``caretbench pull``: released data into the cache, by hash."""
+"""``caretbench pull``: download of released data into the cache, checked by hash."""
 
 from __future__ import annotations
 

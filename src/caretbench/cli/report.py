@@ -1,4 +1,4 @@
-"""``caretbench report``: a run's numbers on the terminal, as JSON, CSV, Markdown, and as one HTML file."""
+"""``caretbench report``: a run's report on the terminal, as JSON, CSV, Markdown, or HTML."""
 
 from __future__ import annotations
 

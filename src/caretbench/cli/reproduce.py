@@ -1,4 +1,4 @@
-"""``caretbench reproduce``: one row again, with everything there is to see."""
+"""``caretbench reproduce``: repetition of one row, with all details."""
 
 from __future__ import annotations
 

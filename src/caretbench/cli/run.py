@@ -1,4 +1,4 @@
-"""``caretbench run``: models asked, judged where wanted, scored and reported, in one command."""
+"""``caretbench run``: generation, judging, scoring and report in one command."""
 
 from __future__ import annotations
 

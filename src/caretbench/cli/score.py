@@ -1,4 +1,4 @@
-"""``caretbench score``: recorded completions and baselines, executed and measured."""
+"""``caretbench score``: scoring of recorded completions and baselines."""
 
 from __future__ import annotations
 

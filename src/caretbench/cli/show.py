@@ -1,4 +1,4 @@
-"""``caretbench show``: one problem as a model sees it, and what it does not see."""
+"""``caretbench show``: one problem as a model sees it, and its hidden parts."""
 
 from __future__ import annotations
 

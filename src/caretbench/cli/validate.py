@@ -1,4 +1,4 @@
-"""``caretbench validate``: is a problem fit to measure anything?"""
+"""``caretbench validate``: validation of problems by the gate."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Untrusted programs in, verdicts out."""
+"""Execution of untrusted programs and projects in sandboxes."""

@@ -1,4 +1,4 @@
-"""From what became of a sandboxed program to its status.
+"""Classification of the end of a sandboxed program as a status.
 
 The order decides where several apply: ours (the program never started), output limit, out of memory, timeout, the
 program's own failure, the end not reached, passed. What a program prints or exits with can only choose between
@@ -35,18 +35,18 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
 }
 
 STARVED_CPU_S = 2.0
-"""A program that timed out by the wall and had computed so much may have been held up by the machine's load. One
+"""A program that timed out by wall time after this much computing may have been held up by the machine's load. One
 that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
 
 _LONG_S = 30.0
-"""Of a shorter wait nobody can tell whether the program waited or the machine let it wait."""
+"""Minimum seconds of a wait: of a shorter one the cause (program or machine) is uncertain."""
 
 _NEAR_THE_LIMIT = 0.8
 """The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
 
 
 def missing_module(text: str) -> str | None:
-    """The module, package or header that a runtime's or compiler's message says is not there; the last one."""
+    """Return the last module, package or header that a runtime's or compiler's message reports as missing."""
     patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
     found = [(match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text)]
     return max(found)[1] if found else None
@@ -59,7 +59,7 @@ def _compile_errors() -> re.Pattern[str]:
 
 
 def does_not_compile(*outputs: str) -> bool:
-    """Whether a build or a test command says that something does not compile, or cannot be parsed.
+    """Return whether a build or a test command says that something does not compile, or cannot be parsed.
 
     It chooses between failures only: who prints such words by himself is right as little.
     """
@@ -69,7 +69,7 @@ def does_not_compile(*outputs: str) -> bool:
 def classify(
     result: SandboxResult, *, sentinel: bool, limits: Limits, of_failure: Callable[[str, int | None], Status]
 ) -> tuple[Status, str]:
-    """The status of a run, with the reason where one helps.
+    """Return the status of a run, with the reason where one helps.
 
     ``sentinel``: exit status 0 is a pass only with the sentinel. ``of_failure`` is the language's judgement of a failed
     run, from standard error and the exit status.
@@ -104,13 +104,13 @@ def _failure(status: Status) -> Status:
 
 
 def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
-    """Whether the load of the machine may have held a run up: the wall's clock ended it, and it was computing."""
+    """Return whether the machine's load may have delayed a run: the wall clock ended it while it was computing."""
     late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
     return late and cpu_s >= STARVED_CPU_S
 
 
 def short_of_what_all_share(status: Status, stderr: str) -> bool:
-    """Whether a failure may be due to a limit that the kernel keeps for all programs of one user, or of the machine.
+    """Return whether a failure may be due to a kernel limit shared by all programs of a user or of the machine.
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
     """
@@ -121,7 +121,7 @@ def short_of_what_all_share(status: Status, stderr: str) -> bool:
 def ran_out_of_its_own_time(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
-    """Whether a run timed out whatever else the machine did: it had used up its CPU time, or only waited for long."""
+    """Return whether a run timed out independently of the machine's load: CPU time used up, or only waiting."""
     if status is not Status.TIMEOUT:
         return False
     waited = reason.startswith(_LATE) and wall_s >= _LONG_S

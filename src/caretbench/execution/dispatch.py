@@ -1,4 +1,4 @@
-"""One executor for both kinds of request: programs of their own, and commands in projects.
+"""Executor for both kinds of request: single programs, and commands in projects.
 
 What comes back has one form, so that whoever asks need not know which of the two an answer was checked by.
 """
@@ -25,9 +25,9 @@ AnyRequest = ExecutionRequest | WorkspaceRequest
 """A program, or a command in a project."""
 
 _NAMES = 20
-"""So many failing tests are named."""
+"""Maximum number of failing tests that are named."""
 _SAID = 2000
-"""Characters of what a build said first, or a test runner last: many say nothing on standard error."""
+"""Characters kept of a build's first or a test runner's last output: many write nothing to standard error."""
 
 
 AnyExecutor = Engine[AnyRequest, ExecutionResult]
@@ -35,7 +35,7 @@ AnyExecutor = Engine[AnyRequest, ExecutionResult]
 
 
 class Dispatcher:
-    """Gives every request to the engine that it is for; that of projects is made when the first one comes."""
+    """Dispatcher of requests to their engines; that of projects is created at the first such request."""
 
     def __init__(
         self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
@@ -46,17 +46,17 @@ class Dispatcher:
 
     @property
     def projects(self) -> WorkspaceEngine:
-        """What runs commands in projects."""
+        """Executor of commands in projects."""
         if self._projects is None:
             self._projects = self._make()
         return self._projects
 
     def isolation(self) -> Isolation:
-        """Return the walls in force."""
+        """Return the isolation in force."""
         return self.programs.isolation()
 
     def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
-        """Results as they come, one per request. Requests are taken when there is room for them.
+        """Yield results as they come, one per request. Requests are taken when there is room for them.
 
         A run of requests of one kind goes to its engine together; a set of problems is of one kind.
 
@@ -74,11 +74,11 @@ class Dispatcher:
 
 
 def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:
-    """The executor of programs and of commands in projects, on this machine or on a Ray cluster.
+    """Return the executor of programs and of commands in projects, on this machine or on a Ray cluster.
 
     Args:
         workers: Programs, or commands, in flight; on a cluster, programs for each processor.
-        use_cache: Whether known verdicts are taken.
+        use_cache: Use known verdicts.
         engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
 
     Raises:
@@ -104,7 +104,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
 
 
 def as_execution(result: WorkspaceResult) -> ExecutionResult:
-    """What became of a command in a project, in the form of a program's result."""
+    """Return the result of a command in a project in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR
     said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
     if compiled:

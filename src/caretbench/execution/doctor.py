@@ -1,4 +1,4 @@
-"""Facts about this machine, each with the line that mends it: what ``caretbench doctor`` prints."""
+"""Checks of this machine, each with a command that fixes it: the output of ``caretbench doctor``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 class Check(Frozen):
-    """One fact. ``fix`` is a line to run (Debian and Ubuntu), empty where nothing is to be done."""
+    """One check. ``fix`` is a command line (Debian and Ubuntu), empty if nothing is to be done."""
 
     name: str
     ok: bool
@@ -35,12 +35,12 @@ class Check(Frozen):
 
 
 def checks() -> list[Check]:
-    """All facts, the weightiest first. Starts a few programs; changes nothing."""
+    """Return all checks, the most important first. Starts a few programs; changes nothing."""
     return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
 
 
 def _check(name: str, ok: bool, detail: str, fix: str = "") -> Check:
-    """Return a fact, with what mends it where it does not hold."""
+    """Return a check, with its remedy if it fails."""
     return Check(name=name, ok=ok, detail=detail, fix="" if ok else fix)
 
 
@@ -65,7 +65,7 @@ def _sandbox() -> Iterator[Check]:
 
 
 def _level(isolation: Isolation, fallback: str, without: str) -> Check:
-    """Return whether the better walls stand, and why not; ``without``: what helps where there is no bubblewrap."""
+    """Return whether the stronger isolation works, and why not; ``without``: the remedy if there is no bubblewrap."""
     if isolation.level == "namespaces":
         return _check("isolation level", True, "namespaces: the stronger of the two levels")
     why = fallback or f"{SETTING} asks for it; the other one was not tried"

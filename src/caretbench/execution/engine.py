@@ -1,4 +1,4 @@
-"""The engine of programs on this machine: requests in, results out as they come, many sandboxes at a time.
+"""Engine that runs programs on this machine, in many sandboxes at a time.
 
 Synchronous by design: the caller's thread feeds worker threads and yields results.
 """
@@ -27,14 +27,14 @@ _NOTHING = CompileResult(artefact=None)
 
 
 class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
-    """Runs programs on this machine. Identical programs run once; known verdicts come from the cache.
+    """Executor of programs on this machine. Identical programs run once; known verdicts come from the cache.
 
     Args:
         workers: Programs in flight; eight times the processors by default, since many programs do nothing but wait
             (for a port, a timer, a network that is not there). Compilers never wait: one a processor.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
         bundles: From a bundle's name to the built bundle.
-        sandbox: The walls.
+        sandbox: The sandbox.
         compilers: Compilers at a time; one a processor by default.
     """
 
@@ -55,7 +55,7 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         self._compilers = min(self._workers, compilers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
-        """Return the walls in force."""
+        """Return the isolation in force."""
         return self._sandbox.probe()
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:

@@ -1,4 +1,4 @@
-"""Toolchain tables: what runs a language's programs, and what its compiler and runtime say of failures."""
+"""Toolchain tables: the runtime of each language, and the failure messages of its compiler and runtime."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from caretbench.languages.tables import LanguageTable, read_table
 
 
 class FailurePattern(LanguageTable):
-    """A pattern of standard error, and the status of a program whose failure it is found in."""
+    """Pattern of standard error, and the status of a failed program that matches it."""
 
     status: Status
     pattern: re.Pattern[str]
 
 
 class CompilerTable(LanguageTable):
-    """A compiler that makes an executable of one source file: what ``toolchains/compiled.py`` is told.
+    """Compiler that makes an executable of one source file: the settings of ``toolchains/compiled.py``.
 
     In ``link``, ``@object`` is the path of the sentinel's object.
     """
@@ -35,30 +35,30 @@ class CompilerTable(LanguageTable):
     sentinel: str
     """The harness's source, whose object is linked to programs."""
     sentinel_flags: tuple[str, ...]
-    """What makes an object of it, without the names of the files."""
+    """Command that compiles it to an object, without the names of the files."""
     link: tuple[str, ...]
     environment: Mapping[str, str] = {}
-    """Of the compiler."""
+    """Variables of the compiler."""
     run_environment: Mapping[str, str] = {}
-    """Of programs."""
+    """Variables of programs."""
     errors: re.Pattern[str]
     """One error of a compiler's output; where each is about a module that is not there, that is the program's fault."""
 
 
 class ToolchainTable(LanguageTable):
-    """How one language is run: ``toolchain.toml`` in its folder."""
+    """Toolchain of one language: ``toolchain.toml`` in its folder."""
 
     runtime: str
     """Module and class, which takes a sandbox."""
     failures: tuple[FailurePattern, ...] = ()
-    """The first that is found decides."""
+    """The first match decides."""
     missing_modules: tuple[re.Pattern[str], ...] = ()
-    """How a compiler or a runtime names a module that is not there: group 1."""
+    """Patterns by which a compiler or a runtime names a missing module: group 1."""
     compile_errors: tuple[str, ...] = ()
-    """Regular expressions of lines that say that something does not compile, or cannot be parsed."""
+    """Regular expressions of lines that report that something does not compile, or cannot be parsed."""
     compiler: CompilerTable | None = None
     exit_line_end: re.Pattern[str] | None = None
-    """What ends a line, where the harness sees on which lines an exit takes place."""
+    """Line separator, if the harness sees on which lines an exit takes place."""
 
 
 @cache

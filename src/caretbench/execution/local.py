@@ -1,4 +1,4 @@
-"""Jobs on this machine: worker threads that wait for sandboxes.
+"""Execution of jobs on this machine, by worker threads that wait for sandboxes.
 
 There is no event loop: waiting for subprocesses is all that running programs is. Workers answer by a queue, and what
 the machine's load may have held up runs again alone.
@@ -20,7 +20,7 @@ _QUIET_WAITING = 32
 
 
 class LocalKind(Kind[Request, Result]):
-    """One kind of request, and how it runs here; ``compile`` and ``run`` are called on worker threads."""
+    """Adapter of one kind of request for this machine; ``compile`` and ``run`` are called on worker threads."""
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
         """Return how many requests are compiled together, 0 where there is nothing to compile, and of which group."""
@@ -41,7 +41,7 @@ class LocalKind(Kind[Request, Result]):
 
 
 class LocalRuns(Generic[Request, Result]):
-    """Runs jobs in sandboxes on this machine.
+    """Runner of jobs in sandboxes on this machine.
 
     ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
     requests held. The sandbox is interrupted where jobs are ended early.
@@ -78,11 +78,11 @@ class LocalRuns(Generic[Request, Result]):
             self._start_compile(self._batches.pop(group))
 
     def ended(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Yield what has ended, without waiting."""
+        """Yield completed jobs, without waiting."""
         return self._collect(wait=False)
 
     def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], Result]]:
-        """Wait for the next end; where nothing runs, for what has to run alone."""
+        """Wait for the next completed job; if none runs, for those that must run alone."""
         # While something runs, batches are left to fill: a compiler started for one program is a slow one.
         if last or not self._tasks:
             while self._batches:
@@ -90,7 +90,7 @@ class LocalRuns(Generic[Request, Result]):
         return self._collect(wait=True) if self._tasks else self._again_alone()
 
     def close(self) -> None:
-        """End what still runs."""
+        """Cancel the jobs that still run."""
         if self._tasks:
             self._sandbox.interrupt()
         for pool in (self._compilers, self._pool):
@@ -124,7 +124,7 @@ class LocalRuns(Generic[Request, Result]):
                     yield job, result
 
     def _again_alone(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Nothing else runs now: jobs that the machine's load may have held up get their second attempt."""
+        """Retry jobs that the machine's load may have delayed, now that nothing else runs."""
         while self._quiet:
             job, first = self._quiet.popleft()
             self._tasks += 1  # until it has ended: an interruption is for it too

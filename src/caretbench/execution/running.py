@@ -1,4 +1,4 @@
-"""One program from request to result: compiled where its language asks for it, run, judged, tried again if ours.
+"""Execution of one program: compiled if its language needs it, run, classified, and retried after faults of ours.
 
 Everything here waits on subprocesses and is called from worker threads; the engine decides what runs when.
 """
@@ -35,7 +35,7 @@ from caretbench.execution.types import (
 )
 
 SANDBOX_ATTEMPTS = 3
-"""How often a program is started when the sandbox, not the program, fails."""
+"""Maximum number of starts of a program when the sandbox, not the program, fails."""
 
 ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
 """Tells a harness the lines of the answer: an explicit exit with status 0 behind them is the program's own end."""
@@ -44,7 +44,7 @@ _DEFAULT_CHUNK = 25
 
 
 class Runner:
-    """Runs requests in one sandbox, with one runtime per language. Threads may share it."""
+    """Runner of requests in one sandbox, with one runtime per language. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
         self.sandbox = sandbox
@@ -57,14 +57,14 @@ class Runner:
         self._lock = threading.Lock()
 
     def runtime(self, language: str) -> LanguageRuntime:
-        """The language's runtime; made when first asked for."""
+        """Return the language's runtime; made when first asked for."""
         with self._lock:
             if language not in self._runtimes:
                 self._runtimes[language] = load_runtime(language, self.sandbox, self._bundles)
             return self._runtimes[language]
 
     def toolchain(self, language: str) -> Toolchain:
-        """The language's tools, looked for once."""
+        """Return the language's tools, looked for once."""
         if language not in self._toolchains:
             found = self.runtime(language).toolchain()
             if self.sandbox.level != "namespaces" and found.available:
@@ -74,11 +74,11 @@ class Runner:
         return self._toolchains[language]
 
     def chunk_size(self, language: str) -> int:
-        """How many programs one compiler process takes; 0 where there is nothing to compile."""
+        """Return the number of programs per compiler process; 0 if there is nothing to compile."""
         return int(getattr(self.runtime(language), "chunk_size", _DEFAULT_CHUNK))
 
     def lock_hash(self, name: str | None) -> str:
-        """What identifies a bundle's content; empty where there is none, or it is not built."""
+        """Return the hash of a bundle's content; empty if there is none, or it is not built."""
         if name is None:
             return ""
         with self._lock:
@@ -88,7 +88,7 @@ class Runner:
         return bundle.lock_hash if bundle is not None else ""
 
     def obstacle(self, request: ExecutionRequest) -> str | None:
-        """Why this machine cannot run the request, with what would help; None where it can."""
+        """Return why this machine cannot run the request, with a remedy; None if it can."""
         if request.language not in toolchain_tables():
             return f"programs in {request.language} are not run; known: {', '.join(toolchain_tables())}"
         toolchain = self.toolchain(request.language)
@@ -97,7 +97,7 @@ class Runner:
         return unmet_need(request.needs, self.sandbox.level)
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
-        """Compile one chunk; what was compiled before is taken from the cache. Results in order."""
+        """Compile one chunk, using the cache. Results are in order."""
         keys = [
             program_key(
                 request,
@@ -132,7 +132,7 @@ class Runner:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
             if any(result.status is not None for result in built) and self._cache.short_of_space():
-                # What a compiler says that has no room is no verdict.
+                # The message of a compiler without disk space is no verdict.
                 raise unusable(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
@@ -145,7 +145,7 @@ class Runner:
         return results
 
     def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
-        """The result of a program that does not come to run."""
+        """Return the result of a program that is not run."""
         status = compiled.status or Status.COMPILE_ERROR
         return ExecutionResult(
             id=request.id,
@@ -243,7 +243,7 @@ class Runner:
 
 
 def _size(files: Mapping[str, str]) -> int:
-    """Bytes that files take in memory, in whole pages; a margin for folders."""
+    """Return bytes that files take in memory, in whole pages; a margin for folders."""
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 

@@ -1,7 +1,7 @@
-"""One submission: identical requests are grouped, known results come from the cache, and what is missing is run.
+"""Submission of requests: identical ones are grouped, known results come from the cache, the others are run.
 
-The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` says what a request
-is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: only so many are held as there is room
+The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` tells what a request
+is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: as many are held as there is room
 for.
 """
 
@@ -26,7 +26,7 @@ _REMEMBERED = 256
 
 @dataclass
 class Job(Generic[Request]):
-    """One distinct request, and the names of all that are identical to it."""
+    """Distinct request, with the ids of all identical ones."""
 
     key: str
     request: Request
@@ -34,7 +34,7 @@ class Job(Generic[Request]):
 
 
 class Kind(ABC, Generic[Request, Result]):
-    """One kind of request: its keys, and the cache in which its results are kept."""
+    """Kind of request: its keys and its result cache."""
 
     form: type[Result]
 
@@ -47,7 +47,7 @@ class Kind(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def key(self, request: Request) -> str:
-        """Return the hash of what decides its result."""
+        """Return the hash of the inputs of its result."""
 
     @abstractmethod
     def remembers(self, result: Result) -> bool:
@@ -58,31 +58,31 @@ class Kind(ABC, Generic[Request, Result]):
         return self._cache.get(key, self.form)
 
     def keep(self, key: str, request: Request, result: Result) -> None:
-        """Keep a result, where it would come out the same again."""
+        """Store a result if it is repeatable."""
         self._cache.put(key, request, result)
 
 
 class Runs(Protocol[Request, _Result]):
-    """Jobs that run, somewhere. Its methods are called by one thread."""
+    """Protocol of running jobs, here or elsewhere. Its methods are called by one thread."""
 
     def room(self, held: int) -> bool:
         """Return whether one more request may be taken; ``held`` wait for their results."""
 
     def start(self, job: Job[Request]) -> None:
-        """Take a job; it runs now, or when more have come that run together with it."""
+        """Accept a job; it runs now, or together with later ones."""
 
     def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
-        """Yield what has ended, without waiting."""
+        """Yield completed jobs, without waiting."""
 
     def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
         """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
 
     def close(self) -> None:
-        """End what still runs."""
+        """Cancel the jobs that still run."""
 
 
 class Submission(Generic[Request, Result]):
-    """The state of one submission; all of it belongs to the caller's thread."""
+    """State of one submission; used by the caller's thread only."""
 
     def __init__(self, kind: Kind[Request, Result], runs: Runs[Request, Result]) -> None:
         self._kind: Kind[Request, Result] = kind
@@ -92,7 +92,7 @@ class Submission(Generic[Request, Result]):
         self._recent: OrderedDict[str, Result] = OrderedDict()
 
     def results(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it ends what still runs."""
+        """Yield results as they come, one per request. Closed early, it cancels what still runs."""
         source = iter(requests)
         exhausted = False
         try:
@@ -142,10 +142,10 @@ class Submission(Generic[Request, Result]):
 
 
 class CachedExecutor(ABC, Generic[Request, Result]):
-    """Runs requests of one kind, in any order. Identical ones run once; known results come from this machine's cache.
+    """Executor of one kind of request, in any order. Identical ones run once; known results come from the cache here.
 
     Args:
-        cache: Where results and compiled programs are kept; the user's cache by default.
+        cache: Cache of results and compiled programs; the user's cache by default.
         use_cache: False: a cache for each ``submit`` alone, which forgets everything.
     """
 
@@ -154,9 +154,9 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         self._use_cache = use_cache
 
     def submit(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it ends what still runs.
+        """Yield results as they come, one per request. Closed early, it cancels what still runs.
 
-        A request that cannot be run as it stands (its patch leads out of the project, its bundle is not built, it
+        A request that cannot be run as it is (its patch leads out of the project, its bundle is not built, it
         binds folders and should travel) is ``skipped``, with the reason.
 
         Raises:
@@ -171,7 +171,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def isolation(self) -> Isolation:
-        """Return the walls in force, found by really running a program.
+        """Return the isolation in force, found by really running a program.
 
         Raises:
             MachineError: no sandbox can be built here, or on one of the machines; there is no unsandboxed way.

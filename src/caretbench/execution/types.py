@@ -1,4 +1,4 @@
-"""What goes into the executor and what comes out; the Protocols behind which engines and languages stand."""
+"""Requests and results of execution, and the protocols of engines and language runtimes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Frozen(BaseModel):
 
 
 class Status(StrEnum):
-    """The outcome of one program."""
+    """Outcome of one program."""
 
     PASSED = "passed"
     FAILED = "failed"  # an assertion does not hold
@@ -32,23 +32,23 @@ class Status(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     INCOMPLETE = "incomplete"  # exit status 0, but the end of the program was not reached
     UNRESOLVED_IMPORT = "unresolved_import"  # a module that is not there
-    MISSING_DEPENDENCY = "missing_dependency"  # the same, where the golden program needs it too: ours
+    MISSING_DEPENDENCY = "missing_dependency"  # the same, if the reference needs it too: a machine fault
     SANDBOX_ERROR = "sandbox_error"  # ours: tried again, never counted
     SKIPPED = "skipped"  # no toolchain, or a declared need that this machine does not meet
 
     @property
     def is_machine_fault(self) -> bool:
-        """Return whether the machine, not the program, is the cause: such an outcome says nothing about an answer."""
+        """Return whether the machine, not the program, is the cause: such an outcome is no verdict on an answer."""
         return self in _MACHINE_FAULTS
 
     @property
     def is_verdict(self) -> bool:
-        """Return whether the outcome says something about the answer."""
+        """Return whether the outcome is a verdict on the answer."""
         return self not in _MACHINE_FAULTS
 
     @property
     def ended_by_itself(self) -> bool:
-        """Return whether the program failed in its run without that a limit ended it."""
+        """Return whether the program failed in its run without being ended by a limit."""
         return self in _OWN_FAILURES
 
     @property
@@ -58,7 +58,7 @@ class Status(StrEnum):
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether the same program has this outcome again, so that it may be cached.
+        """Return whether the outcome is repeatable, so that it may be cached.
 
         Of the others, the machine's load decides, or packages that may be installed later.
         """
@@ -66,7 +66,7 @@ class Status(StrEnum):
 
     @property
     def for_reference(self) -> Status:
-        """Return the outcome of a reference: a module that it lacks is the machine's to provide."""
+        """Return the outcome of a reference: a missing module is then the machine's fault."""
         return Status.MISSING_DEPENDENCY if self is Status.UNRESOLVED_IMPORT else self
 
 
@@ -115,7 +115,7 @@ class ExecutionRequest(Frozen):
 
     @property
     def rules(self) -> ProfileRules:
-        """The rules of the profile."""
+        """Rules of the profile."""
         return rules_of(self.profile)
 
 
@@ -128,7 +128,7 @@ class Output(Frozen):
 
 
 class Isolation(Frozen):
-    """Which walls stood around the program."""
+    """Isolation that a program ran in."""
 
     backend: str
     level: str  # "namespaces", "landlock"
@@ -139,7 +139,7 @@ class Isolation(Frozen):
 
 
 class TestTally(Frozen):
-    """How many tests of a project ended how; the first of the ``failing`` ones (errors count too) by name."""
+    """Counts of a project's tests by outcome; the first ``failing`` ones (errors count too) by name."""
 
     __test__ = False  # not a test itself
 
@@ -150,7 +150,7 @@ class TestTally(Frozen):
 
 
 class ExecutionResult(Frozen):
-    """The outcome of one request, with all that is needed to explain it."""
+    """Outcome of one request, with all that is needed to explain it."""
 
     id: str
     status: Status
@@ -161,11 +161,11 @@ class ExecutionResult(Frozen):
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
     diagnostics: str = ""
-    """What the compiler, the type checker or a project's tests said, shortened."""
+    """Output of the compiler, the type checker or a project's tests, shortened."""
     type_check: Literal["passed", "failed"] | None = None
-    """What the type checker said of a program that can run in spite of it; None where none looked."""
+    """Type checker's message on a program that can run in spite of it; None without a check."""
     run_status: Status | None = None
-    """How the run itself ended, where ``status`` is the type checker's word."""
+    """Outcome of the run itself, if ``status`` is the type checker's."""
     missing_module: str | None = None
     compile_s: float = 0.0
     run_s: float = 0.0
@@ -180,16 +180,16 @@ class ExecutionResult(Frozen):
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
-    """What the reports of a project's tests say, where there are reports."""
+    """Tests of a project by its reports, if there are any."""
 
     @property
     def ran(self) -> bool:
-        """Return whether the program was run, whatever the type checker said."""
+        """Return whether the program was run, whatever the type checker reported."""
         return self.stage == "run" or self.run_status is not None
 
     @property
     def ended(self) -> Status:
-        """How the run ended, whatever the type checker said."""
+        """Outcome of the run, whatever the type checker reported."""
         return self.run_status or self.status
 
 
@@ -208,11 +208,11 @@ class CompileResult(Frozen):
     missing_module: str | None = None
     compile_s: float = 0.0
     by_wall: bool = False
-    """The compiler was ended by the wall's clock alone: the machine's load may have held it up."""
+    """True if the wall clock alone ended the compiler: the machine's load may have delayed it."""
 
 
 class Warm(NamedTuple):
-    """How a program can be run in a sandbox that stands already."""
+    """Settings of a program's run in a warm sandbox."""
 
     harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
     modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
@@ -220,7 +220,7 @@ class Warm(NamedTuple):
 
 
 class ProjectTree(NamedTuple):
-    """A project as the work folder of a program, and what is read out of it afterwards. Paths are relative to it."""
+    """Project as the work folder of a program, and the files read out of it afterwards. Paths are relative to it."""
 
     snapshot: Path | None = None
     """A folder laid below the work folder, to be read; what is written lies in memory. None: it holds files alone."""
@@ -236,7 +236,7 @@ class ProjectTree(NamedTuple):
 
 
 class ResultFile(Frozen):
-    """One file that a program left: its content, or why it was not read.
+    """File that a program left: its content, or why it was not read.
 
     ``path`` is relative to the work folder, ``pattern`` what it was found by. In JSON, ``data`` is in base64.
     """
@@ -250,7 +250,7 @@ class ResultFile(Frozen):
 
 
 class RunPlan(Frozen):
-    """How a compiled program is started inside the sandbox."""
+    """Start of a compiled program inside the sandbox."""
 
     argv: tuple[str, ...]
     bounded: tuple[str, ...] = ()
@@ -265,41 +265,41 @@ class RunPlan(Frozen):
 
 
 class Toolchain(Frozen):
-    """A language's tools on this machine, or how to get them."""
+    """Tools of a language on this machine, or how to get them."""
 
     language: str
     available: bool
     version: str = ""
     fingerprint: str = ""  # versions, flags and harness: a part of the cache key
-    remedy: str = ""  # one line that says how to get it
+    remedy: str = ""  # one line that tells how to get it
 
 
 class LanguageRuntime(Protocol):
-    """One language: how to compile programs, many at a time where that pays, and how to run one."""
+    """Runtime of one language: compiles programs, many at a time if that pays, and runs them."""
 
     language: str
     chunk_size: int
-    """How many programs one call of ``compile`` takes; 0 where there is nothing to compile."""
+    """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...]
     """Named builds that a request may choose."""
 
     def toolchain(self) -> Toolchain:
-        """What is installed; asked once per process."""
+        """Return the installed tools; looked up once per process."""
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """How to run what ``compile`` left in ``artefact``."""
+        """Return how to run the output of ``compile`` in ``artefact``."""
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """The result of a run, with what compiling said of the program."""
+        """Return the result of a run, with the compiler's messages."""
 
     def without_harness(self, stderr: str) -> str:
-        """Standard error without the harness's frames in stack traces."""
+        """Return standard error without the harness's frames in stack traces."""
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """Whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
+        """Return whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
 
 
 _Asked = TypeVar("_Asked", contravariant=True)
@@ -307,13 +307,13 @@ _Found = TypeVar("_Found", covariant=True)
 
 
 class Engine(Protocol[_Asked, _Found]):
-    """Runs requests, in any order; every request gives exactly one result."""
+    """Engine that runs requests, in any order; every request has exactly one result."""
 
     def submit(self, requests: Iterable[_Asked]) -> Iterator[_Found]:
         """Yield results as they come; identical requests run once."""
 
     def isolation(self) -> Isolation:
-        """Return the walls in force, found by really running a program."""
+        """Return the isolation in force, found by really running a program."""
 
 
 Executor = Engine[ExecutionRequest, ExecutionResult]

@@ -1,4 +1,4 @@
-"""The only room that imports inspect_ai: our client on its providers, and our suites as its tasks.
+"""Inspect AI integration: our client on its providers, and our suites as its tasks. Only this package imports it.
 
 Names are imported when they are asked for: Inspect itself takes seconds.
 """

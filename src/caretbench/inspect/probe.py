@@ -1,4 +1,4 @@
-"""What an endpoint really does: does it answer, does it honour the suffix, does it stop, what does it report?
+"""Probe of an endpoint: answers, use of the suffix, stop texts, and reported values.
 
 Servers drop fields that they do not know, and answer all the same: the only way to know is to ask what a model
 that does not see the suffix cannot answer. Imports nothing of Inspect.
@@ -24,7 +24,7 @@ _IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
 
 
 def probe(client: ModelClient, strategy: Strategy) -> ProbeReport:
-    """Some 14 short requests, and what they show. Never raises because of what the model does.
+    """Send some 14 short requests and return the findings. Never raises because of the model's behaviour.
 
     Whether n samples come by one request can only be seen where the client asks so (``per_request``).
 
@@ -118,7 +118,7 @@ def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) ->
 
 
 def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | None:
-    """The answer without what chat models wrap around code."""
+    """Return the answer without the wrapping that chat models put around code."""
     if answer is None or answer.text is None:
         return None
     caret = Caret(language=item.language, prefix=item.prefix, suffix=suffix)
@@ -140,7 +140,7 @@ def _verdict(requests: list[ModelRequest], evidence: tuple[Evidence, ...]) -> Ve
 
 
 def _repeated(request: ModelRequest, answers: list[ModelAnswer]) -> int:
-    """How many answers hold a sentinel of the prompt. No item of ours holds anything of that form."""
+    """Return the number of answers with a sentinel of the prompt. None of our items contains such a text."""
     if not isinstance(request.prompt, TextPrompt):
         return 0
     sentinels = set(re.findall(r"<[^<>\s]{3,40}>", request.prompt.text))

@@ -1,4 +1,4 @@
-"""What a probe asks and what it found, as data and as text. Imports nothing of Inspect."""
+"""Items and findings of a probe, as data and as text. Imports nothing of Inspect."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from caretbench.inspect.client.failures import one_line
 from caretbench.problem import Row
 
 Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
-"""What becomes of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
+"""Use of the suffix. ``refused``: the endpoint answers only without one. ``not sent``: the prompt has none."""
 
 MAX_TOKENS = 32
-"""Of each answer."""
+"""Maximum tokens of each answer."""
 
 
 class ProbeItem(Row):
-    """One prefix, two suffixes, and the name that each of them wants at the caret."""
+    """One prefix, two suffixes, and the name that each of them requires at the caret."""
 
     language: str
     prefix: str
@@ -39,7 +39,7 @@ class ProbeItem(Row):
 
 
 class Evidence(Row):
-    """What came back for one prefix: with either suffix, and without one. None where nothing came."""
+    """Answers for one prefix: with either suffix, and without one. None if there was no answer."""
 
     prefix: str
     wanted: tuple[str, str]
@@ -48,7 +48,7 @@ class Evidence(Row):
 
     @property
     def fitting(self) -> int:
-        """How many of the two answers begin with the name that the suffix wants."""
+        """Number of the two answers that begin with the name required by the suffix."""
         return sum(
             bool(re.match(rf"\W*{re.escape(name)}\b", answer or ""))
             for name, answer in zip(self.wanted, self.answers, strict=True)
@@ -56,23 +56,23 @@ class Evidence(Row):
 
     @property
     def seen(self) -> int:
-        """How many of the two answers hold that name anywhere."""
+        """Number of the two answers that contain that name anywhere."""
         return sum(name in (answer or "") for name, answer in zip(self.wanted, self.answers, strict=True))
 
     @property
     def equal(self) -> bool:
-        """Whether the suffix made no difference."""
+        """Return whether the suffix made no difference."""
         return self.answers[0] is not None and self.answers[0] == self.answers[1]
 
 
 class ProbeReport(Row):
-    """What was found. ``render`` gives it as text."""
+    """Findings of a probe. ``render`` returns them as text."""
 
     model: str
     prompt: str
     served_by: str | None = None
     failure: str | None = None
-    """Why there was no answer, or none with a suffix."""
+    """Reason why there was no answer, or none with a suffix."""
     suffix: Verdict = "unclear"
     evidence: tuple[Evidence, ...] = ()
     asked: int = 0
@@ -84,20 +84,20 @@ class ProbeReport(Row):
     finish_reasons: tuple[str, ...] = ()
     usage: bool = False
     deterministic: bool | None = None
-    """Whether two equal requests at temperature 0 brought equal answers."""
+    """True if two equal requests at temperature 0 had equal answers."""
     several_per_request: bool | None = None
-    """Whether two samples came by one request; None: nothing came."""
+    """True if one request returned two samples; None: no answer."""
     first_s: float | None = None
     last_s: float | None = None
 
     @property
     def answers(self) -> bool:
-        """Whether anything came at all."""
+        """Return whether there was any answer at all."""
         return self.answered > 0
 
     @property
     def warning(self) -> str | None:
-        """One line for whoever is about to use this model so; None where all is well."""
+        """One-line warning about using this model; None if all is well."""
         if not self.answers:
             return f"{self.model} does not answer: {self.failure}"
         if self.repeated and self.suffix != "honoured":
@@ -108,7 +108,7 @@ class ProbeReport(Row):
         return _WARNINGS.get(self.suffix, "").format(model=self.model, prompt=self.prompt) or None
 
     def render(self) -> str:
-        """The report as plain text, with the evidence."""
+        """Return the report as plain text, with the evidence."""
         rows = [("answers", f"{self.answered} of {self.asked}" + self._served()), *self._findings()]
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.model}, asked by {self.prompt}"]
@@ -162,7 +162,7 @@ def _say(found: bool | None, yes: str, no: str) -> str:
 
 
 def _shown(text: str | None) -> str:
-    """A text of a model on one line, harmless for a terminal."""
+    """Return a text of a model on one line, harmless for a terminal."""
     if text is None:
         return "-"
     quoted = json.dumps(text[:70], ensure_ascii=not text[:70].isprintable())
@@ -171,6 +171,6 @@ def _shown(text: str | None) -> str:
 
 @cache
 def items() -> tuple[ProbeItem, ...]:
-    """What a probe asks. The data stand in ``probe_items.toml``."""
+    """Return the items of a probe. The data are in ``probe_items.toml``."""
     text = resources.files("caretbench.inspect").joinpath("probe_items.toml").read_text("utf-8")
     return tuple(ProbeItem.model_validate(entry) for entry in tomllib.loads(text)["items"])

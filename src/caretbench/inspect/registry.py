@@ -1,4 +1,4 @@
-"""What Inspect finds by the entry point ``inspect_ai``: our providers, tasks, sandbox. Its import registers them."""
+"""Target of the entry point ``inspect_ai``: its import registers our providers, tasks and sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TASKS = {name: inspect_task(name) for name in suite_names()}
 
 @modelapi(name="fim")
 def fim() -> type[ModelAPI]:
-    """``fim/SHAPE/MODEL``: endpoints that take the text before and after the caret."""
+    """Return ``fim/SHAPE/MODEL``: endpoints that take the text before and after the caret."""
     from caretbench.inspect.providers.fim_endpoints import FimEndpointAPI
 
     return FimEndpointAPI
@@ -28,7 +28,7 @@ def fim() -> type[ModelAPI]:
 
 @modelapi(name="gguf")
 def gguf() -> type[ModelAPI]:
-    """``gguf/PATH`` or ``gguf/NAME``: a model on this machine."""
+    """Return ``gguf/PATH`` or ``gguf/NAME``: a model on this machine."""
     from caretbench.inspect.providers.gguf import GgufAPI
 
     return GgufAPI
@@ -36,7 +36,7 @@ def gguf() -> type[ModelAPI]:
 
 @modelapi(name="command")
 def command() -> type[ModelAPI]:
-    """``command/COMMANDLINE``: a program of one's own, JSON in and JSON out."""
+    """Return ``command/COMMANDLINE``: a program of one's own, JSON in and JSON out."""
     from caretbench.inspect.providers.command import CommandAPI
 
     return CommandAPI
@@ -44,7 +44,7 @@ def command() -> type[ModelAPI]:
 
 @sandboxenv(name="caretbench")
 def caretbench() -> type[SandboxEnvironment]:
-    """``sandbox="caretbench"``: our walls for the tools of any task."""
+    """Return ``sandbox="caretbench"``: our sandbox for the tools of any task."""
     from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox
 
     return CaretbenchSandbox

@@ -1,1 +1,1 @@
-"""A model as judge: prompts, strict parsing, calibration."""
+"""Models as judges: prompts, strict parsing, calibration."""

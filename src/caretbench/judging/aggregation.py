@@ -1,4 +1,4 @@
-"""The one rule that makes scores of instances from judgements, for points and intervals alike.
+"""Aggregation of judgements to scores of instances, for points and intervals alike.
 
 A text's score by one grader is the mean of the sums over its repeats; by several graders the mean of theirs, where
 all of them judged it. An instance's score is the mean over the model's samples that have one. Everything else in a
@@ -24,19 +24,19 @@ TextKey = tuple[str, str]
 
 
 class TextScores(NamedTuple):
-    """What one grader gave one text: the mean of each score, and of their sum as ``total``; the sums one by one."""
+    """One grader's scores of one text: the mean of each score, and of their sum as ``total``; the single sums."""
 
     means: Mapping[str, float]
     sums: tuple[float, ...]
 
     @property
     def total(self) -> float:
-        """The mean of the sums over the repeats."""
+        """Mean of the sums over the repeats."""
         return self.means[TOTAL]
 
 
 def by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
-    """The scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
+    """Return the scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
     gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
         if row.criterion == criterion and row.values:
@@ -57,7 +57,7 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
 
 
 def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
-    """The mean over the graders, of the texts that all of them judged: a missing judgement must not shift a mean."""
+    """Return the mean over the graders for texts that all of them judged, so that a missing one shifts no mean."""
     if len(graders) == 1:
         return dict(graders[0])
     shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
@@ -74,7 +74,7 @@ def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKe
 def instance_scores(
     samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
 ) -> dict[str, float]:
-    """The score of every instance: the mean over the model's samples that were judged, a text as often as it came."""
+    """Return the score of every instance: the mean over the model's judged samples, repeated texts included."""
     found: dict[str, list[float]] = defaultdict(list)
     for problem, answer in samples:
         scores = texts.get((problem, answer))

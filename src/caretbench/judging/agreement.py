@@ -1,4 +1,4 @@
-"""Do graders agree, with each other, with themselves, and with what the controls are known to be?"""
+"""Agreement of graders with each other, with themselves, and with the known order of the controls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.metrics.correlation import pearson, spearman
 
 
 class PairAgreement(NamedTuple):
-    """Two graders, by their places: correlations of their totals over the texts that both judged."""
+    """Agreement of two graders, by their indices: correlations of their totals over the texts that both judged."""
 
     first: int
     second: int
@@ -33,7 +33,7 @@ class GraderAgreement(NamedTuple):
 
 
 def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderAgreement:
-    """How far several graders agree about the same texts; texts that one grader alone judged do not count."""
+    """Return the agreement of several graders on the same texts; texts that only one grader judged do not count."""
     texts = sorted(set().union(*graders)) if graders else []
     ratings = [[grader[text].total if text in grader else None for text in texts] for grader in graders]
     shared = sum(sum(row[place] is not None for row in ratings) > 1 for place in range(len(texts)))
@@ -51,7 +51,7 @@ def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderA
 
 
 def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
-    """The standard deviation of a grader's sums for one and the same text, pooled; None without repeats."""
+    """Return the standard deviation of a grader's sums for the same text, pooled; None without repeats."""
     repeated = [scores.sums for scores in texts.values() if len(scores.sums) > 1]
     if not repeated:
         return None
@@ -60,7 +60,7 @@ def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
 
 
 def separation(golden: Sequence[float], control: Sequence[float]) -> float | None:
-    """The probability that a golden answer is rated above a control of whatever problem (area under the ROC curve).
+    """Return the probability that a reference is rated above a control of any problem (area under the ROC curve).
 
     Ties count half: 1 is perfect, 0.5 chance. Source: Mann and Whitney (1947). None where there is nothing to compare.
     """
@@ -73,6 +73,6 @@ def separation(golden: Sequence[float], control: Sequence[float]) -> float | Non
 
 
 def in_order(means: Mapping[str, float]) -> bool:
-    """Whether the means of the controls lie as they must: the reference first, then twice, then the two wrong ones."""
+    """Return whether the controls' means are in the right order: the reference, the doubled one, the wrong ones."""
     wrong = max(means["other-golden"], means["empty"])
     return means["golden"] > means["golden-twice"] > wrong

@@ -1,4 +1,4 @@
-"""What is judged: the text that a completion inserts at the caret or gives as its answer, and the name of that text."""
+"""Judged texts: the text that a completion inserts or answers, and its hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profi
 from caretbench.profiles import rules_of
 
 GOLDEN = "golden"
-"""The model's name under which the references stand among the completions; they are never cut."""
+"""Model name of the references among the completions; they are never cut."""
 
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -34,7 +34,7 @@ TextOf = Callable[[Problem, str, Profile], str]
 
 
 class Inserted(NamedTuple):
-    """A completion, the text that it inserts or answers, and that text's hash."""
+    """Completion with the text that it inserts or answers, and that text's hash."""
 
     completion: Completion
     text: str
@@ -42,14 +42,14 @@ class Inserted(NamedTuple):
 
 
 def answer_key(text: str) -> str:
-    """The name of a text in a judgement: its hash."""
+    """Return the name of a text in a judgement: its hash."""
     return sha256_text(text)
 
 
 def inserted(
     completions: Iterable[Completion], problems: Mapping[str, Problem], policy: Policy, profile: Profile
 ) -> Iterator[Inserted]:
-    """What every completion inserts, under one policy; problems without a caret are passed over.
+    """Return what every completion inserts, under one policy; problems without a caret are skipped.
 
     A null completion inserts nothing: it is judged as the empty text. A released row that holds an error message is no
     completion, but under the paper profile, which judged the message.
@@ -68,7 +68,7 @@ def answered(
     profile: Profile,
     text_of: TextOf = plain_answer,
 ) -> Iterator[Inserted]:
-    """What every completion answers to a question that a judge is asked about; all others are passed over.
+    """Return what every completion answers to a judged question; all others are skipped.
 
     ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never cut.
     """

@@ -1,4 +1,4 @@
-"""Controls of questions: answers of which it is known how they must be judged.
+"""Controls of questions: answers with a known correct judgement.
 
 ``golden`` is the reference, which must get the best score and holds no hallucination; ``false-claim`` the reference
 with one false statement more, a hallucination; ``other-golden`` the reference of another pull request, which must get a
@@ -24,7 +24,7 @@ OTHER: Final = "other-golden"
 EMPTY: Final = "empty"
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
-"""The forms whose question is whether a text says what is not so."""
+"""Forms that ask whether a text contains false statements."""
 
 _BY_FORM: Mapping[Form, tuple[str, ...]] = {
     "scores": (GOLDEN, OTHER, EMPTY),
@@ -35,15 +35,15 @@ _BY_FORM: Mapping[Form, tuple[str, ...]] = {
 
 
 def control_names(criterion: Criterion) -> tuple[str, ...]:
-    """The controls by which a criterion's judges are judged, the best text first."""
+    """Return the controls that check a criterion's judges, the best text first."""
     return _BY_FORM.get(criterion.form, ())
 
 
 def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
-    """The controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
+    """Return the controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
 
     The other pull request is of the same task and, where there is one, of the same repository: the next in an order
-    that looks random and depends on the ids alone. What is the reference itself again is left out.
+    that looks random and depends on the ids alone. Controls equal to the reference are omitted.
     """
     wanted = control_names(criterion)
     ordered = shuffled(problems)
@@ -62,7 +62,7 @@ def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[st
 
 
 def asked_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """At most ``limit`` problems, as evenly over tasks and repositories as can be; always the same ones."""
+    """Return at most ``limit`` problems, as evenly over tasks and repositories as possible; always the same."""
     return even_sample(rings_of(shuffled(problems), _near), limit)
 
 
@@ -76,7 +76,7 @@ def _far(problem: Problem) -> tuple[str, ...]:
 
 
 def _other(problem: Problem, ring: Sequence[Problem]) -> str | None:
-    """The reference of the next problem of the ring that is made from another pull request and says something else."""
+    """Return the reference of the ring's next problem from another pull request with a different text."""
     place = next(index for index, entry in enumerate(ring) if entry.id == problem.id)
     for step in range(1, len(ring)):
         other = ring[(place + step) % len(ring)]
@@ -95,7 +95,7 @@ def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _with_false_claim(problem: Problem) -> str | None:
-    """The reference and a statement of which neither patch nor text holds a word; None where each might be true."""
+    """Return the reference and a statement without any word of patch or text; None if each might be true."""
     known = " ".join(_sources(problem)).lower()
     claims = _false_claims()
     start = int(sha256_text(problem.id), 16) % len(claims)

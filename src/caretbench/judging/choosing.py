@@ -1,4 +1,4 @@
-"""By which criterion a problem is judged: its checks name it; a caret without one is judged by the profile's."""
+"""Choice of a problem's criterion: named by its checks, or the profile's for a caret without one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Part(NamedTuple):
 
 
 def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
-    """What a judge is asked about a problem; nothing about a choice.
+    """Return the criteria of a problem; none for a choice.
 
-    Under ``paper`` the criterion that stands for the published one takes the place of the one that is named.
+    Under ``paper`` the equivalent of the published criterion replaces the named one.
 
     Raises:
         KeyError: a check names a criterion that is not known; the message lists the known ones.
@@ -34,7 +34,7 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
 
 
 def parts(problems: Sequence[Problem], profile: Profile, asked: Criterion | None = None) -> list[Part]:
-    """Return the problems by criterion, in the order in which these come up; a problem may stand in several parts.
+    """Return the problems by criterion, in the order in which these come up; a problem may be in several parts.
 
     ``asked`` is asked of all problems that a judge is asked about, as far as it is about problems of their kind.
 

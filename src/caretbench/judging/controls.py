@@ -1,4 +1,4 @@
-"""Synthetic controls: texts whose order is known, judged as any other text, so that a judge can be judged.
+"""Synthetic controls: texts of known order, judged like any other text, to check a judge.
 
 ``golden`` is the reference, ``golden-twice`` the reference two times in a row, ``other-golden`` the reference of
 another problem in the same language, ``empty`` nothing. A judge that does not put the reference first measures
@@ -17,14 +17,14 @@ CONTROLS = ("golden", "golden-twice", "other-golden", "empty")
 """The controls, the best first; the last two have no order between them."""
 
 DEFAULT_CONTROL_PROBLEMS = 120
-"""Controls of so many problems tell the means apart to about 0.2 points, without costing more than the models."""
+"""Number of problems whose controls tell the means apart to about 0.2 points, without costing more than the models."""
 
 
 def controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
-    """The controls' texts by problem and name. Problems without a caret have none.
+    """Return the controls' texts by problem and name. Problems without a caret have none.
 
     The other problem is the next one in an order that looks random and depends on the ids alone. A control that is the
-    same text as the reference is left out (a problem that is alone in its language has no other).
+    same text as the reference is omitted (a problem that is alone in its language has no other).
     """
     found: dict[str, dict[str, str]] = {}
     for ring in _by_language(problems).values():

@@ -1,4 +1,4 @@
-"""Criteria: what a judge is asked, on which scales, and how its answer is read. The texts stand in ``templates/``."""
+"""Criteria: a judge's prompts, scales, and the form of its answer. The texts are in ``templates/``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from caretbench.models import Sampling
 from caretbench.problem import Row
 
 Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
-"""How an answer is read.
+"""Form of an answer, which decides how it is read.
 
 ``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
 ``claims``: a JSON object with a list of statements. ``label``: a JSON object that names the one score that gets 1.
@@ -27,7 +27,7 @@ All strictly; ``final-sum``: as DevBench's released code reads.
 """
 
 About = Literal["caret", "answer", "claim"]
-"""What is judged: a text in its place, the answer to a question, or one statement that an answer makes."""
+"""Kind of judged text: a text in its place, the answer to a question, or one statement that an answer makes."""
 
 _CARET_PLACES = frozenset({"language", "prefix", "completion", "suffix", "mark"})
 _SHOWN: Mapping[About, frozenset[str]] = {
@@ -35,7 +35,7 @@ _SHOWN: Mapping[About, frozenset[str]] = {
     "answer": frozenset({"answer"}),
     "claim": frozenset({"claim"}),
 }
-"""What a prompt must show."""
+"""Placeholders that a prompt must contain."""
 
 _DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
 """Fields that leave a judge's answer to a prompt as it is."""
@@ -50,12 +50,12 @@ class Scale(Row):
 
 
 class PromptText(Row):
-    """What is sent, with places to be filled in.
+    """Prompt text with placeholders.
 
     At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark``. Of a question: ``$question``,
     ``$shown`` (the question with its context files), ``$reference``, ``$answer``, ``$claim``, ``$mark``, and each
     context file by its name without the ending (``$patch`` for ``patch.diff``). ``pair`` holds two parts that ``$pair``
-    stands for, in this order for even repeats and in the other one for odd ones.
+    means, in this order for even repeats and in the other one for odd ones.
     """
 
     system: str | None = None
@@ -72,17 +72,17 @@ class PromptText(Row):
 
     @property
     def places(self) -> frozenset[str]:
-        """The names of all places, those within the pair included."""
+        """Names of all placeholders, including those within the pair."""
         texts = (self.user, *(self.pair or ()))
         return frozenset(name for text in texts for name in Template(text).get_identifiers()) - {"pair"}
 
 
 class Criterion(Row):
-    """What a judge is asked. The sum of its scores is the judge's score of a text, or the mean of ``overall``.
+    """Criterion of a judge. The sum of its scores is the judge's score of a text, or the mean of ``overall``.
 
     Args:
-        subject: What is judged.
-        repeats: How often each text is judged where nothing else is said.
+        subject: Kind of judged text.
+        repeats: Default number of judgements of each text.
         overall: The scores whose mean is the score of a text; none: the sum of all is.
         paper: The name of the criterion that is asked under the paper profile instead.
         then: The name of the criterion by which each statement is judged that was found by this one.
@@ -94,7 +94,7 @@ class Criterion(Row):
     about: str = ""
     form: Form
     tries: int = Field(default=3, ge=1, le=10)
-    """How often an answer that cannot be read is asked for again, the first time included."""
+    """Maximum number of tries for a readable answer, including the first."""
     sampling: Sampling = Sampling(max_tokens=8192, temperature=None, top_p=None)
     scores: tuple[Scale, ...] = Field(min_length=1)
     prompt: PromptText
@@ -140,21 +140,21 @@ class Criterion(Row):
 
     @property
     def maximum(self) -> float:
-        """The best sum, or the best mean of ``overall``."""
+        """Maximum sum, or maximum mean of ``overall``."""
         if self.overall:
             tops = [scale.maximum for scale in self.scores if scale.name in self.overall]
             return sum(tops) / len(tops)
         return sum(scale.maximum for scale in self.scores)
 
     def value(self, scores: Mapping[str, float]) -> float:
-        """One number out of the scores of a text: the mean of ``overall``, or the sum of all."""
+        """Return one number from the scores of a text: the mean of ``overall``, or the sum of all."""
         if self.overall:
             return math.fsum(scores[name] for name in self.overall) / len(self.overall)
         return math.fsum(scores[scale.name] for scale in self.scores)
 
     @property
     def orders(self) -> int:
-        """In how many orders the texts are shown: repeats go through them in turn."""
+        """Number of orders in which the texts are shown: repeats cycle through them."""
         return 1 if self.prompt.pair is None else 2
 
     @property
@@ -167,7 +167,7 @@ class Criterion(Row):
 
     @property
     def json_schema(self) -> Mapping[str, JsonValue] | None:
-        """The form of the answer for providers that can enforce one; None where the answer is no JSON."""
+        """JSON schema of the answer, for providers that can enforce one; None if the answer is no JSON."""
         properties = _PROPERTIES[self.form](self.scores) if self.form in _PROPERTIES else None
         if properties is None:
             return None
@@ -231,14 +231,14 @@ def criteria() -> Mapping[str, Criterion]:
 
 
 def add_criteria(folder: Traversable) -> None:
-    """Make the criteria of a folder known: one TOML file each, in the form of those in ``templates/``."""
+    """Register the criteria of a folder: one TOML file each, in the form of those in ``templates/``."""
     if folder not in _added:
         _added.append(folder)
         criteria.cache_clear()
 
 
 def criterion(name: str) -> Criterion:
-    """The criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
+    """Return the criterion with this name, this key (``devbench-quality@1``), or in this TOML file.
 
     Raises:
         KeyError: no such criterion, or not in this version; the message lists the known ones.
@@ -254,10 +254,10 @@ def criterion(name: str) -> Criterion:
 
 
 def load_criterion(path: Path) -> Criterion:
-    """A criterion of one's own from a TOML file in the form of those in ``templates/``.
+    """Return a criterion of one's own from a TOML file in the form of those in ``templates/``.
 
     Raises:
-        DataError: the file cannot be read, is no criterion, or takes a name of the house's.
+        DataError: the file cannot be read, is no criterion, or takes a name of CaretBench's.
     """
     try:
         text = path.read_text("utf-8")

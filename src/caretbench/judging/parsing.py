@@ -1,4 +1,4 @@
-"""From a judge's answer to scores: strictly, or as DevBench's released code reads them."""
+"""Parsing of a judge's answer to scores, strictly or like DevBench's released code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.judging.criteria import CLAIMS, VERDICT, Criterion, Form
 
 
 class Parsed(NamedTuple):
-    """The scores by name; empty where the answer could not be read, and then ``fault`` says why."""
+    """Scores by name; empty if the answer could not be read, with the reason in ``fault``."""
 
     values: Mapping[str, float]
     fault: str | None = None
@@ -35,11 +35,11 @@ _FENCE = re.compile(r"^```[A-Za-z]*[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MU
 
 
 class _Fault(Exception):  # noqa: N818  # never leaves this module
-    """Why an answer cannot be read."""
+    """Error: an answer cannot be read."""
 
 
 def without_thoughts(text: str) -> str:
-    """An answer without the reasoning that stands before it in tags."""
+    """Return an answer without the reasoning before it in tags."""
     return _THOUGHTS.sub("", text, count=1)
 
 
@@ -51,7 +51,7 @@ def _said(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The JSON object that is the whole answer, or the whole content of its only fence."""
+    """Return the JSON object that is the whole answer, or the whole content of its only fence."""
     answer = _said(text)
     fenced = _FENCE.findall(answer)
     if not answer.startswith("{") and len(fenced) > 1:
@@ -97,7 +97,7 @@ def _score(name: str, value: object, maximum: float) -> float:
 
 
 def _only(value: Mapping[str, Any], name: str) -> Any:
-    """What stands under the only name that was asked for, beside which a judge may reason."""
+    """Return the value of the only requested name; a judge may add reasoning."""
     if name not in value:
         raise _Fault(f"the answer has no {name}")
     if set(value) - {name, "reasoning"}:
@@ -111,7 +111,7 @@ _ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
 
 
 def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """One number in range and nothing beside it: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
+    """Return one number in range and nothing else: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
     answer, scale = _said(text), criterion.scores[0]
     if not _ONE_NUMBER.fullmatch(answer):
         raise _Fault("the answer is not one number")
@@ -119,7 +119,7 @@ def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """1 or 0 and nothing beside it."""
+    """Return 1 or 0; any other text is a fault."""
     answer = _said(text)
     if answer not in {"0", "1"}:
         raise _Fault("the answer is neither 0 nor 1")
@@ -127,7 +127,7 @@ def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """How many claims there are; what they say is read by :func:`claims_in`."""
+    """Return the number of claims; their texts are read by :func:`claims_in`."""
     scale, count = criterion.scores[0], len(_statements(text))
     if count > scale.maximum:
         raise _Fault(f"there are more than {scale.maximum:g} claims")
@@ -135,7 +135,7 @@ def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """1 for the score that the answer names, 0 for the others."""
+    """Return 1 for the score that the answer names, 0 for the others."""
     names = [scale.name for scale in criterion.scores]
     label = _only(_object(text), VERDICT)
     if label not in names:
@@ -154,7 +154,7 @@ def _statements(text: str) -> tuple[str, ...]:
 
 
 def claims_in(text: str | None) -> tuple[str, ...]:
-    """The distinct claims that an answer of the form ``claims`` lists, blanks evened; none where it cannot be read."""
+    """Return the distinct claims of an answer of the form ``claims``, blanks normalised; none if unreadable."""
     try:
         return _statements(text or "")
     except _Fault:
@@ -173,11 +173,11 @@ _HEADINGS = tuple(
         r"Score\s+for\s+Completion",
     )
 )
-"""What may stand before the total, in the order in which the released code looks for it."""
+"""Headings that may precede the total, in the order in which the released code looks for it."""
 
 
 def _released(criterion: Criterion, text: str) -> Parsed:
-    """The first number behind the first heading that is found, whatever its range.
+    """Return the first number behind the first heading that is found, whatever its range.
 
     So ``8.`` is 8, ``4/5`` is 4, ``7.5.`` is none, a sub-score may be taken for the total, and a number behind bold
     marks and a blank (``**Score:** 8``) is not found.

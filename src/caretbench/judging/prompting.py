@@ -1,6 +1,6 @@
-"""From a problem and a text to what the judge is sent. It never sees tests, results or the author.
+"""Prompts for judges. A judge never sees tests, results or the author.
 
-Of a text at a caret it sees no reference either; an answer to a question may be set beside the reference.
+Of a text at a caret it sees no reference either; an answer to a question may be shown next to the reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MARK_LENGTH = 16
 
 
 def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -> ChatPrompt:
-    """The conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
+    """Return the conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
 
     ``repeat`` decides in which order a pair of texts is shown.
 
@@ -33,7 +33,7 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
     lacking = criterion.prompt.places - {*texts, "mark"}
     if lacking:
         raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} shows")
-    # In the order in which they are named below: the mark is a hash of it, and stands in stored judgements' prompts.
+    # In the order in which they are named below: the mark is a hash of it, and is in stored judgements' prompts.
     shown = [entry for name, entry in texts.items() if name in criterion.prompt.places - _WORDS]
     texts = {**texts, "mark": mark_for(*shown)}
     # One pass over each text of ours: a place's name inside a text that is shown stays as it is.
@@ -76,12 +76,12 @@ def _asked(problem: Problem, text: str) -> dict[str, str]:
 
 
 def whole_question(question: Question) -> str:
-    """What was asked, with the files that were shown besides."""
+    """Return the question with the files shown with it."""
     return "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
 
 
 def mark_for(*texts: str) -> str:
-    """A mark that stands in none of the texts; the same texts get the same mark.
+    """Return a mark that occurs in none of the texts; the same texts get the same mark.
 
     It is a hash of the texts, so that no text can hold the mark that closes it: to write it, one would have to know it
     before.
@@ -95,9 +95,9 @@ def mark_for(*texts: str) -> str:
 
 
 def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
-    """What decides a grader's answers; the ``parameters`` of its judgements are the hash of it."""
+    """Return the settings that decide a grader's answers; their hash is the ``parameters`` of its judgements."""
     identity: dict[str, JsonValue] = {"model": client.name}
-    # What few criteria have stands there where they have it: the others' parameters are those of stored judgements.
+    # Rare fields are only there if set: the parameters of the other criteria stay those of stored judgements.
     more: dict[str, JsonValue] = {}
     if criterion.subject != "caret":
         more["subject"] = criterion.subject

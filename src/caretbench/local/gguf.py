@@ -1,4 +1,4 @@
-"""What a GGUF file says of itself: the metadata at its head, read without any library and without its tensors.
+"""Metadata of GGUF files, read from the head without any library and without the tensors.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The file may come from anywhere: every count is
 held against the size of the file before anything is read, and whatever does not fit is a DataError of one line.
@@ -48,7 +48,7 @@ _TOKEN_KEY_START, _TOKEN_KEY_END = "tokenizer.ggml.", "_token_id"
 
 
 class ArrayPlace(NamedTuple):
-    """An array that was passed over: where its elements start, of which type, how many."""
+    """Skipped array: position, type and number of its elements."""
 
     start: int
     element: int
@@ -57,7 +57,7 @@ class ArrayPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """The head of one GGUF file. Arrays (the vocabulary) are read when they are asked for."""
+    """Head of one GGUF file. Arrays (the vocabulary) are read on demand."""
 
     path: Path
     values: Mapping[str, Scalar | ArrayPlace]
@@ -66,28 +66,28 @@ class GgufHeader:
     size_bytes: int
 
     def text(self, key: str) -> str | None:
-        """The value of ``key`` where it is a text, else None."""
+        """Return the value of ``key`` where it is a text, else None."""
         value = self.values.get(key)
         return value if isinstance(value, str) else None
 
     def number(self, key: str) -> int | None:
-        """The value of ``key`` where it is a whole number, else None."""
+        """Return the value of ``key`` where it is a whole number, else None."""
         value = self.values.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property
     def architecture(self) -> str | None:
-        """The kind of network: ``llama``, ``gemma3``."""
+        """Kind of network: ``llama``, ``gemma3``."""
         return self.text("general.architecture")
 
     @property
     def name(self) -> str | None:
-        """The model's name as its maker wrote it."""
+        """Model name given by its maker."""
         return self.text("general.name")
 
     @property
     def context_length(self) -> int | None:
-        """Tokens the model was made for."""
+        """Context length in tokens."""
         return self.number(f"{self.architecture}.context_length")
 
     @property
@@ -98,12 +98,12 @@ class GgufHeader:
 
     @property
     def chat_template(self) -> str | None:
-        """The template by which conversations become text, where there is one."""
+        """Template that turns conversations into text, if there is one."""
         return self.text("tokenizer.chat_template")
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The vocabulary, by number; empty where the file has none."""
+        """Vocabulary by token number; empty if the file has none."""
         place = self._array(_TOKENS, _STRING)
         if place is None:
             return ()
@@ -153,7 +153,7 @@ class GgufHeader:
 
 
 def read_gguf(path: Path) -> GgufHeader:
-    """The head of the GGUF file ``path``.
+    """Return the head of the GGUF file ``path``.
 
     Raises:
         DataError: it cannot be read, is no GGUF file, or breaks off or contradicts itself within the head.
@@ -198,7 +198,7 @@ def _check_tensors(reader: _Reader, count: int) -> None:
 
 @dataclass
 class _Reader:
-    """Reads the parts of the format one by one; never past the end of the file."""
+    """Reader of the parts of the format, never past the end of the file."""
 
     path: Path
     stream: BinaryIO
@@ -208,17 +208,17 @@ class _Reader:
     strings: int = 0  # texts in arrays so far
 
     def fault(self, what: str) -> DataError:
-        """An error that says where the file is broken."""
+        """Return an error with the place where the file is broken."""
         return DataError(
             f"{self.path}: broken GGUF file: {what} at byte {self.place} of {self.length}; get the file again"
         )
 
     def seek(self, place: int) -> None:
-        """Go on at ``place``."""
+        """Move to ``place``."""
         self.place = self.stream.seek(place)
 
     def take(self, size: int) -> bytes:
-        """The next ``size`` bytes."""
+        """Return the next ``size`` bytes."""
         if size > self.length - self.place:
             raise self.fault("it ends too early")
         data = self.stream.read(size)
@@ -228,16 +228,16 @@ class _Reader:
         return data
 
     def number(self, code: str) -> int:
-        """The next whole number of the kind ``code`` (of the struct module)."""
+        """Return the next whole number of the kind ``code`` (of the struct module)."""
         return int(self.numbers(code, 1)[0])
 
     def numbers(self, code: str, count: int) -> tuple[int, ...]:
-        """The next ``count`` numbers."""
+        """Return the next ``count`` numbers."""
         pattern = struct.Struct(f"{self.order}{count}{code}")
         return pattern.unpack(self.take(pattern.size))
 
     def string(self, longest: int) -> str:
-        """The next text; what is not UTF-8 in it becomes U+FFFD."""
+        """Return the next text; what is not UTF-8 in it becomes U+FFFD."""
         return self.take(self._string_size(longest)).decode("utf-8", "replace")
 
     def _string_size(self, longest: int) -> int:
@@ -247,7 +247,7 @@ class _Reader:
         return size
 
     def value(self, type_: int) -> Scalar | ArrayPlace:
-        """The next value of the type; arrays are passed over."""
+        """Return the next value of the type; arrays are passed over."""
         if type_ == _STRING:
             return self.string(_LONGEST_STRING)
         if type_ in _NUMBERS:
@@ -288,7 +288,7 @@ def _opened(path: Path, order: str) -> Iterator[_Reader]:
 
 
 def weights_sha256(path: Path) -> str:
-    """SHA-256 of a weights file, remembered by path, size and time of change: a second call is instant.
+    """Return the SHA-256 of a weights file, cached by path, size and time of change: a second call is instant.
 
     Raises:
         DataError: the file cannot be read.

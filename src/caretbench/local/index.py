@@ -1,4 +1,4 @@
-"""Where a file of a Python package lies: asked of the package index that pip or uv uses here.
+"""Addresses of files of Python packages, from the package index that pip or uv uses here.
 
 The index is not trusted: what it names is downloaded, and held against a hash that we know.
 """
@@ -23,7 +23,7 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 
 
 def index_url(environment: Mapping[str, str] = os.environ) -> str:
-    """The simple index in force: by uv's or pip's variable, by a pip.conf, else the public one."""
+    """Return the simple index in force: by uv's or pip's variable, by a pip.conf, else the public one."""
     for variable in _VARIABLES:
         if environment.get(variable):
             name, named, url = environment[variable].partition("=")
@@ -42,7 +42,7 @@ def index_url(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _configurations(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Pip's configuration files, the strongest first."""
+    """Return pip's configuration files, the strongest first."""
     if environment.get("PIP_CONFIG_FILE"):
         yield Path(environment["PIP_CONFIG_FILE"])
     yield Path(sys.prefix) / "pip.conf"
@@ -54,7 +54,7 @@ def _configurations(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def file_url(project: str, file: str, *, index: str | None = None) -> str:
-    """The address of ``file`` of ``project``; the index may speak JSON (PEP 691) or HTML (PEP 503).
+    """Return the address of ``file`` of ``project``; the index may speak JSON (PEP 691) or HTML (PEP 503).
 
     Raises:
         DataError: no network, or the index does not have it.

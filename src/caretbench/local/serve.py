@@ -1,4 +1,4 @@
-"""The child process that holds the model: ``python -m caretbench.local.serve``.
+"""Child process that serves a local model: ``python -m caretbench.local.serve``.
 
 It reads one line of JSON on standard input (what to serve, and the key), writes one line of JSON on standard output
 once it listens on 127.0.0.1, and serves until its standard input ends, which it does however the parent dies. Started
@@ -29,7 +29,7 @@ def _die_with(parent: int, stream: TextIO) -> NoReturn:
 
 
 def parameters(order: dict[str, Any]) -> Any:
-    """llama.cpp's parameters for what is ordered (the fields of :class:`caretbench.local.server.Setting`)."""
+    """Return llama.cpp's parameters for a request (the fields of :class:`caretbench.local.server.Setting`)."""
     import xllamacpp
 
     chosen = xllamacpp.CommonParams()
@@ -51,7 +51,7 @@ def parameters(order: dict[str, Any]) -> Any:
     for processors in (chosen.cpuparams, chosen.cpuparams_batch):
         processors.n_threads = order["threads"]
         processors.poll = 0  # a busy-waiting pool brings a shared machine to a halt
-    # What a request does not say is neutral; llama.cpp would keep the 40 likeliest tokens above a probability.
+    # Missing request fields are neutral; llama.cpp would keep the 40 likeliest tokens above a probability.
     chosen.sampling.temp = 1.0
     chosen.sampling.top_k = 0
     chosen.sampling.top_p = 1.0

@@ -1,4 +1,4 @@
-"""A llama.cpp server in a process of its own, for one GGUF file.
+"""Server of llama.cpp in a process of its own, for one GGUF file.
 
 It listens on 127.0.0.1 only, wants a random key with every request, and dies with this process, however that ends.
 The native library is kept out of this process: where it crashes, a run goes on with a new server.
@@ -30,7 +30,7 @@ from caretbench.models import Mode
 
 _SLOTS: Mapping[Mode, int] = {"reproducible": 1, "fast": 8}
 DEFAULT_CONTEXT = 4096
-"""Tokens for prompt and answer together, where the model has room for so many and nothing is said."""
+"""Tokens for prompt and answer together, by default, if the model has room for them."""
 UNCUT_CONTEXT = 16_384
 """The same, where prompts cannot be shortened: four patches of 7,500 characters and an answer."""
 
@@ -44,7 +44,7 @@ _running: weakref.WeakSet[LlamaServer] = weakref.WeakSet()
 
 
 class Setting(BaseModel):
-    """How a model is served."""
+    """Settings with which a model is served."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,11 +52,11 @@ class Setting(BaseModel):
     threads: int = Field(ge=1)
     slots: int = Field(ge=1)
     context_tokens: int = Field(ge=1)
-    """Of one slot."""
+    """Tokens of context of one slot."""
 
     @property
     def prompt_cache(self) -> bool:
-        """Whether what a slot has read before is used again. It is quicker, and changes greedy texts."""
+        """Return whether a slot reuses its earlier prompt. It is faster, and changes greedy texts."""
         return self.mode == "fast"
 
 
@@ -69,7 +69,7 @@ def setting(
     connections: int | None = None,
     uncut: bool = False,
 ) -> Setting:
-    """How ``header``'s model is served.
+    """Return the serving settings of ``header``'s model.
 
     Args:
         header: The model's GGUF header.
@@ -79,7 +79,7 @@ def setting(
             (measured: 53 tokens a second and core when idle, under 1 when busy; one thread kept 35).
         context_tokens: By default 4,096, or what the model has if that is less.
         uncut: No prompt can be shortened: by default 16,384 tokens, or what the model has.
-        connections: How many requests come at once: more slots than that are not made.
+        connections: Number of parallel requests: the maximum number of slots.
 
     Raises:
         ValueError: an unknown mode, or a number below one.
@@ -98,7 +98,7 @@ def setting(
 
 
 def physical_cores() -> int:
-    """Physical cores that this process may use; hardware threads of one core count once."""
+    """Return the number of physical cores that this process may use; hardware threads of one core count once."""
     try:
         allowed = os.sched_getaffinity(0)
     except AttributeError:  # not on Linux
@@ -114,7 +114,7 @@ def physical_cores() -> int:
 
 
 def _quota() -> int | None:
-    """Processors' worth of time that a container may use, rounded up; None without a limit."""
+    """Return the number of processors that a container may use, rounded up; None without a limit."""
     try:
         limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return None if limit == "max" else -(-int(limit) // int(period))
@@ -130,7 +130,7 @@ def engine() -> str:
 
 
 class LlamaServer:
-    """One model being served. Starts at the first :meth:`ensure`; safe to use from several threads."""
+    """Server of one model. Starts at the first :meth:`ensure`; safe to use from several threads."""
 
     def __init__(self, path: Path, chosen: Setting) -> None:
         self.path = path
@@ -147,16 +147,16 @@ class LlamaServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request must carry."""
+        """HTTP headers that every request needs."""
         return {"Authorization": f"Bearer {self._key}"}
 
     @property
     def pid(self) -> int | None:
-        """The server's process, where one was started."""
+        """Process id of the server, if it was started."""
         return self._process.pid if self._process else None
 
     def identity(self) -> dict[str, JsonValue]:
-        """What decides the answers beside the prompt and the sampling; holds no path.
+        """Return the settings besides prompt and sampling that decide the answers; contains no path.
 
         Raises:
             DataError: the weights cannot be read.
@@ -172,7 +172,7 @@ class LlamaServer:
         }
 
     def ensure(self) -> str:
-        """The address of the running server; starts it at first, and once more where it has crashed.
+        """Return the address of the running server; start it first, and once more after a crash.
 
         Raises:
             MachineError: the engine is missing, the model does not load, or the server crashed again.
@@ -212,7 +212,7 @@ class LlamaServer:
         assert process.stderr is not None  # noqa: S101
         self._listener = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
         self._listener.start()
-        with suppress(OSError):  # it has ended already; its last words say why
+        with suppress(OSError):  # it has ended already; its last output tells why
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()
         self._url = self._first_line(process, process.stdout)
@@ -244,7 +244,7 @@ class LlamaServer:
             raise MachineError(f"{self.path.name}: the model's server {reason}{self._last_words()}") from None
 
     def _last_words(self) -> str:
-        """What it wrote last, errors first, in one line."""
+        """Return the server's last output, errors first, in one line."""
         lines = list(self._tail)
         telling = [line for line in lines if "rror" in line or "failed" in line] or lines
         return ": " + " | ".join(telling[-3:]) if telling else ""

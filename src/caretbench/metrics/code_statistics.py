@@ -29,7 +29,7 @@ _DECISIONS = frozenset(
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """All nodes but comments, in no particular order."""
+    """Yield all nodes but comments, in no particular order."""
     open_nodes = [root]
     while open_nodes:
         node = open_nodes.pop()
@@ -39,7 +39,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def lines_of_code(text: str) -> int:
-    """Number of lines, blank ones included; a final line break ends a line and begins none."""
+    """Return the number of lines, blank ones included; a final line break ends a line and begins none."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
@@ -50,7 +50,7 @@ def _is_token(node: Node) -> bool:
 def problem_statistics(
     prefix: str, completion: str, suffix: str, assertions: str, language: str
 ) -> ProblemStatistics:
-    """The statistics of one problem, with the reference completion in its place.
+    """Return the statistics of one problem, with the reference completion in its place.
 
     A token is a leaf of the syntax tree (a string literal counts its quotes and its content; comments and what a parser
     had to invent do not count) and belongs to the part in which it begins. Complexity is 1 + the number of decisions of

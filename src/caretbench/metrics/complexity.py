@@ -54,7 +54,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def paper_cyclomatic(text: str, language: str) -> int:
-    """Cyclomatic complexity as the released script counts it, 1 for straight code.
+    """Return the cyclomatic complexity as the released script counts it, 1 for straight code.
 
     Python that parses is counted on its syntax tree; all else by searching for words.
     """
@@ -73,7 +73,7 @@ def paper_cyclomatic(text: str, language: str) -> int:
 def paper_statistics(
     prefix: str, completion: str, suffix: str, assertions: str, language: str
 ) -> ProblemStatistics:
-    """The statistics of one problem that DevBench's Table 4 averages.
+    """Return the statistics of one problem that DevBench's Table 4 averages.
 
     Args:
         prefix: Text before the caret.

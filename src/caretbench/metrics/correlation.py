@@ -22,12 +22,12 @@ class Correlation(NamedTuple):
 
 def _constant(values: Sequence[float]) -> bool:
     array = np.asarray(values, dtype=np.float64)
-    # As scipy does: spread that is rounding error beside the mean is no spread.
+    # As scipy does: spread that is rounding error relative to the mean is no spread.
     return bool(np.linalg.norm(array - array.mean()) <= 1e-13 * max(abs(array.mean()), np.finfo(float).tiny))
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """Pearson's linear correlation; None where a series is constant or has fewer than three values.
+    """Return Pearson's linear correlation; None where a series is constant or has fewer than three values.
 
     Raises:
         ValueError: the series differ in length or hold values that are not finite.
@@ -36,7 +36,7 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation | No
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """Spearman's rank correlation; None and errors as of :func:`pearson`."""
+    """Return Spearman's rank correlation; None and errors as in :func:`pearson`."""
     return _correlation("spearmanr", first, second)
 
 

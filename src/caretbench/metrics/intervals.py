@@ -19,9 +19,9 @@ Method = Literal["wilson", "parametric", "percentile", "bca", "constant", "undef
 
 
 class Interval(NamedTuple):
-    """A confidence interval and how it was made; ``warning`` says why to trust it less.
+    """A confidence interval and how it was made; ``warning`` is a reason to trust it less.
 
-    ``undefined`` has NaN bounds: one unit says nothing about the spread. ``constant`` has no width, because
+    ``undefined`` has NaN bounds: one unit does not determine the spread. ``constant`` has no width, because
     all values are the same.
     """
 
@@ -32,7 +32,7 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of a proportion, without continuity correction.
+    """Return Wilson's score interval of a proportion, without continuity correction.
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
 
@@ -52,7 +52,7 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Int
 
 
 def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: int = RESAMPLES) -> Interval:
-    """The interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
+    """Return the interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
 
     The released code sets no seed. It treats problems as independent, and its bounds may leave the range from 0 to 1;
     for rates off the ends it agrees with Wald's interval to the printed digit.
@@ -70,7 +70,7 @@ def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: i
 
 
 def plus_minus(rate: float, interval: Interval) -> str:
-    """A rate as papers print it, in percent, with half the width of its interval: ``78.5 ± 4.1``."""
+    """Return a rate as papers print it, in percent, with half the width of its interval: ``78.5 ± 4.1``."""
     return f"{100 * rate:.1f} ± {50 * (interval.high - interval.low):.1f}"
 
 
@@ -89,18 +89,18 @@ def bootstrap_mean(
     method: BootstrapMethod = "bca",
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Bootstrap interval of the mean over problems; the same seed gives the same interval.
+    """Return the bootstrap interval of the mean over problems; the same seed gives the same interval.
 
-    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units stands
+    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units is
     in, which for them is the honest one.
 
     Args:
         values: One value a problem, such as its pass rate over samples.
-        seed: Of the random numbers.
+        seed: Random seed.
         clusters: The source of each problem; whole sources are drawn.
         overlap_groups: Drawn in place of the sources where these are fewer than 20, with a warning.
         method: ``percentile``, or ``bca``, which corrects for bias and skewness (Efron 1987).
-        resamples: How many.
+        resamples: Number of resamples.
 
     Raises:
         ValueError: no values, values that are not finite, or sequences of different lengths.
@@ -119,7 +119,7 @@ def mean_interval(
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
 ) -> Interval:
-    """The interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
+    """Return the interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
 
     Raises:
         ValueError: as :func:`bootstrap_mean`.
@@ -134,7 +134,7 @@ def mean_interval(
 def units_interval(
     units: Units, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
 ) -> Interval:
-    """Bootstrap interval of the mean over problems, given the units to draw.
+    """Return the bootstrap interval of the mean over problems, given the units to draw.
 
     Raises:
         ValueError: fewer than one resample.
@@ -155,7 +155,7 @@ def units_interval(
 
 
 def _corrected(units: Units, means: Floats, z: float) -> list[float]:
-    """Normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
+    """Return the normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
     observed = units.mean
     tolerance = 1e-9 * max(1.0, abs(observed))
     # Means have ties where values have few levels; half of them lie below.

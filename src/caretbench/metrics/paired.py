@@ -1,4 +1,4 @@
-"""Is B really better than A? Paired tests on the same problems, and the difference with its interval."""
+"""Paired comparison of two runs on the same problems: tests, and the difference with its interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
 
 
 class Comparison(NamedTuple):
-    """Two runs on the same problems."""
+    """Comparison of two runs on the same problems."""
 
     difference: float
     """Mean over problems of the second run's score minus the first's."""
@@ -27,11 +27,11 @@ class Comparison(NamedTuple):
     n: int
     """Number of problems."""
     distinguishable: bool
-    """Whether p is below 1 - confidence *and* the interval leaves 0 out; a report says so where it is not."""
+    """True if p is below 1 - confidence *and* the interval excludes 0; a report notes it otherwise."""
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
-    """Two-sided p value of the exact McNemar test.
+    """Return the two-sided p value of the exact McNemar test.
 
     Args:
         only_first: Problems that only the first run solves.
@@ -48,7 +48,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
 
 
 def sign_flip_p_value(units: Units, seed: int, resamples: int = RESAMPLES) -> float:
-    """Two-sided p value of the paired permutation test: the sign of each unit's difference is flipped at random.
+    """Return the two-sided p value of the paired permutation test: random sign flips of each unit's difference.
 
     The observed difference counts as one of the permutations, so the value is never 0 and the test is exact (Phipson
     and Smyth 2010).
@@ -108,7 +108,7 @@ def _distinguishable(p_value: float, interval: Interval) -> bool:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P values adjusted for their number, in the given order.
+    """Return p values adjusted for their number (Holm), in the given order.
 
     Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
 
@@ -126,7 +126,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
+    """Return the comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
     adjusted = holm([comparison.p_value for comparison in comparisons])
     return [
         comparison._replace(p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval))

@@ -1,4 +1,4 @@
-"""pass@k: the chance that at least one of k samples passes, estimated without bias from n samples."""
+"""pass@k: unbiased estimate from n samples of the probability that at least one of k samples passes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def pass_at_k(samples: int, passed: int, k: int, *, any_of_fewer: bool = False) 
 def pass_rates(
     counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False
 ) -> dict[int, list[float | None]]:
-    """Return pass@k of each problem, for every k up to the largest number of samples; None: it has no part.
+    """Return pass@k of each problem, for every k up to the largest number of samples; None: problem excluded.
 
     Args:
         counts: The numbers of samples with a verdict, and of those that passed, by problem.
-        any_of_fewer: As :func:`pass_at_k` takes it; otherwise a problem with fewer than k samples has no part.
+        any_of_fewer: As in :func:`pass_at_k`; otherwise a problem with fewer than k samples has no part.
     """
     most = max((samples for samples, _ in counts), default=0)
     return {
@@ -57,5 +57,5 @@ def _rate(samples: int, passed: int, k: int) -> float:
 
 
 def coverage(verdicts: int, expected: int) -> float | None:
-    """Return the share of the expected verdicts that there are; None where none is expected."""
+    """Return the share of the expected verdicts that exist; None if none is expected."""
     return verdicts / expected if expected else None

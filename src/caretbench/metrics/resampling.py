@@ -1,4 +1,4 @@
-"""What is drawn when problems are resampled: single problems, or all problems of one source together.
+"""Units of resampling: single problems, or all problems of one source together.
 
 Problems that share a source rise and fall together, so drawing them one by one makes intervals too narrow.
 With few sources the resampling of sources is itself unreliable (too narrow again); then problems whose spans
@@ -25,18 +25,18 @@ _FEW_LEVELS = 64
 
 
 class Units(NamedTuple):
-    """The units that are drawn: the sum of values and the number of problems of each."""
+    """Units that are drawn: the sum of values and the number of problems of each."""
 
     sums: Floats
     sizes: Floats
     problems: int
     clustered: bool
-    """Whether some unit holds more than one problem."""
+    """True if some unit contains more than one problem."""
     warning: str | None
 
     @property
     def number(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return len(self.sums)
 
     @property
@@ -94,7 +94,7 @@ def _keys(
 
 
 def resampled_means(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
-    """Means over problems of ``resamples`` draws of as many units as there are, with replacement."""
+    """Return means over problems of ``resamples`` draws of as many units as there are, with replacement."""
     if not units.clustered:
         levels, counts = np.unique(units.sums, return_counts=True)
         if len(levels) <= _FEW_LEVELS:
@@ -115,7 +115,7 @@ def resampled_means(units: Units, resamples: int, rng: np.random.Generator) -> F
 
 
 def sign_flipped_sums(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
-    """Sums of ``resamples`` draws in which every unit's sum keeps or changes its sign with even chances."""
+    """Return sums of ``resamples`` draws in which every unit's sum keeps or changes its sign with even chances."""
     sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
     if len(sizes) <= _FEW_LEVELS:
         # Units of one size flip independently, so their sum follows from how many keep their sign.

@@ -1,8 +1,8 @@
-"""How like the reference a completion is.
+"""Similarity of a completion to its reference.
 
 Two sets of numbers that are never mixed: :func:`paper_line0` gives DevBench's, with the semantics of
 its released script (first lines only), :func:`similarities` those of the default profile (full texts).
-Samples repeat a lot, so what is computed for a pair of texts is remembered.
+Samples repeat a lot, so the values of a pair of texts are cached.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _REMEMBERED = 1 << 14
 
 
 class PaperSimilarity(NamedTuple):
-    """One completion under the ``paper`` profile."""
+    """Similarity of one completion under the ``paper`` profile."""
 
     cosine: float
-    """Of the first lines."""
+    """Value for the first lines."""
     line0_match: float
     """1 if the first lines are equal; the script then takes any-of-n."""
 
 
 class Similarity(NamedTuple):
-    """One completion under the ``default`` profile, each from 0 to 1."""
+    """Similarities of one completion under the ``default`` profile, each from 0 to 1."""
 
     cosine: float
-    """Of the full texts."""
+    """Value for the full texts."""
     line0_match: float
     """1 if the first lines are equal; to be averaged over samples."""
     exact_match: float
@@ -49,7 +49,7 @@ class Similarity(NamedTuple):
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, without blanks around it. Source: DevBench's released script."""
+    """Return the first line that is not blank, without blanks around it. Source: DevBench's released script."""
     return text.strip().split("\n", 1)[0].strip()
 
 
@@ -79,10 +79,10 @@ def _cosine(first: Counter[str], second: Counter[str]) -> float:
 
 @lru_cache(maxsize=_REMEMBERED)
 def count_cosine(first: str, second: str) -> float:
-    """Cosine of two texts' word counts, from 0 to 1.
+    """Return the cosine of two texts' word counts, from 0 to 1.
 
     Words are runs of letters, digits and underscores, lower-cased; where neither text has any, runs of one to
-    three characters are counted. Equal texts give 1; an empty one, or one without words beside one with
+    three characters are counted. Equal texts give 1; an empty one, or one without words next to one with
     words, gives 0.
     Source: DevBench's released script, whose vectoriser this agrees with to 1e-15.
     """
@@ -97,7 +97,7 @@ def count_cosine(first: str, second: str) -> float:
 
 
 def indel_similarity(first: str, second: str) -> float:
-    """1 - (insertions + deletions) / (sum of lengths), from 0 to 1; two empty texts give 1.
+    """Return 1 - (insertions + deletions) / (sum of lengths), from 0 to 1; two empty texts give 1.
 
     The "edit similarity" of papers that use ``fuzz.ratio``.
     """
@@ -105,14 +105,14 @@ def indel_similarity(first: str, second: str) -> float:
 
 
 def levenshtein_similarity(first: str, second: str) -> float:
-    """1 - (insertions + deletions + substitutions) / (greater length), from 0 to 1; two empty texts: 1."""
+    """Return 1 - (insertions + deletions + substitutions) / (greater length), from 0 to 1; two empty texts: 1."""
     return Levenshtein.normalized_similarity(first, second)
 
 
 def paper_line0(completion: str | None, reference: str) -> PaperSimilarity:
-    """Cosine and match of the first lines as DevBench's released script has them.
+    """Return the cosine and match of the first lines as DevBench's released script has them.
 
-    No or an empty completion scores 0 in both, even beside a blank reference; one of blanks alone is compared
+    No or an empty completion scores 0 in both, even with a blank reference; one of blanks alone is compared
     as an empty line. The script takes the mean cosine over samples, but counts a match if *any* sample
     matches.
     """
@@ -137,7 +137,7 @@ def _similarity(completion: str, reference: str) -> Similarity:
 
 
 def similarities(pairs: Iterable[Pair]) -> list[Similarity]:
-    """Similarities of each pair of completion and reference; blanks around both are left out.
+    """Return the similarities of each pair of completion and reference; blanks around both are stripped.
 
     No answer at all (None) scores 0 throughout; an empty answer to a blank reference is a right one.
     """

@@ -1,4 +1,4 @@
-"""Scores above a floor: what a model adds to what needs no model (the empty answer, chance, copying)."""
+"""Skill: scores above a floor that needs no model (the empty answer, chance, copying)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.metrics.resampling import FEWEST_CLUSTERS
 
 
 def skill(score: float, floor: float) -> float | None:
-    """How far ``score`` goes from ``floor`` to 1; negative below the floor.
+    """Return the share of the way from ``floor`` to 1 that ``score`` reaches; negative below the floor.
 
     The form of chance-corrected scores such as Cohen's kappa. None where the floor is 1: nothing can be
     told apart there.
@@ -27,13 +27,13 @@ def skill_interval(
     *,
     seed: int,
 ) -> Interval:
-    """Percentile interval of the skill of means: scores and floors of a problem are drawn together, by cluster.
+    """Return the percentile interval of the skill of means; a problem's score and floor are drawn together, by cluster.
 
     Args:
         scores: One value a problem, from 0 to 1.
-        floors: What the floor has for the same problems.
+        floors: Floor scores of the same problems.
         clusters: The source of each problem; whole sources are drawn.
-        seed: Of the random numbers.
+        seed: Random seed.
 
     Raises:
         ValueError: no problems, or sequences of different lengths.

@@ -1,4 +1,4 @@
-"""How much of a reference a text says again: chrF, ROUGE-L, and the overlap of words.
+"""Overlap of a text with its reference: chrF, ROUGE-L, and the overlap of words.
 
 Each is a number from 0 to 1. Unlike :mod:`caretbench.metrics.similarity` these tell what is missing (recall) from what
 is too much (precision), and they forgive another order of lines or words more than edits do.
@@ -38,7 +38,7 @@ _FUNCTION_WORDS: Final = frozenset(
 
 
 class Overlap(NamedTuple):
-    """What two bags of things share: ``precision`` of the answer's, ``recall`` of the reference's, ``f1`` of both."""
+    """Overlap of two bags: ``precision`` of the answer's items, ``recall`` of the reference's, ``f1`` of both."""
 
     precision: float
     recall: float
@@ -46,7 +46,7 @@ class Overlap(NamedTuple):
 
     @classmethod
     def of(cls, shared: float, answered: float, referred: float) -> Overlap:
-        """The overlap of ``shared`` things of ``answered`` and ``referred`` many; nothing beside nothing is all."""
+        """Return the overlap of ``shared`` items of ``answered`` and ``referred`` ones; two empty bags give 1."""
         if not answered and not referred:
             return cls(1.0, 1.0, 1.0)
         if not shared:
@@ -55,7 +55,7 @@ class Overlap(NamedTuple):
 
 
 def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
-    """The overlap of two bags: a thing that stands there twice counts twice. Two empty bags give 1 throughout.
+    """Return the overlap of two bags: an item that occurs twice counts twice. Two empty bags give 1 throughout.
 
     Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), of any things.
     """
@@ -64,12 +64,12 @@ def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits, lower-cased; an underscore parts words."""
+    """Return runs of letters and digits, lower-cased; an underscore parts words."""
     return _WORD.findall(text.lower())
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry what a text is about: letters, four at least, lower-cased, no function words of English.
+    """Return the content words of a text: at least four letters, lower-cased, no English function words.
 
     Identifiers are parted at underscores and humps (``maxPortRange``: port, range), so that prose and code meet.
     """
@@ -82,7 +82,7 @@ def content_words(text: str) -> list[str]:
 
 
 def rouge_l(answer: str, reference: str) -> Overlap:
-    """ROUGE-L of one answer: the longest common subsequence of words, over the words of either.
+    """Return ROUGE-L of one answer: the longest common subsequence of words, over the words of either.
 
     Words as in :func:`words`, no stemming, F with equal weights; two texts without words give 1 throughout.
     Source: Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), section 3.1; on ASCII text it agrees
@@ -108,10 +108,10 @@ def _grams(text: str) -> tuple[Counter[str], ...]:
 
 
 def chrf(answer: str, reference: str) -> float:
-    """The chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
+    """Return the chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
 
-    Blanks are left out. Orders for which one of the texts is too short do not count; recall weighs twice.
-    Equal texts give 1, empty ones too; an empty one beside another gives 0.
+    Blanks are ignored. Orders for which one of the texts is too short do not count; recall weighs twice.
+    Equal texts give 1, empty ones too; an empty and a non-empty one give 0.
     Source: Popović, "chrF: character n-gram F-score for automatic MT evaluation" (2015); the numbers agree with
     sacreBLEU 2.6 (``chrF2``, sentence level, no smoothing).
     """

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 
 class UntokenizableError(ValueError):
-    """The lenient scanner gives up: an open bracket or string at the end, or a dedent to no known column."""
+    """Error of the lenient scanner: an open bracket or string at the end, or a dedent to no known column."""
 
 
 _TAB = 8
@@ -71,7 +71,7 @@ _FALLBACK = re.compile(r"[a-zA-Z_]\w*|[(){}\[\]<>]=?|[-+*/%=]|\"[^\"]*\"|'[^']*'
 
 
 class _Scanner:
-    """State that survives the end of a line: columns of open blocks, open brackets, an open string."""
+    """Scanner state across lines: columns of open blocks, open brackets, an open string."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -84,7 +84,7 @@ class _Scanner:
         self.string_needs_backslash = False
 
     def run(self, lines: Iterable[str]) -> int:
-        """Number of tokens of all lines; blocks closed at the end and the end marker count too."""
+        """Return the number of tokens of all lines; blocks closed at the end and the end marker count too."""
         for line in lines:
             if not self._line(line):
                 break
@@ -165,7 +165,7 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 def _indentation(line: str) -> tuple[int, int]:
-    """Column and position of the first character that is no blank; a form feed starts the column anew."""
+    """Return column and position of the first character that is no blank; a form feed starts the column anew."""
     column = 0
     for position, character in enumerate(line):
         if character == " ":
@@ -180,7 +180,7 @@ def _indentation(line: str) -> tuple[int, int]:
 
 
 def lenient_token_count(text: str) -> int:
-    """Number of tokens by the rules of Python 3.11's ``tokenize``, without comments and line breaks.
+    """Return the number of tokens by the rules of Python 3.11's ``tokenize``, without comments and line breaks.
 
     Indents, dedents, error tokens and the end marker count.
 
@@ -191,7 +191,7 @@ def lenient_token_count(text: str) -> int:
 
 
 def paper_token_count(text: str) -> int:
-    """Number of tokens as DevBench's Table 4 counts them, for text of any language.
+    """Return the number of tokens as DevBench's Table 4 counts them, for text of any language.
 
     Source: the rules above; where they give up, the number of hits of the released script's regular
     expression.

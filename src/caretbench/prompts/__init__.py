@@ -1,4 +1,4 @@
-"""From what a problem shows to what a model is sent: strategies, templates, FIM formats, budgets."""
+"""Prompts for models: strategies, templates, FIM formats, budgets."""
 
 from caretbench.prompts.plugged import Preprocessor, preprocessor, preprocessors
 from caretbench.prompts.registry import AUTO, choose, strategies, strategy

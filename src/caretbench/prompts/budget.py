@@ -1,4 +1,4 @@
-"""Making the parts of a prompt fit a number of tokens.
+"""Truncation of the parts of a prompt to a number of tokens.
 
 What is nearest to the caret is worth most, so the files of the context go first, whole and the most distant first;
 then the prefix loses its beginning and the suffix its end, at line starts. The prefix gets three quarters of the
@@ -20,7 +20,7 @@ PREFIX_SHARE = (3, 4)
 
 
 class Parts(NamedTuple):
-    """What a prompt is made of. ``files`` stand in the order in which they are shown: the last is the nearest."""
+    """Parts of a prompt. ``files`` are in the order in which they are shown: the last is the nearest."""
 
     prefix: str
     suffix: str
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
 
 def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
-    """``parts``, shortened so that they fit ``budget`` together with ``overhead``; unchanged where they fit.
+    """Return ``parts``, shortened so that they fit ``budget`` together with ``overhead``; unchanged where they fit.
 
     The size is the sum of the counts of overhead, prefix, suffix and files (path and text), each counted apart; an
     empty text takes no room. A line is cut only where it does not fit by itself. A count costs time, so they are
@@ -40,7 +40,7 @@ def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
         overhead: All other text of the prompt: sentinels, instructions, marks.
 
     Raises:
-        UnpromptableError: Nothing of the text fits beside the overhead.
+        UnpromptableError: Nothing of the text fits next to the overhead.
     """
     if budget.tokens is None:
         return parts
@@ -67,7 +67,7 @@ def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
 
 
 def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -> str:
-    """``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
+    """Return ``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
     by what is too much, until the whole fits.
@@ -98,7 +98,7 @@ def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -
 def _nearest_files(
     files: tuple[ContextFile, ...], size: Callable[[str], int], room: int
 ) -> tuple[ContextFile, ...]:
-    """The longest end of ``files`` that fits."""
+    """Return the longest end of ``files`` that fits."""
     starts = range(len(files) + 1)
     return files[_first_that_fits(starts, lambda start: _size_of_files(files[start:], size), room) :]
 
@@ -108,7 +108,7 @@ def _size_of_files(files: Sequence[ContextFile], size: Callable[[str], int]) -> 
 
 
 def _end_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str:
-    """The longest end of ``text`` that fits and begins at a line start; if not a line fits, the end of the last."""
+    """Return the longest end of ``text`` that fits, from a line start; if no line fits, the end of the last."""
     if whole <= room:
         return text
     breaks = _after_line_feeds(text)
@@ -120,7 +120,7 @@ def _end_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str
 
 
 def _beginning_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str:
-    """The longest beginning of ``text`` that fits and ends at a line end; if not a line fits, as much of the first."""
+    """Return the longest beginning of ``text`` that fits, to a line end; if no line fits, part of the first."""
     if whole <= room:
         return text
     breaks = [0, *_after_line_feeds(text)[:-1]]
@@ -132,7 +132,7 @@ def _beginning_of(text: str, whole: int, size: Callable[[str], int], room: int) 
 
 
 def _after_line_feeds(text: str) -> list[int]:
-    """Positions after each line feed, and the end of the text. Other line breaks of Unicode stand in strings."""
+    """Return positions after each line feed, and the end of the text. Other Unicode line breaks occur in strings."""
     positions = [found.end() for found in re.finditer("\n", text)]
     if not positions or positions[-1] != len(text):
         positions.append(len(text))
@@ -140,7 +140,7 @@ def _after_line_feeds(text: str) -> list[int]:
 
 
 def _first_that_fits(places: Sequence[int], size_at: Callable[[int], int], room: int) -> int:
-    """The first of ``places``, ordered from the longest text to the empty one, whose text fits, by binary search.
+    """Return the first of ``places`` whose text fits, by binary search; they go from longest to empty text.
 
     The last place is that of the empty text, which is never counted. Every place that is returned was counted, so
     that the result fits even where a longer text may have fewer tokens.

@@ -1,4 +1,4 @@
-"""``chat``, ``natural`` and ``devbench-paper``: programs in conversations, from the templates of these names."""
+"""Chat strategies ``chat``, ``natural`` and ``devbench-paper``, from the templates of these names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAPER_MARKER = "#TODO: You Code Here"
 
 
 class Chat(Strategy):
-    """The program with a marker at the caret. Fence and marker are those of the problem's language.
+    """Strategy: the program with a marker at the caret. Fence and marker are those of the problem's language.
 
     What is asked for does not depend on the kind of problem: where a comment is wanted, the text around the caret
     says so, or the caret's instruction.
@@ -48,7 +48,7 @@ class Chat(Strategy):
 
 
 class Natural(Strategy):
-    """Fill-in-the-middle in words, for general models: prefix and suffix stand apart, each between tags of its own.
+    """Fill-in-the-middle in words, for general models: prefix and suffix apart, each between its own tags.
 
     The content is that of the prompt in appendix D of the Codev-Bench paper (file name, text before and after the
     caret, a worked example, how much to write); the words are ours.
@@ -71,7 +71,7 @@ class Natural(Strategy):
 
 
 class DevBenchPaper(Strategy):
-    """The prompt of DevBench's released code, in our words, for comparison with the paper.
+    """Prompt of DevBench's released code, in our words, for comparison with the paper.
 
     Its oddities are part of it, since they decide what models answer: the fence says ``python`` and the marker is a
     Python comment in every language, the lines of the system prompt are indented by twelve blanks, and all three

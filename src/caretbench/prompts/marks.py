@@ -1,4 +1,4 @@
-"""Marks around a user's text that do not occur in it, and words for where the caret stands."""
+"""Marks that do not occur in the marked text, and descriptions of the caret's place."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 
 class Tag(NamedTuple):
-    """A pair of marks around a text."""
+    """Pair of marks around a text."""
 
     open: str
     close: str
 
 
 def language_of(caret: Caret) -> Language:
-    """The language of the program.
+    """Return the language of the program.
 
     Raises:
         UnpromptableError: The table of languages does not have it.
@@ -39,13 +39,13 @@ def language_of(caret: Caret) -> Language:
 
 
 def texts_of(caret: Caret) -> tuple[str, ...]:
-    """All text that a prompt may show of a caret."""
+    """Return all text that a prompt may show of a caret."""
     files = (text for file in caret.context for text in (file.path, file.text))
     return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
 
 def marker(caret: Caret, language: Language) -> str:
-    """A comment of the language that stands for the caret: ``/*[CARET]*/``, or with a number where that occurs.
+    """Return a comment of the language that marks the caret: ``/*[CARET]*/``, or with a number where that occurs.
 
     It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
     """
@@ -61,13 +61,13 @@ def _is_new(mark: str, caret: Caret) -> bool:
 
 
 def fence(texts: Iterable[str]) -> str:
-    """Backticks, more than any run of three or more in ``texts``."""
+    """Return backticks, more than any run of three or more in ``texts``."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=2)
     return "`" * (longest + 1)
 
 
 def tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
-    """Pairs of tags by name, ``<prefix>`` and ``</prefix>``; all with the number that makes them new to ``texts``."""
+    """Return pairs of tags by name, ``<prefix>`` and ``</prefix>``; all with a number that is new to ``texts``."""
     names, texts = tuple(names), tuple(texts)
     for number in count(1):
         words = {name: f"{name}-{number}" if number > 1 else name for name in names}
@@ -78,7 +78,7 @@ def tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
 
 
 def place(prefix: str) -> Place:
-    """Where in its line a caret stands that has ``prefix`` before it."""
+    """Return a description of the place in its line of a caret after ``prefix``."""
     line = prefix.rpartition("\n")[2]
     if not line:
         return "line start"
@@ -86,7 +86,7 @@ def place(prefix: str) -> Place:
 
 
 def following(prefix: str, suffix: str) -> Following:
-    """What comes after a caret."""
+    """Return a description of the text after a caret."""
     if not suffix.strip():
         return "nothing"
     if not suffix.partition("\n")[0].strip():
@@ -95,7 +95,7 @@ def following(prefix: str, suffix: str) -> Following:
 
 
 def fence_word(path: str) -> str:
-    """The word behind a fence for a file of this name; empty where its language is not in the table."""
+    """Return the word after a fence for a file of this name; empty where its language is not in the table."""
     try:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
     except KeyError:
@@ -103,10 +103,10 @@ def fence_word(path: str) -> str:
 
 
 def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
-    """Return files as templates show them: path, text, and the word behind the fence."""
+    """Return files as templates show them: path, text, and the word after the fence."""
     return [{"path": file.path, "text": file.text, "tag": fence_word(file.path)} for file in files]
 
 
 def commented(text: str, language: Language) -> str:
-    """``text`` as line comments, each line with its line feed."""
+    """Return ``text`` as line comments, each line with its line feed."""
     return "".join(f"{language.line_comment} {line}".rstrip() + "\n" for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""``left-to-right`` and ``fill``: the text at the caret as it is, without instructions of ours."""
+"""Strategies ``left-to-right`` and ``fill``: the text at the caret without our instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 
 class LeftToRight(Strategy):
-    """The text before the caret, for base models that know no sentinels. The suffix is not shown.
+    """Strategy for base models without sentinels: the text before the caret. The suffix is not shown.
 
     The prefix is sent as it is, blanks at its end included. Most tokenizers join blanks to the word that follows, so
     a model rarely saw a text that ends with them: it may write the blank again, or another word. That is the price
@@ -38,14 +38,14 @@ class LeftToRight(Strategy):
 
 
 class Fill(Strategy):
-    """Text before and after the caret apart, for what places its sentinels itself, in any language."""
+    """Strategy for endpoints that place sentinels themselves: text before and after the caret, in any language."""
 
     name = "fill"
     version = 1
     kind = "fill"
 
     def render(self, caret: Caret, budget: Budget) -> FillPrompt:
-        """Return what fits of the caret's text. Sentinels and template are the endpoint's, and not counted."""
+        """Return the part of the caret's text that fits. Sentinels and template are the endpoint's, and not counted."""
         overhead = "\n".join(text for text in (caret.path, caret.instruction) if text)
         parts = fit(Parts(caret.prefix, caret.suffix, caret.context), budget, overhead)
         return FillPrompt(

@@ -1,4 +1,4 @@
-"""What a user adds to this room: strategies, and changes of a caret before it is rendered."""
+"""Plug-ins for prompts: strategies, and preprocessors of a caret before it is rendered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREPROCESSORS: Final = "caretbench.preprocess"
 
 
 class PluggedStrategy(Strategy):
-    """A plug-in's strategy under the name it was asked for by; its errors are one line that names it."""
+    """Plug-in's strategy under the user's name for it; its errors are one line with that name."""
 
     def __init__(self, plugin: Plugin, strategy: Strategy) -> None:
         self.name = plugin.name
@@ -25,7 +25,7 @@ class PluggedStrategy(Strategy):
         self._strategy = strategy
 
     def render(self, caret: Caret, budget: Budget) -> Prompt:
-        """Return what the plug-in renders.
+        """Return the plug-in's prompt.
 
         Raises:
             PluginError: The plug-in failed, or gave no prompt of its kind.
@@ -42,7 +42,7 @@ class PluggedStrategy(Strategy):
 
 
 def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
-    """The strategy that a plug-in is, or gives when it is called.
+    """Return the strategy that a plug-in is, or returns when called.
 
     Raises:
         PluginError: It is no strategy.
@@ -62,7 +62,7 @@ def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
 
 
 class Preprocessor:
-    """A user's change of a caret before it is rendered. The answer still goes to the caret of the problem."""
+    """User's change of a caret before it is rendered. The answer still goes to the caret of the problem."""
 
     def __init__(self, plugin: Plugin, change: Callable[[Caret], Caret]) -> None:
         self.name = plugin.name
@@ -72,7 +72,7 @@ class Preprocessor:
         self._change = change
 
     def __call__(self, caret: Caret) -> Caret:
-        """The changed caret.
+        """Return the changed caret.
 
         Raises:
             UnpromptableError: The caret cannot be asked about so.
@@ -90,12 +90,12 @@ class Preprocessor:
 
 
 def preprocessors() -> tuple[str, ...]:
-    """The names of the installed preprocessors; the house has none of its own."""
+    """Return the names of the installed preprocessors; CaretBench has none of its own."""
     return installed(PREPROCESSORS, ())
 
 
 def preprocessor(name: str) -> Preprocessor:
-    """The preprocessor of this name, or at ``module:object``.
+    """Return the preprocessor of this name, or at ``module:object``.
 
     Raises:
         KeyError: There is none; the message lists the installed ones.

@@ -1,8 +1,8 @@
-"""``question``, ``question-text``, ``question-logprob``: a question with its files and choices.
+"""Question strategies ``question``, ``question-text``, ``question-logprob``: question, files and choices.
 
 The first is for conversations, the others for base models.
 
-A question is shown whole or not at all: with a part of its choices left out it would be another one.
+A question is shown whole or not at all: without some of its choices it would be another one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ LETTERS = ascii_uppercase
 
 
 def question_texts(question: Question) -> tuple[str, ...]:
-    """All text that a prompt shows of a question."""
+    """Return all text that a prompt shows of a question."""
     files = (text for file in question.context for text in (file.path, file.text))
     return (question.text, *question.choices, *files)
 
 
 class AskQuestion(AsksQuestions):
-    """For conversations."""
+    """Question strategy for conversations."""
 
     name = "question"
     version = 1
     kind = "chat"
 
     def render_question(self, question: Question, budget: Budget) -> ChatPrompt:
-        """Return the question, its files and its choices, and in what form the answer is wanted."""
+        """Return the question, its files and its choices, and the requested form of the answer."""
         _check(question)
         messages = filled(
             self.name,
@@ -51,7 +51,7 @@ class AskQuestion(AsksQuestions):
 
 
 class ContinueQuestion(AsksQuestions):
-    """For base models: the question as a text that ends where the answer begins."""
+    """Question strategy for base models: a text that ends where the answer begins."""
 
     name = "question-text"
     version = 1
@@ -69,7 +69,7 @@ class ContinueQuestion(AsksQuestions):
 
 
 class LikeliestLetter(ContinueQuestion):
-    """The same text for base models that need not write a letter: the likeliest one is read off the first token.
+    """Question strategy for base models that takes the likeliest letter of the first token.
 
     A question without choices is asked as :class:`ContinueQuestion` does.
     """

@@ -1,4 +1,4 @@
-"""Prompt strategies by name (ours, one for each FIM format, those of plug-ins), and the choice of one for a model."""
+"""Registry of prompt strategies (ours, one per FIM format, plug-ins), and the choice of one for a model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _FIM = "fim/"
 
 
 def strategies() -> tuple[str, ...]:
-    """The names of all strategies: ours, the FIM formats, installed plug-ins."""
+    """Return the names of all strategies: ours, the FIM formats, installed plug-ins."""
     return (*_BY_NAME, *fim_strategies(), *installed(STRATEGIES, _TAKEN))
 
 
 def strategy(name: str) -> Strategy:
-    """The strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
+    """Return the strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
 
     ``fim/FAMILY`` is a FIM format in its family's own order; ``fim/FAMILY:psm`` and ``:spm`` name the order.
 
@@ -73,7 +73,7 @@ def _fim(name: str) -> FimStrategy | None:
 
 
 def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
-    """The strategy for a model. The caller says which it is: a choice that nobody sees would be a default.
+    """Return the strategy for a model. The caller reports it: a hidden choice would be a default.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
 
@@ -93,7 +93,7 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
     Raises:
         KeyError: There is no such strategy.
         ValueError: The model does not take such prompts, tells not what they need, or its format is not known; the
-            message says what to give.
+            message names a valid choice.
     """
     if wanted is None or wanted == AUTO:
         found = _automatic_question(client) if questions else _automatic(client)
@@ -135,7 +135,7 @@ def _kinds(client: ModelClient) -> str:
 
 
 def _offers(client: ModelClient, *, questions: bool = False) -> str:
-    """What --prompt may say for this model; the formats as one."""
+    """Return the values of --prompt for this model, the formats as one."""
     ours = [
         entry.name
         for entry in OURS

@@ -1,4 +1,4 @@
-"""Prompt strategies: from what a problem shows to what a model is sent."""
+"""Prompt strategies: protocols that turn a problem into a prompt."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from caretbench.problem import Caret, Question
 
 
 class UnpromptableError(Exception):
-    """This text cannot be asked under this strategy; the message says why (a sentinel stands in the text)."""
+    """Error: this strategy cannot ask this text; the message is the reason (a sentinel occurs in the text)."""
 
 
 class Budget(NamedTuple):
     """Room for a prompt.
 
     Args:
-        tokens: At most so many tokens of prompt; None: no limit.
+        tokens: Maximum number of prompt tokens; None: no limit.
         count: Counts a text's tokens by the model's own tokenizer, or estimates them where it has none.
     """
 
@@ -27,25 +27,25 @@ class Budget(NamedTuple):
 
 
 class Strategy(ABC):
-    """One way to ask. Instances are stateless; a change of what is sent needs a new ``version``."""
+    """Prompt strategy. Instances are stateless; a change of what is sent needs a new ``version``."""
 
     name: str
     version: int | str
     kind: PromptKind
-    """What a client has to accept."""
+    """Kind of prompt that a client must accept."""
     reads_first_token: ClassVar[bool] = False
-    """Whether answers are read off the probabilities of the first token."""
+    """True if answers are read from the probabilities of the first token."""
 
     @property
     def key(self) -> str:
-        """Name and version, ``chat@1``: stands in every completion."""
+        """Name and version, ``chat@1``: stored in every completion."""
         return f"{self.name}@{self.version}"
 
     @abstractmethod
     def render(self, caret: Caret, budget: Budget) -> Prompt:
         """Return what is sent for ``caret``.
 
-        Text that does not fit is left out at line starts: the prefix loses its beginning, the suffix its end, the
+        Text that does not fit is cut at line starts: the prefix loses its beginning, the suffix its end, the
         files of the context go first.
 
         Raises:
@@ -54,7 +54,7 @@ class Strategy(ABC):
 
 
 class AsksQuestions(Strategy):
-    """A strategy for problems that are questions."""
+    """Strategy for problems that are questions."""
 
     def render(self, caret: Caret, budget: Budget) -> Prompt:
         """Refuse a place in a program."""
@@ -63,7 +63,7 @@ class AsksQuestions(Strategy):
 
     @abstractmethod
     def render_question(self, question: Question, budget: Budget) -> Prompt:
-        """Return what is sent for ``question``; nothing of it is ever left out.
+        """Return what is sent for ``question``; nothing of it is ever cut.
 
         Raises:
             UnpromptableError: it does not fit, or has more choices than there are letters.
@@ -71,7 +71,7 @@ class AsksQuestions(Strategy):
 
 
 def unreadable(strategy: Strategy, client: ModelClient) -> str | None:
-    """Return why answers under ``strategy`` cannot be read off what ``client`` tells; None where they can."""
+    """Return why answers under ``strategy`` cannot be read from the output of ``client``; None if they can."""
     if not strategy.reads_first_token or client.tells_probabilities:
         return None
     return f"{strategy.name} reads the log-probabilities of the first token, and {client.name} tells none"

@@ -1,4 +1,4 @@
-"""Conversations from templates: the files of ``templates/``, filled with as much text as the budget has room for."""
+"""Conversations from the files of ``templates/``, filled with as much text as fits the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Example(LanguageTable):
-    """A worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
+    """Worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
 
     path: str
     prefix: str
@@ -33,7 +33,7 @@ def _read(name: str) -> str:
 
 @cache
 def examples() -> Mapping[str, Example]:
-    """The worked examples by language."""
+    """Return the worked examples by language."""
     read = {name: read_table(name, "example", Example) for name in languages()}
     return {name: example for name, example in read.items() if example is not None}
 
@@ -54,7 +54,7 @@ def _template(name: str) -> Template:
 
 
 def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
-    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
+    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
     return (
         Message(role="system", text=_template(f"{name}.system.j2").render(values)),
         Message(role="user", text=_template(f"{name}.user.j2").render(values)),
@@ -64,13 +64,13 @@ def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
 def conversation(
     name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
 ) -> ChatPrompt:
-    """The templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with what fits of ``caret``.
+    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with the part of ``caret`` that fits.
 
     Args:
-        name: Of the templates.
-        caret: What is shown.
+        name: Name of the templates.
+        caret: Caret to show.
         budget: Room for both messages together; what a provider adds between messages is not counted.
-        values: Gives what the templates need for the parts that are left.
+        values: Returns the template values for the remaining parts.
 
     Raises:
         UnpromptableError: Nothing fits.

@@ -1,4 +1,4 @@
-"""What a run says: tables, plots, one HTML page, and the comparison of runs.
+"""Reports of a run: tables, plots, one HTML page, and the comparison of runs.
 
 Everything is computed from one table (``frame``) into one value (``summary``), which all forms print.
 """

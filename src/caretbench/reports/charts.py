@@ -23,7 +23,7 @@ _LETTER, _LEGEND_LABEL, _LEGEND_WIDTH = 7, 260, 420
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """A chart over rows, which stand in its specification."""
+    """Return a chart over rows, which are part of its specification."""
     data = alt.Data(values=list(rows))  # type: ignore[no-untyped-call]  # altair leaves this one untyped
     return alt.Chart(data)
 
@@ -80,10 +80,10 @@ def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, 
 
 
 def model_colour(models: Sequence[str]) -> alt.Color:
-    """The encoding of models by colour; with a legend where there are several."""
+    """Return the encoding of models by colour; with a legend where there are several."""
     colours = [SERIES[place % len(SERIES)] for place in range(len(models))]
     scale = alt.Scale(domain=list(models), range=colours)
-    # Two charts stand side by side: what does not fit into one's width goes to the next row.
+    # Two charts are side by side: what does not fit into one's width goes to the next row.
     widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
     legend = (
         alt.Legend(

@@ -1,4 +1,4 @@
-"""The columns of a report: the numbers of each model under one policy and one profile."""
+"""Columns of a report: the numbers of each model under one policy and one profile."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _wanted(
     policies: Sequence[str],
     stratification: Stratification,
 ) -> Sequence[Stratum]:
-    """All strata; of a further policy only those by which it is compared with the first."""
+    """Return all strata; for a further policy only those by which it is compared with the first."""
     found = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
         return found
@@ -110,7 +110,7 @@ def _group_order(
 
 
 def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: int) -> Column:
-    """The column with the intervals that papers print, where one sample a problem gives them a meaning."""
+    """Return the column with the intervals that papers print, if one sample per problem makes them meaningful."""
     if column.samples != 1:
         return column
 
@@ -130,7 +130,7 @@ def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: i
 
 @dataclass(frozen=True)
 class _Maker:
-    """The values that all columns of a run share."""
+    """Builder of columns, with the values that all columns of a run share."""
 
     frame: pl.DataFrame
     problems: Sequence[Problem]
@@ -191,7 +191,7 @@ class _Maker:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The problems of one column, and the cells that are made of them."""
+    """Problems of one column, and the cells made of them."""
 
     table: pl.DataFrame
     known: tuple[SimilarityColumn, ...]
@@ -212,7 +212,7 @@ class _Cells:
                 yield stratum.name, tuple(cells)
 
     def cell(self, labels: Mapping[str, str], table: pl.DataFrame) -> RateCell:
-        """Pass rates over the eligible problems, similarities over all: a text needs no toolchain to be compared."""
+        """Return pass rates over the eligible problems and similarities over all (they need no toolchain)."""
         eligible = table.filter(pl.col("eligible"))
         resamples = STRATUM_RESAMPLES if labels else RESAMPLES
         pass_at = pass_estimates(eligible, self.profile, self.seed, resamples)
@@ -243,6 +243,6 @@ def _has_baseline(frame: pl.DataFrame, name: str, profile: str) -> bool:
 
 
 def _passed_by_empty(frame: pl.DataFrame, profile: str) -> set[str]:
-    """Problems that an empty answer passes: they measure nothing."""
+    """Return the problems that an empty answer passes: they measure nothing."""
     rows = frame.filter((pl.col("model") == "empty") & (pl.col("profile") == profile) & pl.col("passed"))
     return set(rows["problem_id"])

@@ -1,4 +1,4 @@
-"""Is B really better than A? Runs side by side on the problems that both have verdicts for."""
+"""Comparison of models and runs on the problems that both have verdicts for."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class ComparisonRow(Reported):
 
     @property
     def verdict(self) -> str:
-        """What may be said: which one is better, or that nothing can be told apart."""
+        """Conclusion: the better one, or that they cannot be told apart."""
         if not self.distinguishable:
             return NOT_DISTINGUISHABLE
         return f"{self.second if self.difference > 0 else self.first} is better"
 
 
 class ComparisonReport(Reported):
-    """A comparison of runs. ``aligned`` says what was made equal, or was allowed to differ, for it."""
+    """A comparison of runs. ``aligned`` lists what was made equal, or was allowed to differ, for it."""
 
     schema_version: int = 1
     first: str
@@ -85,7 +85,7 @@ class _Entry:
     rates: pl.DataFrame
     model: str
     settings: Mapping[str, str] | None
-    """How the model was asked, where it was asked here."""
+    """Settings of the model, if it was asked here."""
 
 
 def compare_runs(
@@ -102,12 +102,12 @@ def compare_runs(
     Args:
         runs: The runs; the first model of the first run is what all others are compared with.
         models: Only these models (baselines too, when named); without it every model but the baselines.
-        align: What may differ between the runs: ``data`` compares the problems that are equal in both, the others
-            compare in spite of the difference. The report says what was done.
+        align: Allowed differences between the runs: ``data`` compares the problems that are equal in both, the others
+            compare in spite of the difference. The report states it.
         every_pair: Compare every model with every other.
         seed: Seeds the bootstrap and the permutations.
         stratification: By which single labels parts of the problems are tested, and by which of them at once. A part
-            that holds all problems says nothing new and is left out.
+            that contains all problems adds nothing and is omitted.
 
     Raises:
         IncomparableError: what is compared only when ``align`` names it differs, or no problem has verdicts on both
@@ -140,7 +140,7 @@ def compare_runs(
 
 
 def _equal_problems(runs: Sequence[Run]) -> set[str]:
-    """Ids of the problems that are the same, to the letter, in every run."""
+    """Return the ids of the problems that are identical in every run."""
     hashes = [
         {(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems}
         for run in runs
@@ -185,7 +185,7 @@ def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None
 
 
 def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
-    """What else differs between two models that were both asked here than the models themselves.
+    """Return the differences in settings between two models that were both asked here.
 
     That is no obstacle (a model is asked as it wants to be), but a reader must know it.
     """

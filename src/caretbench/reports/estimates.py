@@ -1,4 +1,4 @@
-"""From the table of a run to numbers with intervals, one problem one unit.
+"""Estimates with intervals from the table of a run; one problem is one unit.
 
 Rows are first folded to one line per problem (how many samples, how many passed, the similarities aggregated as the
 profile wants them); rates, means and intervals are then taken over problems, clustered where problems share a source.
@@ -29,7 +29,7 @@ class Reported(BaseModel):
 
 
 class SimilarityColumn(Reported):
-    """How one metric of the score rows becomes a column: its name there, its fold over the samples, its titles."""
+    """Column of one metric of the score rows: its name there, its fold over the samples, its titles."""
 
     name: str
     metric: str
@@ -52,7 +52,7 @@ DEFAULT_COLUMNS = (
 
 
 def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[SimilarityColumn, ...]:
-    """The similarity columns, given the metrics that the scores hold.
+    """Return the similarity columns, given the metrics that the scores hold.
 
     Those of first lines fold as DevBench's released code does (a line matches if any of the samples matches); the
     others take means, and every further metric keeps its own name.
@@ -102,7 +102,7 @@ class ReportedNumber(Reported):
 
 
 def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
-    """One line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
+    """Return one line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
     folds = [
         (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
             column.name
@@ -125,10 +125,10 @@ def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> 
 def pass_estimates(
     problems: pl.DataFrame, profile: str, seed: int, resamples: int = RESAMPLES
 ) -> Mapping[int, ReportedNumber]:
-    """pass@k for every k up to the number of samples, over the problems that have a verdict.
+    """Return pass@k for every k up to the number of samples, over the problems with a verdict.
 
     One sample per independent problem gives a Wilson interval, everything else a seeded bootstrap over clusters of
-    problems. Problems with fewer than k samples are left out of pass@k; under ``paper`` they count as the released
+    problems. Problems with fewer than k samples are not part of pass@k; under ``paper`` they count as the released
     code counts them (1 if any sample passed).
     """
     any_of_fewer = rules_of(profile_named(profile)).any_of_fewer
@@ -144,7 +144,7 @@ def pass_estimates(
 def similarity_estimates(
     problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...], seed: int, resamples: int = RESAMPLES
 ) -> Mapping[str, ReportedNumber]:
-    """The mean of every similarity column over the problems that have it."""
+    """Return the mean of every similarity column over the problems that have it."""
     estimates = {}
     for column in columns:
         present = problems.filter(pl.col(column.name).is_not_null())
@@ -156,7 +156,7 @@ def similarity_estimates(
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
 ) -> ReportedNumber:
-    """The mean of one value per problem with the interval that fits (docs/metrics.md)."""
+    """Return the mean of one value per problem with the interval that fits (docs/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
         interval = mean_interval(values, seed=seed, clusters=clusters, overlap_groups=overlap_groups)
@@ -168,17 +168,17 @@ def mean_estimate(
 
 
 class SimilarityCorrelation(Reported):
-    """How far similarity goes with passing, per problem: Pearson's and Spearman's coefficients."""
+    """Correlation of similarity and passing, per problem: Pearson's and Spearman's coefficients."""
 
     pearson: float
     spearman: float
     p_value: float
-    """Of Pearson's coefficient, two-sided."""
+    """Two-sided p value of Pearson's coefficient."""
     problems: int
 
 
 def correlate(problems: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> SimilarityCorrelation | None:
-    """Cosine against the share of passing samples; None where one of them does not vary."""
+    """Return the correlation of cosine and share of passing samples; None if one of them does not vary."""
     cosine = next((column.name for column in columns if column.metric == "cosine"), None)
     if cosine is None:
         return None

@@ -1,4 +1,4 @@
-"""One table from the rows of a run: a line per (problem, model, parameters, sample, policy, profile).
+"""Table of a run's rows: a line per (problem, model, parameters, sample, policy, profile).
 
 Everything in a report is computed from this table, so that a number in the terminal, in the CSV and in the page is
 one and the same number.
@@ -30,7 +30,7 @@ LABELS = ("language", "category", "mode")
 
 KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
-"""What makes one column of a report: policies and profiles are never mixed."""
+"""Key of one column of a report: policies and profiles are never mixed."""
 
 FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     (
@@ -41,14 +41,14 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
 ) | {
     "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
 }  # fmt: skip
-"""Columns that every table has; one more stands beside them for each similarity metric of the scores."""
+"""Columns that every table has; one more is added for each similarity metric of the scores."""
 
 PARSED = "parses"
-"""The value of a score that says whether the parser could read the program; its detail ``fault`` says what is wrong. It
+"""The value of a score for whether the parser could read the program; its detail ``fault`` is the error. It
 is no metric: errors are counted by it."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
-"""Metrics that the profiles name differently but that stand in one place of a report: ``paper`` takes the cosine of the
+"""Metrics that the profiles name differently but that share one place of a report: ``paper`` takes the cosine of the
 first lines, ``default`` that of the full texts; the profile tells them apart."""
 
 _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
@@ -56,7 +56,7 @@ _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
 @dataclass(frozen=True)
 class Run:
-    """What a run's folder holds, with the problems it is about."""
+    """Content of a run's folder, with its problems."""
 
     name: str
     manifest: Mapping[str, Any]
@@ -66,17 +66,17 @@ class Run:
     missing: Sequence[Missing] = ()
     """Samples that were asked for and did not come."""
     judgements: Sequence[Judgement] = ()
-    """What the graders said, without their texts; but for the statements that they found in answers."""
+    """Judgements without the graders' texts, except the statements that they found in answers."""
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    """How many judgements did not come, by grader, parameters and criterion."""
+    """Number of missing judgements by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
-    """What people said of the same texts."""
+    """Ratings of the same texts by people."""
     older_verdicts: int = 0
     """Number of verdicts of the gate that an older gate gave."""
 
     @cached_property
     def baselines(self) -> tuple[str, ...]:
-        """Names of the answers that no model gave, in the order in which they are shown."""
+        """Names of the baselines, in the order in which they are shown."""
         return baselines_in(self.manifest)
 
 
@@ -130,7 +130,7 @@ def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
-    """The gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
+    """Return the gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
 
     Raises:
         DataError: a row has no problem or no verdict.
@@ -148,12 +148,12 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
 def build_frame(
     problems: Iterable[Problem], scores: Iterable[Score], verdicts: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
-    """The table of a run.
+    """Return the table of a run.
 
     Args:
         problems: All problems that a row may name.
         scores: The score rows; rows of several scorers of one completion become one line.
-        verdicts: What the gate said by problem; ``valid`` is null where it said nothing.
+        verdicts: The gate's verdicts by problem; ``valid`` is null where there is none.
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
@@ -203,7 +203,7 @@ def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]
 
 
 def metric_columns(frame: pl.DataFrame) -> list[str]:
-    """The similarity metrics that the table holds."""
+    """Return the similarity metrics that the table holds."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
 
 
@@ -241,6 +241,6 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
 
 
 def _flags(checks: Sequence[Score]) -> list[str]:
-    """What a static scan found suspicious in the answer, each flag once; an empty list where nothing."""
+    """Return the flags of an answer's static scan, each once; an empty list if there are none."""
     found = (check.details.get("flags") for check in checks)
     return list(dict.fromkeys(str(flag) for flags in found if isinstance(flags, list) for flag in flags))

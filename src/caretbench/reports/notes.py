@@ -34,7 +34,7 @@ def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def asked_twice(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
-    """In what the columns of one model differ, whose titles hold only a hash."""
+    """Yield the differences between columns of one model, whose titles contain only a hash."""
     for first, second in pairwise(columns):
         if first.model != second.model or first.parameters == second.parameters:
             continue

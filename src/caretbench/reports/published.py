@@ -1,4 +1,4 @@
-"""Numbers that the papers print, beside ours."""
+"""Published numbers of the papers, next to ours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PrintedCell(Reported):
 
     @property
     def value(self) -> float:
-        """The printed number in our unit: rates run from 0 to 1."""
+        """Printed number in our unit: rates run from 0 to 1."""
         return float(self.printed) / self.scale
 
     @property
@@ -53,9 +53,9 @@ class PrintedCell(Reported):
 
 
 class Beside(Reported):
-    """A printed number and ours.
+    """Printed number next to ours.
 
-    ``low`` and ``high`` bound what our number can be: for pass rates, if all problems left out here failed or passed;
+    ``low`` and ``high`` bound what our number can be: for pass rates, if all problems excluded here failed or passed;
     for similarities both are our number itself. ``agrees``: the printed value is a rounding of something between.
     """
 
@@ -77,7 +77,7 @@ class Beside(Reported):
 
 
 class BesideJudged(Reported):
-    """A printed judge's score and ours, by another grader: nothing that could agree."""
+    """Printed judge's score next to ours, by another grader, so that they need not agree."""
 
     table: str
     model: str
@@ -100,7 +100,7 @@ def names(name: str) -> Mapping[str, Any]:
 
 @cache
 def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
-    """All printed numbers of a suite's paper that name a model and one stratum (or none)."""
+    """Return all printed numbers of a suite's paper that name a model and one stratum (or none)."""
     metrics = names(suite).get("metrics", {})
     file = _folder(suite).joinpath(f"{suite}.csv")
     if not metrics or not file.is_file():
@@ -132,10 +132,10 @@ def _bound(row: Mapping[str, str], name: str) -> float | None:
 
 
 def beside_published(summary: Summary) -> tuple[Beside, ...]:
-    """Every printed number for which this run has one too, table by table.
+    """Return every printed number for which this run has one too, table by table.
 
-    Pass rates stand beside the ``paper`` profile where the run has it, else beside the profile it has; similarities
-    only beside the ``paper`` profile, since the default ones measure something else.
+    Pass rates are next to the ``paper`` profile if the run has it, else next to the profile it has; similarities
+    only next to the ``paper`` profile, since the default ones measure something else.
     """
     models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
     profiles = {column.profile for column in summary.columns}
@@ -183,7 +183,7 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Bes
 
 
 def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
-    """Every printed judge's score for which this run has one too, by all graders together."""
+    """Return every printed judge's score for which this run has one too, by all graders together."""
     models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
     rows = [
         BesideJudged(

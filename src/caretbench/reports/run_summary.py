@@ -1,4 +1,4 @@
-"""Loading and summarising of a run's folder: what reports, comparisons and the API start from."""
+"""Loading and summarising of a run's folder, for reports, comparisons and the API."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def load(folder: Path) -> Run:
 
 
 def of_suite(name: str) -> Stratification:
-    """The stratification of the suite of this name; the ordinary one where it is not here."""
+    """Return the stratification of the named suite; the default one if the suite is not installed."""
     found = suite_of_run(name)
     return found.stratification if found else ORDINARY
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
-    """The labels that the options ``--by`` name, those of one option together.
+    """Return the labels that the options ``--by`` name, those of one option together.
 
     Raises:
         ValueError: no problem has such a label.
@@ -49,7 +49,7 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
 
 
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """The numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
+    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
     return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
 
@@ -96,7 +96,7 @@ def write_html(
     published: bool = False,
     samples: int = 2000,
 ) -> Path:
-    """Write the page; gives its path."""
+    """Write the page; return its path."""
     from caretbench.reports.output.page import render_html  # Altair and Jinja take long to import
 
     path = output or folder / "report.html"
@@ -105,7 +105,7 @@ def write_html(
 
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
-    """Why the run counts as failed: too few verdicts, a score that is withheld, or a model below the wanted rate."""
+    """Return why the run counts as failed: too few verdicts, a withheld score, or a model below the wanted rate."""
     yield from coverage_warnings(summary.answers)
     yield from control_failures(summary.answers)
     yield from dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Sections of a report: the base class, and the parts of a page that sections give."""
+"""Base class of the sections of a report, and the page parts that they return."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PagePart:
 
 
 class Group(NamedTuple):
-    """The columns of one profile and policy: what may stand in one table."""
+    """Columns of one profile and policy, which may share a table."""
 
     profile: str
     policy: str
@@ -77,14 +77,14 @@ class Group(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """The summary that a page shows, and the run it is about."""
+    """Summary shown on a page, with its run."""
 
     summary: Summary
     run: Run
 
 
 class SectionPlaces(NamedTuple):
-    """The position of a section in the text output, on the page and in the CSV export, in ascending order."""
+    """Position of a section in the text output, on the page and in the CSV export, in ascending order."""
 
     text: int = 0
     page: int = 0
@@ -92,7 +92,7 @@ class SectionPlaces(NamedTuple):
 
 
 class Section:
-    """A section of a report. Every hook has a default: a section gives what it has.
+    """A section of a report. Every hook has a default.
 
     Sections about one profile and policy use the hooks whose names begin with ``group``.
     """
@@ -101,7 +101,7 @@ class Section:
     part: ClassVar[PagePart | None] = None
     """Anchor, label and heading of its part of the page."""
     published: ClassVar[bool] = False
-    """Whether it is shown only where published numbers are asked for."""
+    """True if the section is shown only with published numbers."""
     group_place: ClassVar[str] = "details"
     """The block of the page for its group tables: ``lead``, ``forms``, ``after`` or ``details``."""
 

@@ -1,4 +1,4 @@
-"""The material that sections of a report compute their numbers from: a loaded run, and the columns made of it."""
+"""Source data of the sections of a report: a loaded run, and its columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caretbench.suites.values import ORDINARY, OwnChart, Stratification
 
 @dataclass(frozen=True)
 class Source:
-    """A run, how it is broken down, and its suite where it is here. What several sections need is computed once."""
+    """Run with its stratification and its suite, if installed. Values that several sections need are computed once."""
 
     run: Run
     stratification: Stratification = ORDINARY
@@ -35,12 +35,12 @@ class Source:
 
     @cached_property
     def answers(self) -> JudgedAnswers:
-        """Answers to questions that were judged."""
+        """Judged answers to questions."""
         return run_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
 
     @cached_property
     def own(self) -> tuple[OwnTable, ...]:
-        """The suite's own tables."""
+        """Suite's own tables."""
         if self.suite is None:
             return ()
         found = self.suite.result_tables(self._results, self._problems, self.seed)
@@ -48,7 +48,7 @@ class Source:
 
     @property
     def own_charts(self) -> tuple[OwnChart, ...]:
-        """The suite's own charts."""
+        """Suite's own charts."""
         if self.suite is None:
             return ()
         return self.suite.result_charts(self._results, self._problems, self.seed)

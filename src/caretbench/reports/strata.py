@@ -1,4 +1,4 @@
-"""Into which parts a run's problems fall: by single labels, by several at once, by numbers that are cut here.
+"""Strata of a run's problems: by single labels, by several at once, by numbers cut into ranges.
 
 Problems keep raw numbers. They are cut when they are summarised: at the paper's bounds under the ``paper`` profile, at
 the terciles of the run's problems within each language under ``default``.
@@ -35,7 +35,7 @@ _NAMES: Mapping[int, tuple[Value, ...]] = {
 
 
 class StratumPart(NamedTuple):
-    """The problems that share these labels; ``order`` is their place in a table."""
+    """Problems that share these labels; ``order`` is their place in a table."""
 
     labels: Mapping[str, str]
     order: tuple[int, ...]
@@ -43,7 +43,7 @@ class StratumPart(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """The parts by one label or several; ``note`` says how numbers were cut, and whether parts overlap."""
+    """Parts by one label or several; ``note`` describes how numbers were cut, and whether parts overlap."""
 
     name: str
     parts: tuple[StratumPart, ...]
@@ -51,24 +51,24 @@ class Stratum(NamedTuple):
 
 
 def shown_label_name(name: str) -> str:
-    """A label's name in a report."""
+    """Return a label's name in a report."""
     return f"{name.removesuffix(PRESET)} (paper's bounds)" if name.endswith(PRESET) else name
 
 
 def stratum_name(names: Sequence[str]) -> str:
-    """The name of a stratum by these labels."""
+    """Return the name of a stratum by these labels."""
     return SEPARATOR.join(map(shown_label_name, names))
 
 
 def decided(problem: Problem) -> bool:
-    """Whether an answer is right or wrong; what is judged alone has no verdict, and no part in coverage."""
+    """Return whether an answer is right or wrong; one that is only judged has no verdict, and no part in coverage."""
     return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def strata_of(
     problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Stratum, ...]:
-    """The strata of a run's problems, without those whose labels no problem has."""
+    """Return the strata of a run's problems, without those whose labels no problem has."""
     wanted = [
         names
         for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
@@ -103,7 +103,7 @@ def _parts(
 def _values(
     name: str, problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Mapping[str, tuple[Value, ...]], str]:
-    """The values of one label by problem, and what a reader must know of them."""
+    """Return the values of one label by problem, and a note for the reader."""
     asked, name = name, name.removesuffix(PRESET)
     words: dict[str, tuple[Value, ...]] = {}
     numbers: dict[str, tuple[str, float]] = {}
@@ -135,7 +135,7 @@ def _values(
 def _bounds(
     numbers: Mapping[str, tuple[str, float]], preset: Mapping[str, tuple[float, ...]]
 ) -> Mapping[str, tuple[float, ...]]:
-    """Where each language's numbers are cut; one that the preset does not know is cut at its own terciles."""
+    """Return the bounds for each language's numbers; one that the preset lacks is cut at its own terciles."""
     by_language: dict[str, list[float]] = defaultdict(list)
     for tongue, number in numbers.values():
         by_language[tongue].append(number)
@@ -147,7 +147,7 @@ def _bounds(
 
 
 def _part(place: int, bounds: Sequence[float]) -> Value:
-    """A part's name and place: ``long`` is one part, also where languages are cut into different numbers of them."""
+    """Return a part's name and place: ``long`` is one part, even if languages have different numbers of parts."""
     names = _NAMES.get(len(bounds) + 1)
     return names[place] if names else (place, f"part {place + 1}")
 

@@ -1,4 +1,4 @@
-"""The summary of a run: every number that the terminal, the exports and the page show, in one JSON-able value."""
+"""Summary of a run: every number of the terminal, the exports and the page, in one JSON-serialisable value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.reports.results.usage import ModelUsage
 
 
 class RateCell(Reported):
-    """The numbers of one part of the problems: all of them, a language, a category in a language, ..."""
+    """Numbers of one part of the problems: all of them, a language, a category in a language, ..."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
     order: tuple[int, ...] = ()
@@ -33,12 +33,12 @@ class RateCell(Reported):
 
     @property
     def name(self) -> str:
-        """The labels' values in one text; ``all`` where there are none."""
+        """Values of the labels in one text; ``all`` if there are none."""
         return " / ".join(self.labels.values()) or "all"
 
 
 class Column(Reported):
-    """Everything about one model with one set of parameters, under one policy and one profile."""
+    """Numbers of one model with one set of parameters, under one policy and one profile."""
 
     model: str
     parameters: str
@@ -54,7 +54,7 @@ class Column(Reported):
     overall: RateCell
     strata: Mapping[str, tuple[RateCell, ...]]
     strata_notes: Mapping[str, str] = Field(default_factory=dict)
-    """How numbers were cut, and which parts overlap, by stratum."""
+    """Notes by stratum on the cuts of numbers and on overlapping parts."""
     valid: RateCell | None = None
     net_of_empty: RateCell | None = None
     passed_by_empty: int = 0
@@ -64,7 +64,7 @@ class Column(Reported):
 
 
 class OwnTable(Reported):
-    """A table of results that a suite computes itself, because its score is its own: shown as it is.
+    """Table of results that a suite computes itself for its own score; shown unchanged.
 
     The first line of a cell is its text, what follows is shown below it, smaller. ``withheld``: the reasons why numbers
     that were asked for are not in it.
@@ -79,7 +79,7 @@ class OwnTable(Reported):
 
 
 class Summary(Reported):
-    """A run in numbers. Rates, similarities and coverage run from 0 to 1."""
+    """Summary of a run. Rates, similarities and coverage run from 0 to 1."""
 
     schema_version: int = 1
     suite: str
@@ -92,23 +92,23 @@ class Summary(Reported):
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
-    """What the answers took, of the models that were asked here."""
+    """Usage of the models that were asked here."""
     judged: tuple[CaretsJudged, ...] = ()
-    """What the judges said, by criterion."""
+    """Judged texts at carets, by criterion."""
     answers: tuple[AnswersJudged, ...] = ()
-    """What the judges said of answers to questions, by criterion."""
+    """Judged answers to questions, by criterion."""
     best_of: tuple[BestOf, ...] = ()
     """The paper's best of three, of models that were scored under its three steps."""
     errors: tuple[ErrorColumn, ...] = ()
-    """How answers went wrong, by model; empty where nobody looked."""
+    """Error classes by model; empty if they were not examined."""
     flagged: tuple[Flagged, ...] = ()
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
     own: tuple[OwnTable, ...] = ()
     """The suite's own tables of results."""
     warnings: tuple[str, ...] = ()
-    """Why a number is not to be believed."""
+    """Warnings about unreliable numbers."""
     main: str = "language / category"
-    """The stratum by which policies are set side by side."""
+    """Stratum by which policies are compared."""
     heat_maps: tuple[str, ...] = ("language / category",)
     forms: tuple[PaperForm, ...] = ()
     """The paper's tables of results, in form."""
@@ -117,5 +117,5 @@ class Summary(Reported):
 
     @property
     def baselines(self) -> frozenset[str]:
-        """Names of the answers that no model gave."""
+        """Names of the baselines."""
         return frozenset(column.model for column in self.columns if column.baseline)

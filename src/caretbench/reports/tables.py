@@ -1,4 +1,4 @@
-"""Tables as plain values: the terminal, Markdown and the page print the same ones."""
+"""Tables as plain values, printed by the terminal, Markdown and the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Field(Reported):
 
 
 class ReportTable(Reported):
-    """A table with one text column first; the others hold numbers where ``numeric`` says so."""
+    """A table with one text column first; the others contain numbers where ``numeric`` is true."""
 
     title: str
     heads: tuple[str, ...]
@@ -57,24 +57,24 @@ def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A rate from 0 to 1 as a percentage."""
+    """Return a rate from 0 to 1 as a percentage."""
     return NONE if value is None else f"{100 * value:.{digits}f}%"
 
 
 def text_field(text: object, tone: str = "") -> Field:
-    """A field that is words."""
+    """Return a text field."""
     words = NONE if text is None else str(text)
     return Field(text=words, sort=words.lower(), tone=tone)
 
 
 def number_field(value: float | None, text: str | None = None, note: str = "") -> Field:
-    """A field that is a plain number."""
+    """Return a field with a plain number."""
     shown = text if text is not None else NONE if value is None else f"{value:g}"
     return Field(text=shown, sort=-1.0 if value is None else value, note=note)
 
 
 def rate_field(estimate: ReportedNumber | None) -> Field:
-    """A rate with its interval, in percent."""
+    """Return a rate with its interval, in percent."""
     if estimate is None:
         return number_field(None)
     return Field(
@@ -83,24 +83,24 @@ def rate_field(estimate: ReportedNumber | None) -> Field:
 
 
 def score_field(estimate: ReportedNumber | None, digits: int = 2) -> Field:
-    """A judge's score in points, or a mean similarity from 0 to 1, with its interval."""
+    """Return a judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
     return number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
 
 
 def title_field(title: str, *, baseline: bool) -> Field:
-    """A model's or baseline's title."""
+    """Return a model's or baseline's title."""
     return text_field(title, "baseline" if baseline else "")
 
 
 def digits_field(value: float | None, form: str = ".2f") -> Field:
-    """A number with so many digits, a dash where there is none."""
+    """Return a number in the given format, a dash if there is none."""
     return number_field(value, None if value is None else format(value, form))
 
 
 def share_field(value: float | None, note: str = "") -> Field:
-    """A share from 0 to 1 in percent."""
+    """Return a share from 0 to 1 in percent."""
     return number_field(value, percent(value), note)
 
 
@@ -111,7 +111,7 @@ def _range(estimate: ReportedNumber, digits: int, scale: float = 1.0) -> str:
 
 
 def shown_label(stratum: str, value: str) -> str:
-    """A label as people read it: ``c_sharp`` is C#, and underscores are blanks."""
+    """Return a label as people read it: ``c_sharp`` is C#, and underscores are blanks."""
     if stratum == "language":
         try:
             return language(value).title
@@ -121,46 +121,46 @@ def shown_label(stratum: str, value: str) -> str:
 
 
 def shown_name(cell: RateCell) -> str:
-    """The labels of a cell as people read them."""
+    """Return the labels of a cell as people read them."""
     return shown_labels(cell.labels)
 
 
 def shown_labels(labels: Mapping[str, str]) -> str:
-    """Labels as people read them; ``all`` where there are none."""
+    """Return labels as people read them; ``all`` if there are none."""
     return " / ".join(shown_label(stratum, value) for stratum, value in labels.items()) or "all"
 
 
 def shown_stratum(name: str) -> str:
-    """A stratum's name as people read it: ``language and category``."""
+    """Return a stratum's name as people read it: ``language and category``."""
     *others, last = name.replace("_", " ").split(" / ")
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def pass_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """The columns that hold verdicts."""
+    """Return the columns that hold verdicts."""
     return tuple(column for column in columns if column.overall.pass_at)
 
 
 def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """The models that hold verdicts; the baselines where there is nothing else."""
+    """Return the models that hold verdicts; the baselines where there is nothing else."""
     judged = pass_columns(columns)
     return tuple(column for column in judged if not column.baseline) or judged
 
 
 def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:
-    """The strata by one label, or (``crossed``) those by several, in their order."""
+    """Return the strata by one label, or (``crossed``) those by several, in their order."""
     names = dict.fromkeys(name for column in columns for name in column.strata)
     return tuple(name for name in names if (" / " in name) is crossed)
 
 
 def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
-    """The names of a stratum's cells, as they are read: short before long, words by the alphabet."""
+    """Return the names of a stratum's cells, as they are read: short before long, words by the alphabet."""
     places = {shown_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
     return sorted(places, key=lambda name: places[name])
 
 
 def _place(cell: RateCell) -> tuple[tuple[int, str], ...]:
-    """By its first label, then by the second: parts of numbers by their size, words by the alphabet."""
+    """Return a sort key by the first label, then the second: parts of numbers by size, words by the alphabet."""
     order = cell.order or (0,) * len(cell.labels)
     names = (shown_label(name, value).lower() for name, value in cell.labels.items())
     return tuple(zip(order, names, strict=True))

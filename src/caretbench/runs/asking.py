@@ -1,4 +1,4 @@
-"""Settings with which one model is asked in a run, and their hash, a part of the key of each completion."""
+"""Request settings of one model in a run, and their hash, a part of each completion's key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHAT_FRAME = 32
 
 
 class Preprocess(Protocol):
-    """A step before the prompt: changes what of a problem is shown."""
+    """Preprocessing step before the prompt: changes the shown caret."""
 
     @property
     def key(self) -> str:
@@ -43,12 +43,12 @@ class Preprocess(Protocol):
         ...
 
     def __call__(self, caret: Caret) -> Caret:
-        """What is shown instead."""
+        """Return the caret that is shown instead."""
         ...
 
 
 class Context(Protocol):
-    """What is shown of a problem beside its own caret: a suite's."""
+    """Context of a problem in addition to its own caret, defined by a suite."""
 
     @property
     def key(self) -> str:
@@ -56,12 +56,12 @@ class Context(Protocol):
         ...
 
     def __call__(self, problem: Problem) -> Caret:
-        """What is shown instead of the problem's caret."""
+        """Return the caret that is shown instead of the problem's."""
         ...
 
 
 class Wanted(NamedTuple):
-    """Samples of one problem that are not there. Without a prompt it cannot be asked, and ``fault`` says why."""
+    """Pending samples of one problem. Without a prompt it cannot be asked, and ``fault`` is the reason."""
 
     problem: Problem
     samples: tuple[int, ...]
@@ -71,18 +71,18 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """One model in a run: its client, and all that is chosen for it.
+    """One model in a run: its client and its settings.
 
     Args:
         name: The model's name in the rows.
         client: The model.
-        strategy: How a caret becomes a prompt.
-        sampling: How answers are drawn.
-        samples: How many answers of each problem are wanted, numbered from 0.
-        context: What is shown of a problem; None: its caret as it is.
+        strategy: Prompt strategy.
+        sampling: Sampling settings.
+        samples: Number of wanted answers per problem, numbered from 0.
+        context: Context shown with a problem; None: its caret as it is.
         preprocess: Steps before the prompt, in order, behind the context.
-        prompt_tokens: At most so many tokens of prompt; None: what the model's context leaves, where it is known.
-        price: What tokens cost, where it is known.
+        prompt_tokens: Maximum number of prompt tokens; None: what the model's context leaves, if it is known.
+        price: Price of tokens, if known.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Asking:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what could not be asked.
+        """Refuse settings that cannot be asked.
 
         Raises:
             ValueError: the client does not take such prompts, tells not what they need, or the context leaves no room.
@@ -122,16 +122,16 @@ class Asking:
 
     @cached_property
     def counted(self) -> bool:
-        """Whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
+        """Return whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
         return self.client.count_tokens("def f():\n") is not None
 
     def count(self, text: str) -> int:
-        """The tokens of ``text``, counted or estimated."""
+        """Return the number of tokens of ``text``, counted or estimated."""
         return tokens_of(self.client, text) if self.counted else estimated(text)
 
     @cached_property
     def budget(self) -> Budget:
-        """Room for a prompt: what was asked for, and never more than the context leaves beside the answer."""
+        """Room for a prompt: the configured number of tokens, at most what the context leaves next to the answer."""
         return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
 
     def _room(self, answer_tokens: int) -> Budget:
@@ -143,7 +143,7 @@ class Asking:
 
     @cached_property
     def settings(self) -> dict[str, JsonValue]:
-        """What decides the answers; stands in the manifest, and holds no key."""
+        """Settings that decide the answers; part of the manifest, without keys."""
         budget: JsonValue = None
         if self.budget.tokens is not None:
             budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.counted else "estimate"}
@@ -157,24 +157,24 @@ class Asking:
         }
 
     def _identity(self) -> dict[str, JsonValue]:
-        """The client's identity; with the model's name, unless the weights themselves are named by their hash."""
+        """Return the client's identity; with the model's name, unless a hash names the weights themselves."""
         identity = dict(self.client.identity)
         return identity if "weights_sha256" in identity else {"model": redact(self.client.name), **identity}
 
     @cached_property
     def parameters(self) -> str:
-        """The hash of :attr:`settings`, as it stands in the rows."""
+        """Hash of :attr:`settings`, as stored in the rows."""
         return sha256_json(self.settings)[:16]
 
     @property
     def info(self) -> ModelInfo:
-        """The model's entry in the manifest."""
+        """Manifest entry of the model."""
         return ModelInfo(
             model=self.name, source="model", parameters=self.parameters, settings=self.settings
         )  # fmt: skip
 
     def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[Wanted]:
-        """The samples that are not stored, each problem with its prompt, one at a time."""
+        """Yield the samples that are not stored, each problem with its prompt, one at a time."""
         for problem in problems:
             there = stored.get(problem.id, ())
             samples = tuple(sample for sample in range(self.samples) if sample not in there)
@@ -220,7 +220,7 @@ class Asking:
                 )
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
-        """The most that ``samples`` answers can cost, in US dollars: each with the whole prompt, and full length.
+        """Return the maximum cost of ``samples`` answers in US dollars: each with the whole prompt, and full length.
 
         Zero where no price is known.
         """
@@ -228,12 +228,12 @@ class Asking:
 
 
 def estimated(text: str) -> int:
-    """The tokens of a text where no tokenizer is known."""
+    """Return the estimated number of tokens of a text, without a tokenizer."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def tokens_of(client: ModelClient, text: str) -> int:
-    """The tokens of a text, counted by the model's own tokenizer, or estimated."""
+    """Return the number of tokens of a text, counted by the model's own tokenizer, or estimated."""
     counted = client.count_tokens(text)
     return estimated(text) if counted is None else counted
 
@@ -241,9 +241,9 @@ def tokens_of(client: ModelClient, text: str) -> int:
 def worst_cost(
     client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int
 ) -> float:
-    """The most that ``samples`` answers to a prompt can cost, in US dollars; zero where no price is known.
+    """Return the maximum cost of ``samples`` answers to a prompt in US dollars; zero if no price is known.
 
-    No token stands for less than a byte, and a chat template puts marks around the messages.
+    No token is less than a byte, and a chat template puts marks around the messages.
     """
     if price is None or price.free:
         return 0.0
@@ -255,7 +255,7 @@ def worst_cost(
 
 
 def prompt_text(prompt: Prompt) -> str:
-    """All text of a prompt that a model reads."""
+    """Return all text of a prompt that a model reads."""
     if isinstance(prompt, ChatPrompt):
         return "\n".join(message.text for message in prompt.messages)
     if isinstance(prompt, FillPrompt):

@@ -1,4 +1,4 @@
-"""The models and judges of a run: opened, checked, and asked one at a time."""
+"""Clients of a run's models and judges: opened, checked, and asked one at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.suites.showing import showing
 
 
 class Clients:
-    """The models and judges of a plan. A single one is held open; of several only one at a time is.
+    """Clients of a plan's models and judges. A single one stays open; of several only one is open at a time.
 
     Local servers hold their weights in memory, so that two of them may be too many.
     """
@@ -36,7 +36,7 @@ class Clients:
 
     @contextmanager
     def opened(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
-        """A model or judge, open."""
+        """Provide an open model or judge."""
         if len(self._plan.models) + len(self._plan.judges) > 1:
             with self._opener(wanted.spec, wanted.options) as client:
                 yield client
@@ -47,7 +47,7 @@ class Clients:
 
     @contextmanager
     def asking(self, model: ModelPlan) -> Iterator[Asking]:
-        """A model, open, and how it is asked.
+        """Provide an open model with its settings.
 
         Raises:
             ValueError: it cannot be asked so.
@@ -69,7 +69,7 @@ class Clients:
             )
 
     def _questions(self) -> bool:
-        """Whether the problems are questions; either all of them are, or none.
+        """Return whether the problems are questions; either all of them are, or none.
 
         Raises:
             ValueError: some are, and others are places in programs.
@@ -86,7 +86,7 @@ class Clients:
         return kinds == {True}
 
     def check(self) -> list[ModelInfo]:
-        """Open every model and judge once, and find out how each is asked; gives the models' manifest entries.
+        """Open every model and judge once, and find its settings; return the models' manifest entries.
 
         Raises:
             ValueError: one cannot be asked so, or a folder holds another run.

@@ -1,4 +1,4 @@
-"""A run's folder: what is in it, and the manifest that makes its numbers what they are."""
+"""Files of a run's folder, and its manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.suites.selection import Selection
 
 
 class DataInfo(BaseModel):
-    """Which problems: the hash covers the whole set, ``selected`` counts those of this run."""
+    """Identity of the problems: the hash covers the whole set, ``selected`` counts those of this run."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class ModelInfo(BaseModel):
     source: Literal["recorded", "baseline", "model"]
     parameters: str = "none"
     settings: dict[str, JsonValue] = Field(default_factory=dict)
-    """What ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
+    """Settings that ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
 
 
 class ToolchainInfo(BaseModel):
@@ -49,7 +49,7 @@ class ToolchainInfo(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What makes the numbers of a run what they are. ``compare`` refuses to compare what differs here."""
+    """Manifest: everything that decides the numbers of a run. ``compare`` refuses runs that differ here."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -60,7 +60,7 @@ class Manifest(BaseModel):
     graders: list[ModelInfo] = Field(default_factory=list)
     policy: str
     further_policies: list[str] = Field(default_factory=list)
-    """Policies under which the same answers are scored beside ``policy``, by which models are compared."""
+    """Policies under which the same answers are scored in addition to ``policy``, by which models are compared."""
     profile: Profile
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)
@@ -71,10 +71,10 @@ class Manifest(BaseModel):
     toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)
     isolation: dict[str, str | bool] | None = None
     left_out: dict[str, list[str]] = Field(default_factory=dict)
-    """Problems without a verdict here, by cause: no toolchain, or the golden answer does not pass."""
+    """Problems without a verdict here, by cause: no toolchain, or the reference does not pass."""
 
     def identity(self) -> dict[str, str]:
-        """The fields that must agree where rows are added to a run."""
+        """Return the fields that must agree where rows are added to a run."""
         return {
             "suite": self.suite,
             "data": self.data.hash,
@@ -89,7 +89,7 @@ JudgementKey = tuple[str, str, str, str, str, int]
 
 
 class MissingJudgement(Row):
-    """A judgement that was asked for and did not come: a line of ``judge_errors.jsonl``; the next run asks again.
+    """Missing judgement: a line of ``judge_errors.jsonl``; the next run asks again.
 
     ``kind`` is that of a :class:`~caretbench.models.ModelFailure`; ``budget`` means that it was not asked, since the
     money was spent. An answer that came and cannot be read is a :class:`Judgement` with a fault, not a line here.
@@ -108,12 +108,12 @@ class MissingJudgement(Row):
 
     @property
     def key(self) -> JudgementKey:
-        """The key of the judgement that is missing."""
+        """Key of the missing judgement."""
         return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
 
 
 class RunFolder:
-    """The files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
+    """Files of one run: ``manifest.json``, problems, completions, scores, verdicts of the gate, the report."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -129,7 +129,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """The folder for this process alone; it is made where it is not there yet.
+        """Lock the folder for this process; create it if needed.
 
         Raises:
             DataError: another process is at work in it.
@@ -149,7 +149,7 @@ class RunFolder:
             os.close(descriptor)
 
     def manifest(self) -> Manifest:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             DataError: this is no run's folder, or the manifest is damaged.
@@ -166,7 +166,7 @@ class RunFolder:
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
 
     def problems(self) -> list[Problem]:
-        """The run's problems."""
+        """Return the run's problems."""
         return list(read_rows(self.problems_path, Problem))
 
     def write_problems(self, problems: Iterable[Problem]) -> None:
@@ -174,26 +174,26 @@ class RunFolder:
         write_rows(self.problems_path, problems)
 
     def completions(self) -> Iterator[Completion]:
-        """The completions, one at a time."""
+        """Yield the completions, one at a time."""
         if self.completions_path.exists():
             yield from read_rows(self.completions_path, Completion, torn_tail=True)
 
     def missing(self) -> Iterator[Missing]:
-        """What the models did not answer, one at a time."""
+        """Yield the missing samples, one at a time."""
         if self.errors_path.exists():
             yield from read_rows(self.errors_path, Missing, torn_tail=True)
 
     def judgements(self) -> Iterator[Judgement]:
-        """The graders' judgements, one at a time."""
+        """Yield the graders' judgements, one at a time."""
         if self.judgements_path.exists():
             yield from read_rows(self.judgements_path, Judgement, torn_tail=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
-        """The judgements that did not come, one at a time."""
+        """Yield the judgements that did not come, one at a time."""
         if self.judge_errors_path.exists():
             yield from read_rows(self.judge_errors_path, MissingJudgement, torn_tail=True)
 
     def scores(self) -> Iterator[Score]:
-        """The scores, one at a time."""
+        """Yield the scores, one at a time."""
         if self.scores_path.exists():
             yield from read_rows(self.scores_path, Score, torn_tail=True)

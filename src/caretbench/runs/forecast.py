@@ -1,4 +1,4 @@
-"""Forecast of a run: what would be asked, in tokens and US dollars; nothing is sent, nothing is written."""
+"""Forecast of a run in tokens and US dollars; nothing is sent, nothing is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from caretbench.runs.runner import budget_of
 
 @dataclass
 class AskingForecast:
-    """What one model would be asked of one benchmark. Costs are in US dollars; None: no price is known.
+    """Forecast for one model on one benchmark. Costs are in US dollars; None: no price is known.
 
     ``input_tokens`` counts every sample with its whole prompt: several may share one request, and then cost less.
     Expected are answers as long as the reference answers; the worst case is ``max_tokens`` for each, and where tokens
@@ -47,11 +47,11 @@ class AskingForecast:
     worst_cost: float | None = None
     first_fault: str = ""
     context: str | None = None
-    """What else of projects is shown, with its version; None: problems as they are."""
+    """Name and version of the additional project context; None: problems as they are."""
 
 
 class JudgeForecast(NamedTuple):
-    """What one judge would be asked about one folder."""
+    """Forecast for one judge on one folder."""
 
     grader: str
     folder: str
@@ -60,7 +60,7 @@ class JudgeForecast(NamedTuple):
 
 @dataclass
 class RunForecast:
-    """What a whole run would ask. ``spent`` US dollars are spent already."""
+    """Forecast of a whole run. ``spent`` US dollars are spent already."""
 
     spent: float
     models: list[AskingForecast] = field(default_factory=list)
@@ -68,12 +68,12 @@ class RunForecast:
 
     @property
     def worst_cost(self) -> float:
-        """US dollars at most, those spent included, as far as prices are known."""
+        """Maximum cost in US dollars, including the amount spent, as far as prices are known."""
         return self.spent + sum(row.worst_cost or 0.0 for row in self._rows())
 
     @property
     def expected_cost(self) -> float:
-        """US dollars to be expected, those spent included, as far as prices are known."""
+        """Expected cost in US dollars, including the amount spent, as far as prices are known."""
         return self.spent + sum(row.expected_cost or 0.0 for row in self._rows())
 
     def _rows(self) -> Iterator[AskingForecast | JudgingForecast]:
@@ -82,7 +82,7 @@ class RunForecast:
 
 
 def forecast(plan: Plan, opener: Opener) -> RunForecast:
-    """The forecast of a plan.
+    """Return the forecast of a plan.
 
     Raises:
         ValueError: the plan cannot work.
@@ -102,7 +102,7 @@ def forecast(plan: Plan, opener: Opener) -> RunForecast:
 
 
 def _asked(asking: Asking, benchmark: Benchmark, coming: list[Problem]) -> AskingForecast:
-    """What a model would be asked; the problem of every answer that would come is added to ``coming``."""
+    """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
     stored = Generating(benchmark.problems, benchmark.folder).stored(asking)
     row = AskingForecast(
         model=asking.name,
@@ -141,7 +141,7 @@ def _asked(asking: Asking, benchmark: Benchmark, coming: list[Problem]) -> Askin
 
 
 def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -> Iterator[JudgeForecast]:
-    """What each judge would be asked about each folder.
+    """Yield the forecast for each judge and folder.
 
     That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
     reference answer. Tries for answers that cannot be read are not in it.

@@ -1,4 +1,4 @@
-"""The generating stage: from problems to completions; only what is missing is asked."""
+"""Generation stage: asks models for the missing completions of problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work
 
 
 class Generating:
-    """The generating stage of one run."""
+    """Generation stage of one run."""
 
     def __init__(
         self, problems: Sequence[Problem], folder: RunFolder, report: Report = lambda _added, _tally: None
@@ -25,11 +25,11 @@ class Generating:
         self.report = report
 
     def stored(self, asking: Asking) -> dict[str, set[int]]:
-        """The samples that are there, by problem."""
+        """Return the stored samples by problem."""
         return self._look(asking)[0]
 
     def _look(self, asking: Asking) -> tuple[dict[str, set[int]], set[Hashable]]:
-        """The model's stored samples by problem, and the keys in ``errors.jsonl`` whose sample came meanwhile."""
+        """Return a model's stored samples by problem, and the keys in ``errors.jsonl`` whose sample exists by now."""
         noted = {row.key for row in self.folder.missing()}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
@@ -62,7 +62,7 @@ class Generating:
 
 
 def spent(folder: RunFolder) -> float:
-    """What the stored answers and judgements of a run cost, in US dollars, where it is known."""
+    """Return the cost of a run's stored answers and judgements in US dollars, as far as it is known."""
     answers = sum(row.cost or 0.0 for row in folder.completions())
     return answers + sum(row.cost or 0.0 for row in folder.judgements())
 
@@ -83,15 +83,15 @@ class _Completing(Work[Problem]):
         self.price = asking.price
 
     def sampling(self, pending: Pending[Problem]) -> Sampling:  # noqa: ARG002  the same for all
-        """As it is chosen for the model."""
+        """Return the sampling chosen for the model."""
         return self._asking.sampling
 
     def worst_cost(self, pending: Pending[Problem]) -> float:
-        """Each answer with the whole prompt, and in full length."""
+        """Return the cost of answers in full length, each with the whole prompt."""
         return self._asking.worst_cost(pending.prompt, len(pending.samples)) if pending.prompt else 0.0
 
     def row(self, pending: Pending[Problem], answer: ModelAnswer, cost: float | None) -> Completion:
-        """A line of ``completions.jsonl``."""
+        """Return a line of ``completions.jsonl``."""
         return Completion(
             problem_id=pending.about.id,
             model=self._asking.name,
@@ -109,7 +109,7 @@ class _Completing(Work[Problem]):
     def missing(
         self, pending: Pending[Problem], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> Missing:
-        """A line of ``errors.jsonl``."""
+        """Return a line of ``errors.jsonl``."""
         return Missing(
             problem_id=pending.about.id,
             model=self._asking.name,

@@ -1,7 +1,7 @@
-"""The judging stage: texts in, judgements out; only what is missing is asked.
+"""Judging stage: asks judges for the missing judgements of texts.
 
 A text is judged once for each problem, grader and repeat, whoever wrote it and however often. Judgements are appended
-one by one, so the stage may be killed at any moment and the same command goes on. What did not come stands in
+one by one, so the stage may be killed at any moment and the same command goes on. Missing judgements are in
 ``judge_errors.jsonl``.
 """
 
@@ -36,11 +36,11 @@ from caretbench.runs.verdict import passed_of
 
 
 class NothingToJudgeError(DataError):
-    """A run holds no text that a judge could be asked about."""
+    """Error: a run contains no text to judge."""
 
 
 class Texts(NamedTuple):
-    """The distinct texts that a judge is asked about, and how many completions hold them.
+    """Distinct texts to judge, and the number of completions that contain them.
 
     ``unscored`` counts the completions without a score, where only those that passed are judged.
     """
@@ -52,13 +52,13 @@ class Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgingSettings:
-    """Settings of a judging that hold for all its criteria and judges.
+    """Settings of a judging, for all its criteria and judges.
 
     Args:
         policy: The run's truncation policy.
         profile: The run's profile.
         control_problems: Number of problems whose controls are judged too; 0: none.
-        repeats: How often every text is judged by every judge; None: as often as the criterion says.
+        repeats: Number of judgements of every text by every judge; None: as the criterion defines.
         baselines: Judge the completions of the baselines too.
         prices: By the judge's name.
         budget: Not more than it holds is spent; a judge without a price is refused then.
@@ -77,12 +77,12 @@ class JudgingSettings:
     report: Report = lambda _step, _added, _total: None
 
     def texts(self, folder: RunFolder, part: Part, *, not_scored: bool = False) -> Texts:
-        """Return the texts that a part has to judge.
+        """Return the texts to judge in a part.
 
         Args:
             folder: The run.
             part: The problems and the criterion.
-            not_scored: Of a criterion that asks only about what passed, take completions without a score too.
+            not_scored: Include completions without a score, for a criterion that asks only about passes.
         """
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
         if part.criterion.subject != "caret":
@@ -179,7 +179,7 @@ def grade_parts(
     settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,
 ) -> dict[str, GradingResult]:
-    """Have each part of a run judged by its criterion, as :func:`grade` does; return the results by criterion.
+    """Judge each part of a run by its criterion, as :func:`grade` does; return the results by criterion.
 
     ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
@@ -214,7 +214,7 @@ class _JudgeAsking:
     def judge(
         self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
     ) -> str:
-        """Have the texts judged by one criterion; gives the parameters of the judgements."""
+        """Judge the texts by one criterion; return the parameters of the judgements."""
         settings: dict[str, Any] = settings_of(criterion, self.client, self.sampling) | dict(more or {})
         parameters = sha256_json(settings)[:16]
         _record(

@@ -21,11 +21,11 @@ PassedOver = Callable[[str], None]
 
 
 class RecordedLog(Protocol):
-    """A log of another harness that holds completions."""
+    """Log of another harness that contains completions."""
 
     @property
     def models(self) -> Mapping[tuple[str, str], ModelInfo]:
-        """The models by name and parameters; filled while completions are read."""
+        """Models by name and parameters; filled while completions are read."""
         ...
 
     @property
@@ -34,7 +34,7 @@ class RecordedLog(Protocol):
         ...
 
     def completions(self, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
-        """The completions of these problems; ``passed_over`` is called with the id of every other row."""
+        """Yield the completions of these problems; ``passed_over`` is called with the id of every other row."""
         ...
 
 
@@ -76,7 +76,7 @@ def score(
 
 @dataclass
 class _Recorded:
-    """Completions of baselines and of files, with what was seen while they were read."""
+    """Completions of baselines and of files, with facts collected while they are read."""
 
     benchmark: Benchmark
     baselines: Sequence[str]
@@ -86,7 +86,7 @@ class _Recorded:
     passed_over: dict[Path, list[str]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Completion]:
-        """All completions that are asked for."""
+        """Yield all completions that are asked for."""
         problems = {problem.id: problem for problem in self.benchmark.problems}
         writers = self.benchmark.suite.baselines
         for name in self.baselines:
@@ -162,7 +162,7 @@ class _Recorded:
 
 
 def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
-    """The models of the run that a file of completions belongs to: how they were asked stays known."""
+    """Return the models of the run that a file of completions belongs to: how they were asked stays known."""
     folder = RunFolder(path.parent)
     if path.name != folder.completions_path.name or not folder.manifest_path.exists():
         return {}

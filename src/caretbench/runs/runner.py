@@ -1,4 +1,4 @@
-"""A whole run: everything is checked, then generated, judged, scored."""
+"""Whole run: checks, then generation, judging and scoring."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _probe(plan: Plan, clients: Clients, probe: Probe) -> None:
 
 
 def budget_of(plan: Plan) -> CostBudget:
-    """The budget of a plan; what the stored rows of all folders cost is spent already."""
+    """Return the budget of a plan; the cost of the stored rows of all folders counts as spent."""
     return CostBudget(plan.config.max_cost, sum(spent(benchmark.folder) for benchmark in plan.benchmarks))
 
 
@@ -101,7 +101,7 @@ def _answered(session: Session, models: Sequence[ModelPlan]) -> bool:
 def _generate(
     plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
 ) -> list[str]:
-    """Ask each model in turn; gives what is to be complained of."""
+    """Ask each model in turn; return complaints."""
     complaints: list[str] = []
     for model in plan.models:
         with clients.asking(model) as asking:
@@ -124,7 +124,7 @@ def _generate(
 
 
 def spoken(tally: Tally) -> str:
-    """``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
+    """Return ``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
     parts = []
     if tally.input_tokens or tally.output_tokens:
         parts.append(f"{tally.input_tokens:,.0f} tokens in, {tally.output_tokens:,.0f} out")
@@ -157,7 +157,7 @@ def _missing(session: Session, model: ModelPlan, tally: Tally, progress: Progres
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """The text in one line, not too long."""
+    """Return the text in one line, not too long."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -168,7 +168,7 @@ def one_line(text: str, most: int = 300) -> str:
 def _judge_and_score(
     plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
 ) -> list[str]:
-    """Judge all answers, score, then judge by criteria that ask only about what passed; gives the complaints."""
+    """Judge all answers, score, then judge by criteria that ask only about what passed; return the complaints."""
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
     last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
@@ -184,7 +184,7 @@ def _judge_and_score(
 def _judge(
     plan: Plan, clients: Clients, parts: Mapping[Session, list[Part]], budget: CostBudget, progress: Progress
 ) -> list[str]:
-    """Ask each judge in turn; gives what is to be complained of."""
+    """Ask each judge in turn; return complaints."""
     complaints = []
     for judge in plan.judges if parts else ():
         with clients.opened(judge) as client:

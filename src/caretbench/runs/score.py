@@ -1,4 +1,4 @@
-"""The scoring stage: completions in, scores out; only what is missing is computed.
+"""Scoring stage: computes the missing scores of completions.
 
 The reference of every problem runs first, on this machine and under this profile: a model is not measured on a problem
 whose reference does not pass here. Completions run meanwhile; their verdicts are held until the reference's is known.
@@ -51,7 +51,7 @@ class Scoring:
         self._problems = {problem.id: problem for problem in self.problems}
 
     def add_completions(self, completions: Iterable[Completion]) -> int:
-        """Append the completions that are not there yet; gives how many were new.
+        """Append the completions that are not there yet; return the number of new ones.
 
         Raises:
             DataError: another answer under the same key is there already.
@@ -64,7 +64,7 @@ class Scoring:
         return added
 
     def check_completions(self, completions: Iterable[Completion]) -> int:
-        """What :meth:`add_completions` would append, as a number; nothing is written.
+        """Return the number of completions that :meth:`add_completions` would append; nothing is written.
 
         Raises:
             DataError: another answer under the same key is there already.
@@ -72,7 +72,7 @@ class Scoring:
         return sum(1 for _ in self._new(completions))
 
     def _new(self, completions: Iterable[Completion]) -> Iterator[Completion]:
-        """The completions that are not stored yet, each once.
+        """Yield the completions that are not stored yet, each once.
 
         Verdicts are kept by key, so a changed answer under an old key would get the old answer's verdict.
         """
@@ -90,7 +90,7 @@ class Scoring:
                 )
 
     def run(self) -> dict[str, list[str]]:
-        """Score what is missing; gives the problems left out, by cause.
+        """Score what is missing; return the excluded problems by cause.
 
         Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
         be there now.
@@ -157,7 +157,7 @@ class Scoring:
         }
 
     def _settle(self, golden: Score) -> None:
-        """Take note of a golden answer's verdict."""
+        """Record a reference's verdict."""
         self._done.add(golden.key)
         if golden.details.get("waits"):
             self._waiting_references.add(golden.problem_id)
@@ -166,7 +166,7 @@ class Scoring:
             self._left_out[golden.problem_id] = cause
 
     def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
-        """The completions that are to be run; the rows of what needs no run are appended on the way."""
+        """Yield the completions that must be run; append the rows of the others on the way."""
         total = sum(row.problem_id in self._problems for row in self.folder.completions())
         self.report("completions", 0, total)
         for completion in self.folder.completions():
@@ -186,7 +186,7 @@ class Scoring:
                 self._write(appender, outcome)
                 self.report("completions", 1, None)
             else:
-                # `done` only grows by rows that stand in the file; a request under way is not asked for twice,
+                # `done` only grows by rows that are in the file; a request under way is not asked for twice,
                 # since completions are unique by key.
                 yield completion, text
 
@@ -194,7 +194,7 @@ class Scoring:
         return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
-        """The text to insert; the golden answer is never cut."""
+        """Return the text to insert; the reference is never cut."""
         if completion.model == GOLDEN:
             return completion.text
         return verdicts.inserted(completion.text, problem, self.policy)
@@ -219,7 +219,7 @@ class Scoring:
     # --- running ------------------------------------------------------------------------------------------------
 
     def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: Appender) -> None:
-        """Run the answers and append their rows; a completion's when its golden answer's is there."""
+        """Run the answers and append their rows; a completion's once its reference's is there."""
         under_way: dict[str, _Answer] = {}
         finished: list[_Verdict] = []
 
@@ -250,7 +250,7 @@ class Scoring:
                 self._conclude(verdict, appender)
 
     def _conclude(self, verdict: _Verdict, appender: Appender) -> None:
-        """Append the row of a completion whose golden answer is known."""
+        """Append the row of a completion whose reference's verdict is known."""
         completion, text, result = verdict
         row = self._without_run(completion)
         if row is None:

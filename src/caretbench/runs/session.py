@@ -1,4 +1,4 @@
-"""The session of one command on a run: its folder, lock, manifest, executor, and scoring."""
+"""Session of one command on a run: folder, lock, manifest, executor and scoring."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from caretbench.validation.validity import verdicts_path
 
 
 class Session:
-    """A run's folder while one command works in it: no other one may. Use it as a context manager.
+    """Exclusive session of one command in a run's folder. Use it as a context manager.
 
     Raises:
         DataError: another process is at work in it.
@@ -55,7 +55,7 @@ class Session:
         self._stack.close()
 
     def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
-        """Progress under the run's own policy, or under a further one, which is named."""
+        """Return the progress callback; it names the policy, unless that is the run's own."""
         if policy == self.benchmark.policy:
             return self._progress
         return lambda step, added, total: self._progress(f"{step}, {policy.key}", added, total)
@@ -109,7 +109,7 @@ class Session:
 def toolchains(
     problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
 ) -> dict[str, ToolchainInfo]:
-    """The toolchains of the problems' languages where programs run; each that is not there makes a note."""
+    """Return the toolchains of the problems' languages where programs run; each missing one causes a note."""
     from caretbench.execution.cluster.spreading import SpreadingExecutor
 
     found: dict[str, ToolchainInfo] = {}
@@ -131,10 +131,10 @@ def toolchains(
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
-    """The manifest to go on with: the stored one, where the run was begun, with the new models added.
+    """Return the manifest to go on with: the stored one, if any, with the new models added.
 
     Raises:
-        ValueError: the folder holds a run of something else; the message says what differs.
+        ValueError: the folder holds a run of something else; the message names the difference.
     """
     if not folder.manifest_path.exists():
         return manifest

@@ -1,4 +1,4 @@
-"""The resumable stage that asks a model: pending samples, budget, requests, rows, errors.
+"""Resumable stage that asks a model: pending samples, budget, requests, rows, errors.
 
 Completions, judgements and what helps to build a suite are asked for by this stage alone. A row is appended as soon
 as its answer is there, and a failure to a file of errors, so the stage may be killed at any moment: the same command
@@ -38,7 +38,7 @@ Errors = TypeVar("Errors", bound=Row)
 
 @dataclass(frozen=True)
 class Pending(Generic[About]):
-    """Samples that one request asks for. Without a prompt nothing can be asked, and ``fault`` is the reason.
+    """Pending samples of one request. Without a prompt nothing can be asked, and ``fault`` is the reason.
 
     ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``paid`` is the cost of the
     tries before this one in US dollars, None where it is not known.
@@ -55,7 +55,7 @@ class Pending(Generic[About]):
 
 @dataclass
 class Tally:
-    """Counts of one stage for one model. Tokens and US dollars are of this run.
+    """Counts of one stage for one model. Tokens and US dollars cover this run only.
 
     ``asked`` counts all answers that came, those asked for again included; ``unpriced`` those without a known cost;
     ``unreadable`` the stored ones that could not be read.
@@ -77,7 +77,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The share of the wanted samples that are there, from 0 to 1."""
+        """Share of the wanted samples that are there, from 0 to 1."""
         return (self.stored + self.answered) / self.wanted if self.wanted else 1.0
 
 
@@ -86,7 +86,7 @@ Report = Callable[[int, Tally], None]
 
 
 class Work(ABC, Generic[About]):
-    """One kind of question for one model: how its requests look, and which rows its answers make."""
+    """One kind of question for one model: the form of its requests and of the rows of its answers."""
 
     client: ModelClient
     price: Price | None
@@ -115,7 +115,7 @@ class Work(ABC, Generic[About]):
 
 
 class ErrorRows(Generic[Errors]):
-    """A file of errors while a stage runs: a new failure is appended at once, a repeated one replaced at the end.
+    """Error file during a stage: a new failure is appended at once, a repeated one replaced at the end.
 
     Every key is in the file at most once at any moment. A file that would be empty is removed.
     """
@@ -126,7 +126,7 @@ class ErrorRows(Generic[Errors]):
         self._failed: dict[Hashable, Errors] = {}
 
     def rows(self) -> Iterator[Errors]:
-        """The rows of the file, one at a time."""
+        """Yield the rows of the file, one at a time."""
         if self._path.exists():
             yield from read_rows(self._path, self._kind, torn_tail=True)
 
@@ -146,7 +146,7 @@ class ErrorRows(Generic[Errors]):
             self.noted.add(_key(row))
 
     def rewrite(self, came: set[Hashable]) -> None:
-        """Leave exactly what is missing: without the samples that came, and with the newest word on the others."""
+        """Rewrite the file to exactly the missing samples, each with its latest error."""
         old = list(self.rows())
         rows = {_key(row): row for row in old if _key(row) not in came} | self._failed
         if not rows:
@@ -161,7 +161,7 @@ def _key(row: Any) -> Hashable:
 
 
 class Stage(Generic[About]):
-    """One model's questions of one kind: requests out, rows in.
+    """Stage for one model and one kind of question: sends requests and stores rows.
 
     Requests may be taken in another thread than answers are given.
     """
@@ -196,7 +196,7 @@ class Stage(Generic[About]):
         self._give_up(pending)
 
     def _submit(self, pending: Iterator[Pending[About]]) -> None:
-        """One pass of the client over the requests."""
+        """Submit the requests to the client once."""
         stream = self._work.client.submit(self._requests(pending))
         try:
             for outcome in stream:
@@ -228,7 +228,7 @@ class Stage(Generic[About]):
         return bool(self.tally.ended) or (self.tally.asked == 0 and self._failed_requests >= HOPELESS)
 
     def _requests(self, pending: Iterator[Pending[About]]) -> Iterator[ModelRequest]:
-        """Requests as long as there is money for them."""
+        """Yield requests as long as the budget allows."""
         while not self._over:
             entry = self._again.popleft() if self._again else next(pending, None)
             if entry is None:
@@ -284,7 +284,7 @@ class Stage(Generic[About]):
         self._miss(entry, failure.samples, failure.kind, failure.message, failure.attempts)
 
     def _take(self, request_id: str, sample: int) -> tuple[Pending[About], float]:
-        """Strike a sample off what is in flight; gives its request and what was reserved for it."""
+        """Remove a sample from those in flight; return its request and reserved amount."""
         entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
         if entry is None or sample not in samples:
             raise RuntimeError(
@@ -301,7 +301,7 @@ class Stage(Generic[About]):
             self._miss(entry, entry.samples, "unpromptable", entry.fault)
 
     def _give_up(self, pending: Iterator[Pending[About]]) -> None:
-        """Note what is not asked any more, and the reason."""
+        """Record the samples that are not asked any more, and the reason."""
         kind: FailureKind = "provider"
         if self.tally.ended:
             message = f"not asked: {self.tally.ended}"

@@ -1,4 +1,4 @@
-"""Validation of a suite's problems: each goes through the gate, and the verdicts are stored."""
+"""Validation of a suite's problems by the gate, with stored verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caretbench.validation.validity import Validity, verdicts_path
 
 
 class Validation(NamedTuple):
-    """Problems with the gate's verdicts on them, in the same order, and the file that stores all verdicts."""
+    """Problems, the gate's verdicts in the same order, and the file that stores all verdicts."""
 
     problems: list[Problem]
     verdicts: list[Validity]
@@ -24,7 +24,7 @@ class Validation(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of valid problems, from 0 to 1."""
+        """Share of valid problems, from 0 to 1."""
         return sum(verdict.verdict == "valid" for verdict in self.verdicts) / len(self.verdicts)
 
 
@@ -36,13 +36,13 @@ def validate(
     engine: str = "local",
     progress: Progress | None = None,
 ) -> Validation:
-    """Put problems through the gate of their suite; the same call goes on after a stop.
+    """Validate problems by the gate of their suite; the same call resumes after a stop.
 
     Args:
         config: The problems, or the name of a suite: its starter set. Policy, profile and variants play no part.
         again: Forget stored verdicts on these problems first.
         workers: Number of programs in flight; None: by the number of processors.
-        engine: Where programs run.
+        engine: Engine that runs programs.
         progress: Told of steps and notes.
 
     Raises:

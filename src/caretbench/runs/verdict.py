@@ -1,4 +1,4 @@
-"""From an answer to its verdict: the rules that every way of scoring shares."""
+"""Rules that turn an answer's checks into its verdict, shared by all ways of scoring."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXECUTION_SCORER = "execution@"
 
 
 class CheckOutcome(NamedTuple):
-    """The outcome of one check of an answer: whether it is a verdict, 1 where it holds, and its name."""
+    """Outcome of one check of an answer: verdict or not, 1 if it holds, and its name."""
 
     counted: bool
     value: float
@@ -30,7 +30,7 @@ class CheckOutcome(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The outcome of all checks: the place of the decisive one, its outcome, and whether the answer passed.
+    """Outcome of all checks: the place of the decisive one, its outcome, and whether the answer passed.
 
     ``passed`` is None where a check has no verdict.
     """
@@ -56,7 +56,7 @@ def decide(checks: Sequence[CheckOutcome]) -> Decision:
 def deciding(scores: Iterable[Score], *, executed: bool) -> list[Score]:
     """Return the rows of one completion that decide whether it passed.
 
-    None where the problem has something to run and no row says how that ended (a run without execution, or one that was
+    None if the problem has something to run and no row has its outcome (a run without execution, or one that was
     stopped): the other checks alone are no verdict.
     """
     checks = [score for score in scores if "passed" in score.values or not score.counted]
@@ -84,7 +84,7 @@ def passed_of(
 
 
 class Judged(NamedTuple):
-    """An execution's result, and whether it is a verdict."""
+    """Execution result, and whether it is a verdict."""
 
     result: ExecutionResult
     counted: bool
@@ -108,7 +108,7 @@ def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
 
 
 def without_program(problem: Problem) -> ExecutionResult:
-    """The result of an answer that fails without a run."""
+    """Return the result of an answer that fails without a run."""
     return ExecutionResult(
         id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
     )
@@ -118,7 +118,7 @@ def of_golden(result: ExecutionResult) -> Judged:
     """Return the run of a reference, with whether it is a verdict."""
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
-    # A golden answer that took too long may have met a busy machine: the next run tries it again.
+    # A reference that took too long may have met a busy machine: the next run tries it again.
     return Judged(result, result.status.is_verdict and result.status is not Status.TIMEOUT)
 
 
@@ -159,7 +159,7 @@ def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ..
 
 
 def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    """What is shown beside a verdict; ``found`` are the flags of the answer."""
+    """Return the details shown next to a verdict; ``found`` are the flags of the answer."""
     details: dict[str, JsonValue] = {
         "compile_s": round(result.compile_s, 4),
         "run_s": round(result.run_s, 4),
@@ -169,7 +169,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
     passed = result.status is Status.PASSED
     if not passed:
         details |= {"stage": result.stage, "exit_code": result.exit_code, "signal": result.signal}
-    stderr = "stderr" if result.run_status is None else "run_stderr"  # the type checker's words stand first
+    stderr = "stderr" if result.run_status is None else "run_stderr"  # the type checker's words come first
     optional: dict[str, JsonValue] = {
         "type_check": result.type_check,
         "run_status": result.run_status.value if result.run_status else None,
@@ -187,7 +187,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 
 def left_out_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
-    """Why a problem is left out, in words that group well: its golden answer's outcome and details."""
+    """Return why a problem is excluded, in words that group well: its reference's outcome and details."""
     if outcome == Status.SKIPPED:
         return f"skipped: {details.get('reason') or 'no toolchain'}"
     if outcome == Status.MISSING_DEPENDENCY:

@@ -22,11 +22,11 @@ class Debian(Ecosystem):
     optional_system_packages = True
 
     def platform(self) -> str:
-        """The processor; the versions are in the manifest, or, for what stays in the system, asked anew."""
+        """Return the processor; the versions are in the manifest, or, for what stays in the system, asked anew."""
         return f"debian-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:
-        """Packages that are not installed."""
+        """Return the packages that are not installed."""
         present = debian_versions(spec.packages)
         return tuple(package for package in spec.packages if package not in present)
 
@@ -47,7 +47,7 @@ class Debian(Ecosystem):
         return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """A class path of the collected jars, or the flags for headers and libraries of the system."""
+        """Return a class path of the collected jars, or the flags for headers and libraries of the system."""
         java = spec.language == "java"
         return Bundle(
             name=spec.name,
@@ -62,7 +62,7 @@ class Debian(Ecosystem):
         )
 
     def lock(self, spec: Spec) -> str:
-        """The distribution's release decides versions."""
+        """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
 
 
@@ -71,7 +71,7 @@ def _versions(spec: Spec) -> dict[str, str]:
 
 
 def _jars(package: str) -> set[Path]:
-    """The jars of a package, links followed, so that each is taken once."""
+    """Return the jars of a package, links followed, so that each is taken once."""
     paths = (path for path in debian_files(package) if path.is_relative_to("/usr/share/java"))
     return {path.resolve() for path in paths if path.suffix == ".jar" and zipfile.is_zipfile(path)}
 
@@ -81,7 +81,7 @@ def _matching(folder: str, patterns: tuple[str, ...]) -> list[Path]:
 
 
 def _found_libraries(rule: LinkRule) -> LinkRule:
-    """The rule with those of its libraries that are installed, patterns resolved."""
+    """Return the rule with those of its libraries that are installed, patterns resolved."""
     folders = [*sorted(Path("/usr/lib").glob(f"{machine.machine()}-*")), Path("/usr/lib")]
     found = (
         path.name.removeprefix("lib").removesuffix(".so")

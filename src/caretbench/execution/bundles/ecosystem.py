@@ -1,4 +1,4 @@
-"""What a package manager has to answer so that bundles can be made with it."""
+"""Base class of the package managers that bundles are built with."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Ecosystem(ABC):
     unit = "package"
     """The word for what ``spec.verify`` names."""
     optional_system_packages = False
-    """Whether a bundle without some of the system packages is still of use."""
+    """True if a bundle without some of the system packages is still useful."""
 
     @abstractmethod
     def platform(self) -> str:
-        """Return what a bundle's content depends on beside its lock: interpreter, processor. Asked often."""
+        """Return what a bundle's content depends on in addition to its lock: interpreter, processor. Asked often."""
 
     @abstractmethod
     def missing(self, spec: Spec) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Maven artefacts: jars of pinned coordinates and of what they need, from a repository, offline or not."""
+"""Maven bundles: jars of pinned coordinates and their dependencies, from a repository, offline or not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def project(spec: Spec) -> str:
 
 
 def class_path(root: Path) -> tuple[str, ...]:
-    """The jars of a bundle as they are found inside the sandbox, in the order of their names."""
+    """Return the jars of a bundle as they are found inside the sandbox, in the order of their names."""
     return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
 
 
@@ -58,11 +58,11 @@ class Maven(Ecosystem):
     unit = "class"
 
     def platform(self) -> str:
-        """Jars are the same everywhere."""
+        """Return a constant: jars are the same everywhere."""
         return "jvm"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:
-        """Maven, where it is not there; an offline repository of Debian's."""
+        """Return Maven if it is missing, and Debian's packages for an offline repository."""
         wanted = [] if shutil.which("mvn") else ["maven"]
         if spec.offline_repository and not Path(spec.offline_repository).is_dir():
             wanted.append("maven-repo-helper")
@@ -88,9 +88,9 @@ class Maven(Ecosystem):
         return absent_classes(spec, root)
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """A class path."""
+        """Return a class path."""
         return super().view(spec, manifest, root).model_copy(update={"class_path": class_path(root)})
 
     def lock(self, spec: Spec) -> str:
-        """Coordinates are pinned in the specification."""
+        """Raise BundleError: coordinates are pinned in the specification."""
         raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")

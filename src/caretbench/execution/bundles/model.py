@@ -1,4 +1,4 @@
-"""Bundles: their specifications (data, and where they are found), manifests of what was built, views for runtimes."""
+"""Bundle specifications (data files), manifests of built bundles, and their views for runtimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caretbench.execution.types import Frozen
 from caretbench.files import describe
 
 INSIDE = "/bundle"
-"""Where a bundle's folder stands inside the sandbox, whatever its language."""
+"""Path of a bundle's folder inside the sandbox, for every language."""
 
 EXTRA_FOLDERS = "CARETBENCH_BUNDLE_SPECS"
 """Environment variable: more folders with specifications, separated as in PATH."""
@@ -42,7 +42,7 @@ class LinkRule(Frozen):
 
 
 class Spec(Frozen):
-    """A bundle's specification: one TOML file, with a lock file beside it where the ecosystem has one."""
+    """A bundle's specification: one TOML file, with a lock file next to it if the ecosystem has one."""
 
     name: str = Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")
     language: str
@@ -61,7 +61,7 @@ class Spec(Frozen):
     link_rules: tuple[LinkRule, ...] = ()
     notes: str = ""
     folder: Path
-    """Where the specification stands; set by the loader."""
+    """Folder of the specification; set by the loader."""
 
     @model_validator(mode="after")
     def _needs_lock(self) -> Self:
@@ -71,12 +71,12 @@ class Spec(Frozen):
 
     @property
     def lock_path(self) -> Path | None:
-        """The lock file, where there is one."""
+        """Lock file, if there is one."""
         return self.folder / self.lock if self.lock else None
 
 
 class BundleManifest(Frozen):
-    """What a build left behind; a bundle's folder without one is no bundle."""
+    """Record of a build; a folder without one is not a bundle."""
 
     schema_version: Literal[1] = 1
     name: str
@@ -107,7 +107,7 @@ class Bundle(Frozen):
     missing: tuple[str, ...] = ()
 
     def link_flags(self, source: str) -> tuple[str, ...]:
-        """The linker's flags for a C++ program, by the headers it includes."""
+        """Return the linker's flags for a C++ program, by the headers it includes."""
         headers = _INCLUDE.findall(source)
         flags = (
             f"-l{library}"
@@ -138,7 +138,7 @@ def _folders() -> Iterator[Path]:
 
 
 def bundle_specs() -> dict[str, Spec]:
-    """All specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
+    """Return all specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
 
     Raises:
         BundleError: a specification does not fit.

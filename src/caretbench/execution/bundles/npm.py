@@ -1,4 +1,4 @@
-"""npm packages: ``npm ci`` from a lock; install scripts do not run."""
+"""npm bundles: ``npm ci`` from a lock; install scripts do not run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def split_package(package: str) -> tuple[str, str]:
-    """``@types/node@20`` as name and range; without a version any one (``*``) fits."""
+    """Return ``@types/node@20`` as name and range; without a version any one (``*``) fits."""
     at = package.rfind("@")
     return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
 
 
 def package_json(spec: Spec) -> dict[str, Any]:
-    """The project file of a bundle. It has no ``type``: programs choose their module system themselves."""
+    """Return the project file of a bundle. It has no ``type``: programs choose their module system themselves."""
     return {
         "name": "bundle",
         "private": True,
@@ -37,17 +37,17 @@ class Npm(Ecosystem):
     """Packages of the npm registry."""
 
     def platform(self) -> str:
-        """Operating system and processor: some packages bring binaries for each."""
+        """Return operating system and processor: some packages have binaries for each."""
         return f"{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
-        """Node and npm, where they are not there."""
+        """Return Node and npm if they are missing."""
         return tuple(
             package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None
         )
 
     def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Install exactly what the lock says."""
+        """Install exactly what the lock lists."""
         if spec.lock_path is None:
             raise BundleError(f"{spec.name}: needs a lock file")
         lock = spec.lock_path.read_text("utf-8")
@@ -67,7 +67,7 @@ class Npm(Ecosystem):
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Bound at ``/bundle`` for NODE_PATH, and at ``/node_modules``: ES modules look in folders above only."""
+        """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules: parent folders only)."""
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
         bundle = super().view(spec, manifest, root)
@@ -89,7 +89,7 @@ def _version(folder: Path, package: str) -> str:
 
 
 def _locked(lock: str, folder: Path) -> dict[str, str]:
-    """Versions of the packages of the lock that were installed (some are for other platforms), by place."""
+    """Return versions of the packages of the lock that were installed (some are for other platforms), by place."""
     packages: dict[str, dict[str, Any]] = json.loads(lock)["packages"]
     return {
         place.removeprefix("node_modules/"): str(entry["version"])

@@ -1,4 +1,4 @@
-"""Python packages: wheels from a lock with hashes, unpacked; no package's code runs on the host."""
+"""Python bundles: wheels from a lock with hashes, unpacked; no package's code runs on the host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 
 
 def locked_packages(lock: str) -> dict[str, set[str]]:
-    """Versions by normalised name in a pip lock; a universal lock may hold several per name."""
+    """Return versions by normalised name in a pip lock; a universal lock may hold several per name."""
     found: dict[str, set[str]] = {}
     for name, version in _PINNED.findall(lock):
         found.setdefault(normalised(name), set()).add(version)
@@ -32,18 +32,18 @@ def locked_packages(lock: str) -> dict[str, set[str]]:
 
 
 def normalised(requirement: str) -> str:
-    """A requirement's name as package indexes compare it, without extras and versions."""
+    """Return a requirement's name as package indexes compare it, without extras and versions."""
     name = re.split(r"[\[<>=!~; ]", requirement.strip(), maxsplit=1)[0]
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def sandbox_python() -> Path:
-    """The Python that programs run with inside the sandbox; binary wheels must fit it."""
+    """Return the Python that programs run with inside the sandbox; binary wheels must fit it."""
     return Path(launcher_interpreter()[0])
 
 
 def find_uv() -> str | None:
-    """The ``uv`` on the path, else the one installed beside this interpreter, else None."""
+    """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
     beside = Path(sys.executable).with_name("uv")
     return shutil.which("uv") or (str(beside) if beside.exists() else None)
 
@@ -80,12 +80,12 @@ class Pip(Ecosystem):
     unit = "module"
 
     def platform(self) -> str:
-        """Interpreter version and processor: binary wheels fit one of each."""
+        """Return interpreter version and processor: a binary wheel fits one of each."""
         version = ".".join(str(part) for part in _version(sandbox_python()))
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
-        """An interpreter, and uv or pip, where there is none."""
+        """Return Debian packages for a missing interpreter, or for pip if there is neither uv nor pip."""
         python = sandbox_python()
         if not _version(python):
             return ("python3", "python3-pip")
@@ -125,7 +125,7 @@ class Pip(Ecosystem):
         return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
     def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Bound at ``/bundle``, found through PYTHONPATH."""
+        """Return the view: bound at ``/bundle``, found through PYTHONPATH."""
         paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
         return super().view(spec, manifest, root).model_copy(update={"environment": paths})
 

@@ -1,4 +1,4 @@
-"""Where bundles live: built in a temporary folder and renamed, so that one is there whole or not at all."""
+"""Store of bundles: each is built in a temporary folder and renamed, so that it is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
 
 
 class BundleStatus(Frozen):
-    """One line of ``caretbench deps``."""
+    """Status of one bundle, a line of ``caretbench deps``."""
 
     name: str
     language: str
@@ -62,7 +62,7 @@ def bundles_folder() -> Path:
 
 
 def bundle_key(spec: Spec) -> str:
-    """16 hexadecimal digits of the hash of what decides a bundle's content: packages, lock and platform."""
+    """Return 16 hexadecimal digits of a hash over a bundle's packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
     if spec.exclude_jars:
@@ -79,7 +79,7 @@ def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
 
 
 def installed(name: str) -> Bundle | None:
-    """The built bundle with this name, or None where it is not built for this specification and platform.
+    """Return the built bundle with this name, or None where it is not built for this specification and platform.
 
     Raises:
         BundleError: no specification has this name.
@@ -101,9 +101,9 @@ def build(
     built again when they have come.
 
     Args:
-        spec: What to build.
-        system_packages: What to do where Debian packages are missing; ``ask`` stops with the line to run.
-        progress: Takes lines that say what is being done.
+        spec: Specification to build.
+        system_packages: Action for missing Debian packages; ``ask`` stops with the line to run.
+        progress: Called with lines that describe the progress.
 
     Raises:
         BundleError: a tool, a package or the network is missing; the message says what to do.
@@ -153,7 +153,7 @@ def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: P
 
 
 def write_lock(spec: Spec) -> Path:
-    """Resolve the packages anew and replace the lock file beside the specification; needs a network.
+    """Resolve the packages anew and replace the lock file next to the specification; needs a network.
 
     Raises:
         BundleError: the ecosystem has no locks, or they cannot be resolved.
@@ -167,7 +167,7 @@ def write_lock(spec: Spec) -> Path:
 
 @contextmanager
 def _building(spec: Spec) -> Iterator[Path]:
-    """An empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
+    """Provide an empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
     home = bundles_folder() / spec.name
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as stream:
@@ -183,7 +183,7 @@ def _building(spec: Spec) -> Iterator[Path]:
 
 
 def _make_readable(folder: Path) -> int:
-    """Let every user read, nobody write; gives the bytes of all files."""
+    """Make files readable by all and writable by nobody; return the bytes of all files."""
     size = 0
     folder.chmod(0o755)
     for path in folder.rglob("*"):
@@ -199,7 +199,7 @@ def _make_readable(folder: Path) -> int:
 
 
 def status() -> list[BundleStatus]:
-    """All bundles, with what is there and the command that brings what is not."""
+    """Return all bundles, with their state and the command that builds the missing ones."""
     return [_status(spec) for spec in bundle_specs().values()]
 
 

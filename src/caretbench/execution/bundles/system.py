@@ -1,4 +1,4 @@
-"""Debian and Ubuntu packages: which are installed, and the line that installs others."""
+"""Queries of installed Debian and Ubuntu packages, and the command line that installs missing ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _network_hint(said: str) -> str:
 
 @cache
 def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Versions of those of the named Debian packages that are installed; asked once per process."""
+    """Return versions of those of the named Debian packages that are installed; asked once per process."""
     if shutil.which("dpkg-query") is None:
         return {}
     done = subprocess.run(
@@ -67,12 +67,12 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def debian_files(name: str) -> list[Path]:
-    """The paths a Debian package put on this machine."""
+    """Return the paths a Debian package put on this machine."""
     return [Path(line) for line in run(["dpkg", "-L", name], what=name).splitlines()]
 
 
 def apt_line(packages: Iterable[str]) -> str:
-    """The line a person runs to install packages (Debian and Ubuntu)."""
+    """Return the line a person runs to install packages (Debian and Ubuntu)."""
     return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
 
 

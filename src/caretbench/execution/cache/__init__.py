@@ -1,1 +1,1 @@
-"""Verdicts and built folders kept by what decides them."""
+"""Caches of verdicts and of built folders."""

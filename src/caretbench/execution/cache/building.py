@@ -1,4 +1,4 @@
-"""Folders that are being built: they appear whole, by a rename, and are removed once nobody builds in them any more.
+"""Atomic creation of folders: they appear whole, by a rename; abandoned ones are removed.
 
 That somebody does is a lock, which a killed process loses, and never a time: clocks jump.
 """
@@ -21,10 +21,10 @@ _LOCK = ".held-"
 
 @contextlib.contextmanager
 def building(parent: Path) -> Iterator[Path]:
-    """An empty folder below ``parent`` to build in; what is left in it afterwards is removed.
+    """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
 
     Raises:
-        OSError: it cannot be made: the disk is full, say.
+        OSError: it cannot be made, for example because the disk is full.
     """
     with contextlib.ExitStack() as stack:
         with _alone(parent):
@@ -39,7 +39,7 @@ def building(parent: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed processes were building below ``parent``."""
+    """Remove the unfinished folders of killed processes below ``parent``."""
     left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
     if not left:
         return
@@ -58,14 +58,14 @@ def _lock_of(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def _alone(parent: Path) -> Iterator[None]:
-    """Between making a folder and holding it, nobody sweeps."""
+    """Exclude sweeps between making a folder and locking it."""
     with (parent / ".sweeping").open("ab") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of all names, kinds, executable bits, link targets and contents below a folder.
+    """Return SHA-256 of all names, kinds, executable bits, link targets and contents below a folder.
 
     Untrusted programs may have written it: links are not followed, and what is neither file, link nor folder counts by
     its kind alone.

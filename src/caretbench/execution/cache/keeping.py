@@ -1,4 +1,4 @@
-"""Results that may be kept: those that would come out the same again, whatever else the machine does.
+"""Rule of which results may be cached: only those that any load of the machine would repeat.
 
 Never kept are out of memory, a missing module, a sandbox's fault and a skipped program; a timeout only where the
 machine's load had no part in it.

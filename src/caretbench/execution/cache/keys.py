@@ -1,4 +1,4 @@
-"""Cache keys: hashes of all that decides what is kept, of programs and of commands in projects.
+"""Cache keys of programs and of commands in projects: hashes of all their inputs.
 
 A key never holds what does not decide: the ``id`` of a request, or the time. Requests with the same key are the same.
 """
@@ -28,7 +28,7 @@ _PACKAGES = (
 
 
 def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
-    """Return the hash of what decides a compiled program: text, flags, tools and packages."""
+    """Return the hash of a compiled program's inputs: text, flags, tools and packages."""
     return sha256_json(
         [
             request.source, request.language, request.profile, request.variant, bundle, toolchain, CRITERION_VERSION,
@@ -37,7 +37,7 @@ def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 
 
 def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
-    """Return the hash of what decides a verdict: the program, its needs, its bounds, and which repeat it is.
+    """Return the hash of a verdict's inputs: the program, its needs, its bounds and the number of the repeat.
 
     ``toolchain`` is the toolchain's fingerprint, ``bundle`` the lock hash of the bundle, empty without one.
     """
@@ -49,7 +49,7 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 def project_key(
     request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, marks: Callable[[str], str]
 ) -> str:
-    """Return the hash of what decides the verdict of a command in a project on this machine.
+    """Return the hash of all inputs of a command in a project on this machine.
 
     That is the snapshot, the patch, the command and its surroundings, the bounds, and the tools: those of ``/usr`` by
     the state of the system's package database, folders that are bound by names, sizes and dates of all they hold,
@@ -87,7 +87,7 @@ def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> 
 
 
 def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
-    """Return the hash of what decides what a project holds once it is prepared; ``bundle``: its lock hash."""
+    """Return the hash of the inputs of a prepared project; ``bundle``: its lock hash."""
     return sha256_json(
         [
             _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
@@ -114,7 +114,7 @@ def _seen(place: Path) -> str:
 
 @cache
 def system_mark() -> str:
-    """A hash that changes when packages of this system do; asked once per process."""
+    """Return a hash that changes when packages of this system do; asked once per process."""
     there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 

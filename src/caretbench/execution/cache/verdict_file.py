@@ -1,4 +1,4 @@
-"""One SQLite file that several processes write at a time, and that may be lost: what it holds can be computed again.
+"""SQLite file that several processes write at a time; a damaged one is replaced, since its content can be recomputed.
 
 A damaged file is replaced by an empty one. It is never renamed or filled again: processes that still have it open
 would remove the new file's log by its name. So files are numbered, and the highest number counts.
@@ -45,12 +45,12 @@ class VerdictFile:
         self._tables = tables
         self._lock = threading.Lock()
         self.replaced = 0
-        """How many damaged files this object has replaced."""
+        """Number of damaged files that this object has replaced."""
         with self._lock, self._in_words(), self._opening():
             self._open()
 
     def execute(self, statement: str, values: Sequence[float | str | bytes] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives; it is asked again, of an empty file, where the file is damaged.
+        """Return the rows of a statement; a damaged file is replaced by an empty one, and the statement runs again.
 
         Raises:
             MachineError: the disk is full, or the file cannot be used.
@@ -84,7 +84,7 @@ class VerdictFile:
             self._connection.close()
 
     def _number(self) -> int:
-        """The number of the file that counts; the first has none in its name."""
+        """Return the number of the file that counts; the first has none in its name."""
         found = (_FILE.fullmatch(place.name) for place in self._folder.glob("verdicts*.sqlite"))
         return max((int(match[1] or 0) for match in found if match), default=0)
 
@@ -129,7 +129,7 @@ class VerdictFile:
                 self._connect()
 
     def _next(self) -> None:
-        """An empty file in the place of a damaged one."""
+        """Replace a damaged file by an empty one."""
         damaged = self._file
         self._opened += 1
         self._file = self._place(self._opened)
@@ -140,14 +140,14 @@ class VerdictFile:
 
     @contextlib.contextmanager
     def _opening(self) -> Iterator[None]:
-        """One process at a time: SQLite gives up at once, whatever the timeout, where two switch a new file to WAL."""
+        """Allow one process at a time: SQLite fails at once, whatever the timeout, if two switch a new file to WAL."""
         with (self._folder / ".opening").open("ab") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
 
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
-        """A full disk or a file that cannot be used is said in one line."""
+        """Turn errors of a full disk or an unusable file into one line."""
         try:
             yield
         except (*_FAULTS, OSError) as error:
@@ -158,7 +158,7 @@ class VerdictFile:
 
 
 def _lost(error: Exception) -> bool:
-    """Whether the file is damaged; else the disk is full, say, or the file locked."""
+    """Return whether the file is damaged; otherwise the disk may be full, or the file locked."""
     if isinstance(error, UnicodeDecodeError):
         return True
     code = getattr(error, "sqlite_errorcode", 0)

@@ -1,6 +1,6 @@
-"""Verdicts and compiled programs, kept by what decides them, so that a program runs once on this machine.
+"""Cache of verdicts and compiled programs by the hash of their inputs, so that a program runs once on a machine.
 
-Keys are made in ``keys``; ``keeping`` says which verdicts are kept. Verdicts are in one SQLite file that several
+Keys are made in ``keys``; ``keeping`` decides which verdicts are kept. Verdicts are in one SQLite file that several
 processes write at a time; compiled programs in folders that appear whole by a rename.
 """
 
@@ -42,12 +42,12 @@ CREATE TABLE IF NOT EXISTS verdicts (
 
 
 def _mark(key: str, data: bytes) -> bytes:
-    """What shows that a row is as it was written, under this key."""
+    """Return a checksum of a row and its key."""
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
 class CacheStatistics(Frozen):
-    """What a cache holds; sizes in bytes."""
+    """Statistics of a cache; sizes in bytes."""
 
     folder: str
     verdicts: int = 0
@@ -59,7 +59,7 @@ class CacheStatistics(Frozen):
 
 
 class Pruned(Frozen):
-    """What was taken out of a cache; sizes in bytes."""
+    """Statistics of a pruning; sizes in bytes."""
 
     verdicts: int = 0
     artefacts: int = 0
@@ -70,7 +70,7 @@ class ResultCache:
     """Verdicts in SQLite and artefacts in folders below one folder; threads and processes may share it.
 
     Args:
-        folder: Where; :func:`caretbench.files.cache_folder` by default. Made readable for others, because an
+        folder: Folder of the cache; :func:`caretbench.files.cache_folder` by default. Readable for others, because an
             unprivileged user runs what lies below it; it holds programs and verdicts, no secrets.
     """
 
@@ -117,7 +117,7 @@ class ResultCache:
         return True
 
     def text(self, key: str) -> str | None:
-        """What was stored under a key by :meth:`put_text`; None where it is damaged."""
+        """Return the text stored under a key by :meth:`put_text`; None if it is damaged."""
         found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
         if not found:
             return None
@@ -133,7 +133,7 @@ class ResultCache:
         return data.decode("utf-8", "surrogatepass")
 
     def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
-        """Store any verdict's text, with its hash; what the caller cannot read again later, it computes again."""
+        """Store a verdict's text with its hash; a caller that cannot read it later computes it again."""
         data = text.encode("utf-8", "surrogatepass")
         now = time.time()
         row = (key, language, profile, status.value, now, now, len(data), _mark(key, data) + data)
@@ -142,7 +142,7 @@ class ResultCache:
     # --- artefacts --------------------------------------------------------------------------------------------
 
     def artefact(self, key: str) -> Path | None:
-        """The compiled program's folder, or None where it is not there; one that is not as it was built is removed."""
+        """Return the compiled program's folder, or None if there is none; a damaged one is removed."""
         place = self._place(key)
         try:
             os.utime(place)
@@ -157,7 +157,7 @@ class ResultCache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[Path]:
-        """An empty folder to build in; what is left of it afterwards is removed.
+        """Provide an empty folder to build in; what is left of it afterwards is removed.
 
         Raises:
             MachineError: the disk is full.
@@ -187,12 +187,12 @@ class ResultCache:
         return place
 
     def short_of_space(self) -> bool:
-        """Whether the disk is so full that what a compiler said may be about that."""
+        """Return whether the disk is so full that a compiler's error may be due to it."""
         known = os.statvfs(self.artefacts)
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
     def _discard(self, place: Path) -> None:
-        """Take a folder away at once: half of it is never seen in its place."""
+        """Remove a folder atomically: nobody sees half of it."""
         with contextlib.suppress(OSError), building(self.artefacts) as aside:
             place.rename(aside / "damaged")
             return
@@ -207,7 +207,7 @@ class ResultCache:
     # --- housekeeping -----------------------------------------------------------------------------------------
 
     def statistics(self) -> CacheStatistics:
-        """What is here."""
+        """Return the statistics of the cache."""
         [(count, size)] = self._file.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts")
         languages = self._file.execute("SELECT CAST(language AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
         statuses = self._file.execute("SELECT CAST(status AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
@@ -225,9 +225,9 @@ class ResultCache:
     def prune(
         self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
     ) -> Pruned:
-        """Take out what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
+        """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
 
-        A compiled program does not say its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
+        A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
         verdicts and artefacts together; artefacts, which can be made again, go first.
         """
         verdicts = freed = artefacts = 0
@@ -261,7 +261,7 @@ class ResultCache:
         return Pruned(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
 
     def clear(self) -> Pruned:
-        """Take everything out."""
+        """Remove everything."""
         gone, size = self._delete("1", ())
         kept = list(self._kept())
         return Pruned(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
@@ -272,7 +272,7 @@ class ResultCache:
         return len(rows), sum(row[0] for row in rows)
 
     def _kept(self) -> Iterator[tuple[float, int, Path]]:
-        """Time of last use, size and folder of every artefact."""
+        """Return the time of last use, size and folder of every artefact."""
         for folder in self.artefacts.glob("[0-9a-f][0-9a-f]/*"):
             with contextlib.suppress(OSError):
                 size = sum(file.lstat().st_size for file in folder.rglob("*"))
@@ -291,7 +291,7 @@ class ResultCache:
 
 @contextlib.contextmanager
 def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
-    """The given cache; without one the user's, or one that is forgotten at the end."""
+    """Provide the given cache; without one the user's, or one that is forgotten at the end."""
     if cache is not None:
         yield cache
         return

@@ -1,1 +1,1 @@
-"""Requests spread over several machines."""
+"""Distribution of requests over several machines."""

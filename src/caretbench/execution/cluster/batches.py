@@ -1,4 +1,4 @@
-"""Jobs in batches over several machines: what is out, what comes back, what goes out again.
+"""Batches of jobs on several machines: sending, receiving, and sending again after losses.
 
 The same for programs and for commands in projects; what differs between the two is a :class:`RemoteKind`.
 """
@@ -26,7 +26,7 @@ _WAIT_S = 2.0
 
 
 class RemoteKind(Kind[Request, Result]):
-    """One kind of request, and what it needs on its way to other machines."""
+    """Adapter of one kind of request for other machines."""
 
     most_requests: int
     """Maximum number of requests that travel together."""
@@ -35,7 +35,7 @@ class RemoteKind(Kind[Request, Result]):
 
     @abstractmethod
     def group(self, request: Request) -> Hashable:
-        """Return what the requests of one batch have in common."""
+        """Return the properties that the requests of one batch share."""
 
     @abstractmethod
     def size(self, request: Request) -> int:
@@ -46,17 +46,17 @@ class RemoteKind(Kind[Request, Result]):
         return self.form(id=request.id, status=status, reason=reason)
 
     def remembers(self, result: Result) -> bool:
-        """Return True: what took a machine down is not sent out again."""
+        """Return True: a request that took a machine down is not sent again."""
         del result
         return True
 
     @abstractmethod
     def batch(self, requests: tuple[Request, ...], *, full: bool) -> AnyBatch:
-        """Return a batch as it is sent; ``full``: with what the node said that it lacks."""
+        """Return a batch as it is sent; ``full``: with the parts that the node reported as missing."""
 
     @abstractmethod
     def refuse(self, request: Request, result: AnyBatchResult) -> None:
-        """Raise MachineError where the node is unlike the others; it says in what."""
+        """Raise MachineError if the node differs from the others, with the difference."""
 
     @abstractmethod
     def results(self, result: AnyBatchResult) -> tuple[Result, ...]:
@@ -65,7 +65,7 @@ class RemoteKind(Kind[Request, Result]):
 
 @dataclass
 class _Filling(Generic[Request]):
-    """Jobs that travel together."""
+    """Batch that is being filled."""
 
     jobs: list[Job[Request]] = field(default_factory=list)
     characters: int = 0
@@ -74,7 +74,7 @@ class _Filling(Generic[Request]):
 
 
 class RemoteRuns(Generic[Request, Result]):
-    """Runs jobs on other machines, as :class:`caretbench.execution.submission.Runs`."""
+    """Runner of jobs on other machines, as :class:`caretbench.execution.submission.Runs`."""
 
     def __init__(self, nodes: Nodes, kind: RemoteKind[Request, Result]) -> None:
         self._nodes = nodes
@@ -92,7 +92,7 @@ class RemoteRuns(Generic[Request, Result]):
         return len(self._out) < most and held < 2 * self._kind.most_requests * most
 
     def _send_again(self) -> int:
-        """Send what has to go again, as far as there is room; return how many batches may be out."""
+        """Send lost requests again, as far as there is room; return the maximum number of batches in flight."""
         if time.monotonic() - self._counted > _COUNT_S:  # machines come and go
             self._processors = self._nodes.processors()
             self._counted = time.monotonic()
@@ -111,7 +111,7 @@ class RemoteRuns(Generic[Request, Result]):
             self._send(self._filling.pop(group))
 
     def ended(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Yield what has ended, now and then."""
+        """Yield completed jobs, now and then."""
         if time.monotonic() - self._looked > _LOOK_S:
             yield from self._collect(0.0)
 
@@ -125,7 +125,7 @@ class RemoteRuns(Generic[Request, Result]):
             yield from self._collect(_WAIT_S)
 
     def close(self) -> None:
-        """End what still runs."""
+        """Cancel the jobs that still run."""
         if self._out:
             self._nodes.cancel(list(self._out))
 
@@ -173,7 +173,7 @@ class RemoteRuns(Generic[Request, Result]):
         self._again.append(_Filling(list(waiting.values()), faults=faults, full=batch.full))
 
     def _divide(self, batch: _Filling[Request], why: str) -> Iterator[tuple[Job[Request], Result]]:
-        """Halve a batch that takes down whatever works on it, until the request that does so is alone."""
+        """Halve a batch that takes down its workers, until the request that causes it is alone."""
         if len(batch.jobs) == 1:
             [job] = batch.jobs
             reason = f"no machine came back with its result: {why}"

@@ -1,4 +1,4 @@
-"""A process on a node: it tells what the node offers and runs batches, with sandboxes that stay warm between them.
+"""Worker process on a node: it reports what the node offers and runs batches in warm sandboxes.
 
 Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
 that serves compiled programs while a batch is worked on: verdicts belong to the machine that asked.
@@ -60,7 +60,7 @@ class NodeWorker:
         atexit.register(self.close)
 
     def footing(self, want: Want) -> Footing:
-        """What programs that want this find here.
+        """Return what this node offers to such programs.
 
         Raises:
             SandboxUnavailable: no sandbox.
@@ -80,7 +80,7 @@ class NodeWorker:
         )
 
     def work(self, batch: AnyBatch) -> AnyBatchResult:
-        """Run a batch, unless this node is not what its requests must find."""
+        """Run a batch, unless this node differs from what its requests need."""
         try:
             return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
         finally:
@@ -109,7 +109,7 @@ class NodeWorker:
         return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
-        """All results. A task is cancelled by an exception in this thread, which nothing but Python code notices."""
+        """Return all results. A cancelled task gets an exception in this thread, which only Python code notices."""
         with ThreadPoolExecutor(1, thread_name_prefix="batch") as one:
             running = one.submit(lambda: tuple(results))
             try:
@@ -134,7 +134,7 @@ def _this(programs: int) -> NodeWorker:
 
 
 def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
-    """A :class:`~caretbench.execution.cluster.nodes.Footing` as a dictionary: what this node offers."""
+    """Return a :class:`~caretbench.execution.cluster.nodes.Footing` as a dictionary: what this node offers."""
     try:
         return _this(programs).footing(Want(*want)).model_dump()
     except Exception as error:
@@ -143,7 +143,7 @@ def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[s
 
 
 def work(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
-    """An answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a batch, run on this node."""
+    """Return an answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a batch, run on this node."""
     try:
         return _this(programs).work(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:

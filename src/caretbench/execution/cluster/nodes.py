@@ -1,7 +1,7 @@
-"""What is said between the engine that spreads programs over machines, and the machines.
+"""Messages between the engine that distributes programs and the nodes that run them.
 
 Batches travel as plain dictionaries, and both ends check them: nothing but text of a program's output comes back from a
-node, and a node with another version of this package is found by what it says, not by what it breaks.
+node, and a node with another version of this package is found by its messages, not by failures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspac
 
 
 class Want(NamedTuple):
-    """What a program wants of a node; programs of one batch want the same."""
+    """Requirements of a program on a node; programs of one batch share them."""
 
     language: str
     bundle: str | None = None
@@ -24,31 +24,31 @@ class Want(NamedTuple):
 
     @classmethod
     def of(cls, request: ExecutionRequest) -> Want:
-        """What this request wants."""
+        """Return the requirements of a request."""
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
 
 class Footing(Frozen):
-    """What programs that want one thing find on one node."""
+    """Offer of one node to programs with the same requirements."""
 
     node: str
     toolchain: Toolchain
     bundle: str = ""
     """Lock hash of the bundle; empty where none is wanted, or it is not built there."""
     obstacle: str = ""
-    """Why such programs are skipped there, and what would help."""
+    """Reason why such programs are skipped there, and the remedy."""
     isolation: Isolation | None = None
     fault: str = ""
-    """Why no program at all can run there."""
+    """Reason why no program at all can run there."""
 
     @property
     def ground(self) -> tuple[str, str, str]:
-        """What decides verdicts: nodes where it differs must not share a run."""
+        """Properties that decide verdicts: nodes that differ in them must not share a run."""
         return self.toolchain.fingerprint, self.bundle, self.obstacle
 
 
 class Batch(Frozen):
-    """One batch on its way to a node; ``footing`` is what its programs must find there."""
+    """One batch on its way to a node; ``footing`` is the offer that its programs need."""
 
     kind: Literal["programs"] = "programs"
     want: Want
@@ -57,7 +57,7 @@ class Batch(Frozen):
 
 
 class Ground(NamedTuple):
-    """What commands in a project must find on a node, for one language of the project."""
+    """Tools that commands in a project need on a node, for one language of the project."""
 
     want: Want
     footing: Footing
@@ -78,18 +78,18 @@ class _BatchResult(Frozen):
     unlike: Footing | None = None
     fault: str = ""
     lacks: bool = False
-    """Whether the node wants the batch again, with what it lacks."""
+    """True if the node needs the batch again, with the missing parts."""
 
 
 class BatchResult(_BatchResult):
-    """Results of a batch, in any order; ``unlike``, where the node is not as the others; or a ``fault``."""
+    """Results of a batch, in any order; ``unlike`` if the node differs from the others; or a ``fault``."""
 
     kind: Literal["programs"] = "programs"
     results: tuple[ExecutionResult, ...] = ()
 
 
 class ProjectBatchResult(_BatchResult):
-    """The same of commands in a project; ``want`` says for what the node is unlike."""
+    """Results of commands in a project, as above; ``want`` names the requirement in which the node differs."""
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
@@ -106,27 +106,27 @@ BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
 """Read dictionaries of both kinds."""
 
 
-class Lost(Exception):  # noqa: N818 - says what became of the batch
-    """No answer will come: whatever worked on the batch is gone, and starting it again elsewhere did not help."""
+class Lost(Exception):  # noqa: N818 - names what became of the batch
+    """Error for a batch without a result: its worker is gone, and starting it elsewhere did not help."""
 
 
 class Nodes(Protocol):
-    """The machines, as the engine sees them. A handle is theirs; the engine only keeps it."""
+    """Machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
 
     def processors(self) -> int:
-        """Processors of the machines that are there now."""
+        """Return the number of processors of the machines that are available now."""
 
     def survey(self, want: Want) -> list[Footing]:
-        """What every machine that is there now offers to such programs."""
+        """Return the offers of all machines that are available now to such programs."""
 
     def send(self, batch: AnyBatch) -> Any:
-        """Have a batch worked on, again elsewhere where its machine goes away; gives a handle at once."""
+        """Submit a batch, again elsewhere if its machine goes away; return a handle at once."""
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """A handle whose answer is there, or None after so many seconds."""
+        """Return a handle whose result is there, or None after ``seconds``."""
 
     def fetch(self, handle: Any) -> AnyBatchResult:
         """Return its answer, or raise Lost where there will be none."""
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """End what still runs; no answer is wanted any more."""
+        """Cancel what still runs; no result is wanted any more."""

@@ -1,4 +1,4 @@
-"""Commands in projects over several machines.
+"""Execution of commands in projects on several machines.
 
 A project travels once to each machine that lacks it, named by the hash of what is in it, and stays in the store there.
 Which tools decide is told by the languages of its files: machines of one run have the same of each. Verdicts are kept
@@ -31,11 +31,11 @@ _ARCHIVES = 2
 
 
 class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
-    """Runs commands in projects on other machines.
+    """Executor of commands in projects on other machines.
 
     Args:
-        programs: What runs programs there: its machines are used, and what it found out of them.
-        spaces: Where the projects lie here; the user's snapshots by default.
+        programs: Executor of programs there: its machines and its knowledge of them are used.
+        spaces: Workspaces with the projects here; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
@@ -52,7 +52,7 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
         self._programs = programs
 
     def isolation(self) -> Isolation:
-        """Return the walls on all machines."""
+        """Return the isolation on all machines."""
         return self._programs.isolation()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
@@ -60,12 +60,12 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
         return Submission(projects, RemoteRuns(self._programs.nodes, projects))
 
     def close(self) -> None:
-        """Let the snapshots go."""
+        """Release the snapshots."""
         self.spaces.close()
 
 
 class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
-    """Commands in projects on their way to other machines."""
+    """Commands in projects as a remote kind of request."""
 
     form = WorkspaceResult
     most_requests = BATCH
@@ -115,7 +115,7 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
         return result.results if isinstance(result, ProjectBatchResult) else ()
 
     def _grounds(self, request: WorkspaceRequest) -> tuple[Ground, ...]:
-        """The tools of every language that the project holds, as all machines have them."""
+        """Return the tools of every language that the project holds, as all machines have them."""
         wants = [Want(name, request.bundle) for name in self._spoken(request.snapshot)]
         return tuple(Ground(want, self._programs.footing(want)) for want in wants)
 

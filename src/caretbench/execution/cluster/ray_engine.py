@@ -1,4 +1,4 @@
-"""The engine on a Ray cluster: batches of programs as tasks, each on one processor of whichever machine is free.
+"""Engine on a Ray cluster: batches of programs as tasks, each on one processor of any free machine.
 
 Ray starts a task again elsewhere when its machine goes away. Answers are fetched as soon as they are there: what only a
 machine holds is lost with it. A task runs in a worker process that Ray keeps, and so do its warm sandboxes
@@ -36,7 +36,7 @@ _OWN_STORE_BYTES = 256 << 20
 
 
 class RayNodes:
-    """The machines of a Ray cluster that have this package and its tools installed.
+    """Machines of a Ray cluster that have this package and its tools installed.
 
     Args:
         address: ``ray://HOST:PORT`` of a cluster's client server, or ``HOST:PORT`` of its head from one of its
@@ -70,11 +70,11 @@ class RayNodes:
         self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.look)
 
     def processors(self) -> int:
-        """Processors of the machines that are there now."""
+        """Return the number of processors of the machines that are available now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
     def survey(self, want: Want) -> list[Footing]:
-        """What every machine offers that is there now and has a processor."""
+        """Return the offers of all available machines that have a processor."""
         asked = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
                 tuple(want), self._programs
@@ -99,11 +99,11 @@ class RayNodes:
         }
 
     def send(self, batch: AnyBatch) -> Any:
-        """Have a batch worked on."""
+        """Submit a batch."""
         return self._work.remote(batch.model_dump(), self._programs)
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """A handle whose answer is there, or None after so many seconds."""
+        """Return a handle whose result is there, or None after ``seconds``."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
@@ -117,7 +117,7 @@ class RayNodes:
             raise Lost(_said(error)) from error
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """End what still runs."""
+        """Cancel what still runs."""
         for handle in handles:
             with contextlib.suppress(self._exceptions.RayError):
                 self._ray.cancel(handle, force=False)
@@ -140,6 +140,6 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _said(error: Exception) -> str:
-    """The last line of what Ray says: the cause, without its tracebacks."""
+    """Return the last line of Ray's message: the cause, without its tracebacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:500]

@@ -1,8 +1,8 @@
-"""The engine over several machines: requests in, results out as they come, batch by batch.
+"""Engine that runs programs on several machines, in batches.
 
 The caller's process holds everything that must not be lost: what was asked, which verdicts are known, and the results,
 which it takes from a machine one batch at a time and gives out at once. Machines hold nothing, so one that goes away
-costs the time of the batches it was working on. Memory stays bounded: only so many batches are out at a time, and the
+costs the time of the batches it was working on. Memory is bounded: so is the number of batches in flight, and the
 requests behind them are not asked for before there is room.
 """
 
@@ -21,13 +21,13 @@ from caretbench.execution.toolchains.base import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 BATCH = 25
-"""Programs that travel together: as many as a compiler takes at a time; sending them costs little beside that."""
+"""Programs that travel together: as many as a compiler takes at a time; sending them costs little compared to that."""
 
 _BATCH_CHARACTERS = 4_000_000
 
 
 class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
-    """Runs programs on other machines. Identical programs run once; known verdicts come from this machine's cache.
+    """Executor of programs on other machines. Identical ones run once; known verdicts come from this machine's cache.
 
     Args:
         nodes: The machines.
@@ -49,7 +49,7 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         self._footings: dict[Want, Footing] = {}
 
     def isolation(self) -> Isolation:
-        """Return the walls on all machines; what differs is ``mixed``, and stands in every result as it was."""
+        """Return the isolation on all machines; what differs is ``mixed``, and every result has its own."""
         footings = usable(self.nodes.survey(Want("python")))
         walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
         joined = {
@@ -67,7 +67,7 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return Submission(programs, RemoteRuns(self.nodes, programs))
 
     def footing(self, want: Want) -> Footing:
-        """Return what such programs find, asked once, or raise MachineError where machines differ or run none."""
+        """Return the machines' offer to such programs, asked once, or raise MachineError if they differ or run none."""
         if want not in self._footings:
             footing, *others = usable(self.nodes.survey(want))
             for other in others:
@@ -94,7 +94,7 @@ def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
 
 
 def check_alike(footing: Footing, other: Footing, want: Want) -> None:
-    """Raise MachineError where machines differ, whose verdicts must not be mixed; it says in what."""
+    """Raise MachineError if machines differ, with the difference: their verdicts must not be mixed."""
     if footing.ground == other.ground:
         return
     if footing.toolchain.fingerprint != other.toolchain.fingerprint:
@@ -113,7 +113,7 @@ def check_alike(footing: Footing, other: Footing, want: Want) -> None:
 
 
 class _RemotePrograms(RemoteKind[ExecutionRequest, ExecutionResult]):
-    """Programs on their way to other machines."""
+    """Programs as a remote kind of request."""
 
     form = ExecutionResult
     most_requests = BATCH

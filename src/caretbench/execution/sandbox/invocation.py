@@ -1,4 +1,4 @@
-"""One program to run in a sandbox: its bounds, kept by the kernel, and the form in which the launcher reads them."""
+"""Invocation of one program in a sandbox: its kernel-enforced bounds, and their form for the launcher."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
 class Dialogue(Protocol):
-    """The host's side of a program that answers requests. Called on the supervising thread, and never waits."""
+    """Host side of a program that answers requests. Called on the supervising thread; never waits."""
 
     def hear(self, data: bytes) -> Killed | None:
-        """Take in what the program wrote to standard output; the reason to end it, if there is one."""
+        """Process the program's standard output; return a reason to end the program, if any."""
 
     def check(self) -> Killed | None:
-        """Asked several times a second: the reason to end the program, if there is one."""
+        """Return a reason to end the program, if any; called several times a second."""
 
     def busy(self) -> bool:
         """Return whether it is at work: the use of one that waits is not looked at."""
@@ -80,7 +80,7 @@ class Invocation:
     at all: elsewhere the result's error begins with :data:`NO_OVERLAY`."""
     index: IndexProxy | None = None
     """Let the program reach package indexes through this proxy, which serves one run. For setting environments up:
-    what such a program says is no verdict."""
+    the outcome of such a program is no verdict."""
 
     @property
     def longest_s(self) -> float:
@@ -89,22 +89,22 @@ class Invocation:
 
     @property
     def file_bytes(self) -> int:
-        """Bound of the files that are read out, all together."""
+        """Maximum total bytes of the files that are read out."""
         return self.tree.total_bytes if self.tree is not None and self.tree.results else 0
 
     @property
     def on_snapshot(self) -> bool:
-        """Whether the work folder lies over a snapshot."""
+        """Return whether the work folder is an overlay on a snapshot."""
         return self.tree is not None and self.tree.snapshot is not None
 
     @property
     def standard_input(self) -> int:
-        """The descriptor that the sandbox is started with as standard input."""
+        """Descriptor of the sandbox's standard input."""
         return self.stdin if isinstance(self.stdin, int) else subprocess.DEVNULL
 
 
 class Resolved(NamedTuple):
-    """An invocation whose paths on the host are resolved."""
+    """Invocation with resolved host paths."""
 
     invocation: Invocation
     job: dict[str, object]  # what the launcher reads
@@ -113,7 +113,7 @@ class Resolved(NamedTuple):
 
 
 def resolved(invocation: Invocation, display: str | None) -> Resolved:
-    """Resolve an invocation; ``display`` is the X server to start, where one is wanted.
+    """Resolve an invocation; ``display`` is the X server to start, if any.
 
     Raises:
         ValueError: a file lies outside the work folder.
@@ -190,7 +190,7 @@ def memory_options(size_mb: int) -> str:
 
 
 def resource_limits(limits: Limits, *, address_space_limit: bool) -> list[tuple[str, int, int]]:
-    """Names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
+    """Return names of the ``resource`` module with soft and hard limits (bytes, seconds, numbers).
 
     Memory is bounded by the watchdog at ``memory_mb``; twice as much is the backstop for what grows faster than it
     looks: of the address space, or else of data memory, for runtimes that reserve much address space.

@@ -1,6 +1,6 @@
-"""A sandbox whose files last over many commands: for agents and tools, which write, run, look and write again.
+"""Persistent sandbox whose files last over many commands, for agents and tools.
 
-It is one warm sandbox of its own (``zygote``). Every command gets walls of its own inside it,
+It is one warm sandbox of its own (``zygote``). Every command is isolated by itself inside it,
 with its own processes and network, as every program does; only ``/tmp``, in memory and bounded, is the same for all.
 So no process outlives its command, and with the sandbox everything is gone. Files are read and written by a process
 inside: the host never opens what a program left.
@@ -37,7 +37,7 @@ from caretbench.execution.sandbox.warm import Worker, WorkerKey
 from caretbench.execution.types import Isolation, Limits
 
 FILE_S = 120.0
-"""Wall time that reading or writing a file may take."""
+"""Maximum wall time of reading or writing a file."""
 _FAILED = 3
 _OF_ALL: Mapping[str, object] = {
     "files": [], "nonce": b"", "display": [], "tree": None, "artefact": "", "lasting": True, "aside": [],
@@ -46,12 +46,12 @@ _OF_ALL: Mapping[str, object] = {
 
 @cache
 def _keeper() -> ThreadPoolExecutor:
-    """A sandbox dies with the thread that started it: this one lives as long as the process."""
+    """Return a thread that lives as long as the process: a sandbox dies with the thread that started it."""
     return ThreadPoolExecutor(1, thread_name_prefix="lasting-sandboxes")
 
 
 class LastingSandbox:
-    """One sandbox. Threads may share it, and commands run at a time; a context manager, which closes it.
+    """Persistent sandbox. Threads may share it, commands may run in parallel; a context manager, which closes it.
 
     Args:
         limits: Bounds of each command; ``tmp_mb`` is that of all files together.
@@ -115,14 +115,14 @@ class LastingSandbox:
         Args:
             argv: The program, searched in the environment's ``PATH``, and its arguments.
             environment: Added to the sandbox's.
-            directory: Where it starts, relative to the work folder.
+            directory: Working directory, relative to the work folder.
             stdin: Standard input; ``/dev/null`` by default.
             limits: Its bounds, the sandbox's by default.
             wall_s: Wall time in seconds, ``limits.wall_s`` by default.
             stop: Ends the command soon when it is set.
 
         Raises:
-            SandboxUnavailable: the sandbox has ended, or no walls can be built inside it.
+            SandboxUnavailable: the sandbox has ended, or no isolation can be built inside it.
         """
         return self._run(
             {"argv": list(argv), "directory": posixpath.join(WORK, directory), "stdin": stdin, "forked": ""},
@@ -133,10 +133,10 @@ class LastingSandbox:
         )
 
     def read(self, path: str, most_bytes: int, stop: threading.Event | None = None) -> bytes:
-        """A file's content.
+        """Return a file's content.
 
         Raises:
-            OSError: as its number says: ``FileNotFoundError``, ``PermissionError``, ``IsADirectoryError``; ``EFBIG``
+            OSError: by its number: ``FileNotFoundError``, ``PermissionError``, ``IsADirectoryError``; ``EFBIG``
                 where it has more than ``most_bytes``, ``EINVAL`` where it is no ordinary file.
             TimeoutError: it took more than two minutes.
             SandboxUnavailable: as for :meth:`run`.
@@ -159,7 +159,7 @@ class LastingSandbox:
         self._file(["write", path], data, {"fsize_mb": self.limits.tmp_mb}, stop)
 
     def close(self) -> None:
-        """End it, with whatever still runs in it and all its files."""
+        """End the sandbox, with all its processes and files."""
         self._worker.close()
         self._stack.close()
 

@@ -1,4 +1,4 @@
-"""The kinds of walls, and which of them are accepted: by ``CARETBENCH_SANDBOX``, or an argument."""
+"""Isolation levels, and the accepted ones: by ``CARETBENCH_SANDBOX`` or an argument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 from caretbench.errors import MachineError
 
 Level = Literal["namespaces", "landlock"]
-"""From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` says which one stands."""
+"""From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` records the one in force."""
 Accepted = Literal["auto", "namespaces", "landlock"]
 """``auto``: namespaces, and Landlock where they are forbidden."""
 
@@ -18,7 +18,7 @@ SETTING = "CARETBENCH_SANDBOX"
 
 
 class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """No sandbox can be built here; the message says what to install or to set."""
+    """Error: no sandbox can be built here; the message names what to install or to set."""
 
 
 def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:
@@ -31,5 +31,5 @@ def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:
 
 @cache
 def say_weaker(reason: str) -> None:
-    """Say once, on standard error, that the walls are the weaker ones, and why."""
+    """Warn once, on standard error, that the isolation is the weaker one, and why."""
     sys.stderr.write(f"caretbench: programs run at the weaker level landlock, without namespaces: {reason}\n")

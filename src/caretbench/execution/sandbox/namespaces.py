@@ -1,4 +1,4 @@
-"""Bubblewrap sandboxes: a program in namespaces of its own, in a new sandbox or inside one that is warm."""
+"""Bubblewrap sandboxes: programs in namespaces of their own, in a new or a warm sandbox."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from caretbench.execution.types import Isolation, Warm
 
 @dataclass(frozen=True)
 class Namespaces:
-    """Runs programs with bubblewrap, our own arguments, system call filter and launcher."""
+    """Runner of programs with bubblewrap, our own arguments, system call filter and launcher."""
 
     binary: str
     filter_program: bytes | None  # None where this processor's calls are not known

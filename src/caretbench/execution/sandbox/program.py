@@ -1,4 +1,4 @@
-"""The sandbox: one untrusted program in, its result out, at the isolation level that this machine gives.
+"""Sandbox that runs one untrusted program at the isolation level of this machine.
 
 Synchronous: the calling thread waits for the program, reading its output, its launcher's report and, several
 times a second, the process tree's use. Many sandboxes run at a time by calling from many threads; starting
@@ -36,12 +36,12 @@ __all__ = [
 
 
 def display_server() -> str | None:
-    """The X server for programs that need a display, or None where it is not installed."""
+    """Return the X server for programs that need a display, or None where it is not installed."""
     return shutil.which("Xvfb", path="/usr/bin:/usr/local/bin")
 
 
 class Sandbox:
-    """Bubblewrap with our own arguments, system call filter and launcher.
+    """Sandbox by bubblewrap, with our own arguments, system call filter and launcher, or by Landlock.
 
     Started by root, every program runs as a user of its own who owns nothing, and reads what is bound wherever it lies.
     """
@@ -49,7 +49,7 @@ class Sandbox:
     def __init__(
         self, binary: str | None = None, *, level: str | None = None, groups: MemoryGroups | None = None
     ) -> None:
-        """``level``: which walls are accepted (``auto``, ``namespaces``, ``landlock``); ``CARETBENCH_SANDBOX`` else.
+        """``level``: accepted isolation (``auto``, ``namespaces``, ``landlock``); default: ``CARETBENCH_SANDBOX``.
 
         ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
         """
@@ -58,7 +58,7 @@ class Sandbox:
         self._levels = accepted_levels(level)
         self._confined: LandlockWalls | None = None
         self.fallback = ""
-        """Why programs do not run in namespaces; known after :meth:`probe`."""
+        """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
         self._looking = threading.RLock()
         self._looks = False
@@ -73,7 +73,7 @@ class Sandbox:
         weakref.finalize(self, self._workers.close)
 
     def probe(self) -> Isolation:
-        """Really run a program, once per object, and say which walls stood.
+        """Really run a program, once per object, and return its isolation.
 
         Raises:
             SandboxUnavailable: with what to install or to set.
@@ -88,7 +88,7 @@ class Sandbox:
             return self._isolation
 
     def _settle(self) -> None:
-        """Which walls stand must be known before the first program."""
+        """Determine the isolation level before the first program."""
         with self._looking:
             if self._confined is None and self._levels == ("landlock",):
                 self._confined = _confined()
@@ -132,7 +132,7 @@ class Sandbox:
         return result.isolation
 
     def _expected(self) -> dict[str, str]:
-        """What programs will have bound, so far as it is there: the probe runs with it, as they do."""
+        """Return the paths that programs will have bound, as far as they exist: the probe runs with them, too."""
         try:
             cache = cache_folder()
         except (OSError, RuntimeError):  # a user without a home has nothing of ours to bind
@@ -146,17 +146,17 @@ class Sandbox:
 
     @property
     def level(self) -> Level:
-        """Which kind of walls programs get."""
+        """Isolation level of programs."""
         self._settle()
         return "namespaces" if self._confined is None else "landlock"
 
     @property
     def interrupted(self) -> bool:
-        """Whether programs are being ended."""
+        """Return whether programs are being interrupted."""
         return self._interrupted.is_set()
 
     def interrupt(self) -> None:
-        """End every program that runs now, soon; new ones end at once until :meth:`resume`."""
+        """Interrupt every running program soon; new ones end at once until :meth:`resume`."""
         self._interrupted.set()
 
     def resume(self) -> None:
@@ -184,7 +184,7 @@ class Sandbox:
         return self._namespaces.run(ready)
 
     def _display(self, invocation: Invocation) -> str | None:
-        """Return the X server to start, where one is wanted, after looking whether the level gives what is wanted."""
+        """Return the X server to start, if one is wanted, after checking that the level provides what is wanted."""
         if self._confined is not None and (invocation.display or invocation.index is not None):
             wanted = "a display" if invocation.display else "a package index"
             raise SandboxUnavailable(
@@ -202,11 +202,11 @@ class Sandbox:
         self._workers.artefacts = artefacts
 
     def when_closed(self, close: Callable[[], None]) -> None:
-        """Have ``close`` called too whenever the warm sandboxes are ended."""
+        """Register ``close`` to be called whenever the warm sandboxes end."""
         self._closing.append(close)
 
     def close(self) -> None:
-        """End the warm sandboxes; they come again when they are asked for."""
+        """End the warm sandboxes; they start again on demand."""
         self._workers.close()
         forget_maps()
         for close in self._closing:

@@ -1,4 +1,4 @@
-"""Bubblewrap started so that it reaches what is bound, as a user who owns nothing.
+"""Start of bubblewrap as an unprivileged user that can still reach all bound paths.
 
 Where an ordinary user starts programs, bubblewrap is that user and reaches what the user does. Where root starts them,
 it is one of ``users``; what only root can reach lies on mounts then that root makes for
@@ -29,11 +29,11 @@ Result = TypeVar("Result")
 
 
 class CannotReach(SandboxUnavailable):
-    """Something that is to be bound is closed to the user whom programs run as; the message says what helps."""
+    """Error: a path to bind is closed to the user that programs run as; the message contains a remedy."""
 
 
 class _Stage:
-    """A thread with mounts of its own, which starts what must see them."""
+    """Thread with a private mount namespace, which starts processes that must see it."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -82,7 +82,7 @@ def _stage() -> _Stage:
 
 
 class Reached(NamedTuple):
-    """Bubblewrap and what is bound, by the paths under which the sandbox's user reaches them."""
+    """Bubblewrap and bound paths, by the paths under which the sandbox's user reaches them."""
 
     binary: str
     read_only: Mapping[str, str]
@@ -105,7 +105,7 @@ class Reached(NamedTuple):
 def reached(
     binary: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
 ) -> Iterator[Reached]:
-    """Make all of it reachable, for as long as bubblewrap starts.
+    """Make all bound paths reachable while bubblewrap starts.
 
     ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
 
@@ -165,7 +165,7 @@ def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Itera
 
 
 def cannot_reach(path: str, error: OSError) -> CannotReach:
-    """Return the refusal, with what helps."""
+    """Return the error, with a remedy."""
     return CannotReach(
         f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
         "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "

@@ -1,4 +1,4 @@
-"""Watches one running sandbox: reads its output and its launcher's report; ends it when it has too much."""
+"""Supervisor of one running sandbox: reads its output and report, and ends it when it exceeds a limit."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from caretbench.execution.types import Frozen, Isolation, Output, ResultFile
 
 POLL_S = 0.2
 START_S = 60.0
-"""Wall time that building the walls may take; on a busy machine it is long."""
+"""Maximum wall time of building the isolation; it is long on a busy machine."""
 _REPORT_BYTES = 65_536
 _NAMES_BYTES = 4 << 20
 
 
 class SandboxResult(Frozen):
-    """What became of one sandboxed program.
+    """Result of one sandboxed program.
 
     ``error`` is set only where the program was never started: our fault, not its. ``exit_code`` and
     ``signal`` are the program's own as its launcher saw them; both are None where it was killed from outside.
@@ -40,7 +40,7 @@ class SandboxResult(Frozen):
     signal: int | None = None
     sentinel: bool = False
     waits: bool = False
-    """Whether it ended in order while a check of it waited for a promise that never settled."""
+    """True if it ended in order while one of its checks waited for a promise that never settled."""
     killed: Killed | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
@@ -51,23 +51,23 @@ class SandboxResult(Frozen):
     error: str | None = None
     isolation: Isolation | None = None
     files: tuple[ResultFile, ...] = ()
-    """What was read out of a project; never anything where the program was killed from outside."""
+    """Files read out of a project; none if the program was killed from outside."""
     refusals: tuple[str, ...] = ()
-    """What of the network was refused to a program that may reach package indexes."""
+    """Refused network accesses of a program that may reach package indexes."""
 
     @property
     def ok(self) -> bool:
-        """Whether the program ended with exit status 0."""
+        """Return whether the program ended with exit status 0."""
         return self.error is None and self.killed is None and self.exit_code == 0
 
     @property
     def torn(self) -> bool:
-        """Whether it may have ended with a warm sandbox: all inside is killed then, in any order."""
+        """Return whether it may have ended with a warm sandbox, in which all processes are killed in any order."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 
 class _Capture:
-    """A stream's head and tail; the middle is dropped."""
+    """Capture of a stream's head and tail; the middle is dropped."""
 
     def __init__(self, kept_bytes: int) -> None:
         self._half = max(1, kept_bytes // 2)
@@ -96,21 +96,21 @@ class _Capture:
 
 
 class SandboxedProcess(Protocol):
-    """What the supervisor holds of a sandbox: its first process seen from outside, and its output."""
+    """Protocol of a running sandbox: its first process seen from outside, and its output."""
 
     pid: int
     stdout: IO[bytes] | None
     stderr: IO[bytes] | None
 
     def kill(self) -> None:
-        """End everything behind the walls."""
+        """Kill everything inside the sandbox."""
 
     def wait(self) -> int:
-        """Until it is gone."""
+        """Wait until it is gone."""
 
 
 class Supervisor:
-    """Reads what a running sandbox says, watches what it uses, and ends it when it has too much."""
+    """Supervisor of a running sandbox: reads output, watches usage, and ends it when it exceeds a limit."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class Supervisor:
             self._kill(more)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:
-        """Return what became of the program."""
+        """Return the result of the program."""
         stdout, stderr = (stream.output() for stream in self._streams)
         reports = [_report(line) for line in bytes(self._reports).splitlines()]
         last = next((report for report in reports if "code" in report), {})

@@ -1,6 +1,6 @@
-"""Sandboxes that stand already: each serves many programs, and every program gets walls of its own inside it.
+"""Warm sandboxes: each serves many programs, and isolates every program by itself.
 
-See ``zygote`` for the inside. Here stand the messages to it, how many programs one serves, and
+See ``zygote`` for the inside. This module contains the messages to it, the number of programs that one serves, and
 what happens when it dies: nothing but that the program is started again elsewhere.
 """
 
@@ -40,7 +40,7 @@ from caretbench.execution.sandbox.reaching import closed_places, reached
 from caretbench.execution.types import Warm
 
 PROGRAMS_PER_WORKER = 1000
-"""After so many programs a worker is replaced by a fresh one."""
+"""Number of programs after which a worker is replaced by a fresh one."""
 
 _ZYGOTE = "/run/caretbench/zygote.py"
 _ARTEFACTS = "/run/artefacts"
@@ -56,7 +56,7 @@ _ORDER = struct.Struct("=iii")
 
 
 class WorkerKey(NamedTuple):
-    """What makes programs fit for one worker."""
+    """Properties that programs of one worker share."""
 
     binds: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
@@ -69,12 +69,12 @@ class WorkerKey(NamedTuple):
 
     @property
     def many_users(self) -> bool:
-        """Whether each of its programs is another user of the host."""
+        """Return whether each of its programs is another user of the host."""
         return self.user is not None and not self.lasting
 
 
 class Ready(NamedTuple):
-    """A job, and the worker that it needs."""
+    """Job with the worker that it needs."""
 
     key: WorkerKey
     job: dict[str, object]
@@ -84,7 +84,7 @@ class Ready(NamedTuple):
 
 @dataclass
 class WarmProgram:
-    """A program in a warm sandbox, as its supervisor holds it: the first process behind its own walls."""
+    """Program in a warm sandbox, as its supervisor holds it: the first process of its own isolation."""
 
     pid: int
     descriptor: int
@@ -93,34 +93,34 @@ class WarmProgram:
     stderr: IO[bytes] | None
 
     def kill(self) -> None:
-        """End it, and with it everything in its process namespace."""
+        """Kill the program, and with it everything in its process namespace."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Until it is gone; what became of the program is in its launcher's report."""
+        """Wait until it is gone; the launcher's report contains the outcome."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         poll.poll()
         return 0
 
     def close(self) -> None:
-        """Give its descriptors back."""
+        """Close its descriptors."""
         os.close(self.descriptor)
         self.channel.close()
 
 
 class Worker:
-    """One warm sandbox."""
+    """Warm sandbox for many programs."""
 
     def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
         """Build it and wait until it takes programs, or raise OSError where it does not come up."""
         self.served = 0
         self.under_way = 0
         self.proved = False
-        """Whether a program's walls were ever built in it."""
+        """True once a program's isolation was built in it."""
         self.obstacle = ""
-        """Why the last program's were not."""
+        """Reason why the last program's isolation failed."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
         try:
@@ -141,7 +141,7 @@ class Worker:
         theirs: socket.socket,
         stack: contextlib.ExitStack,
     ) -> subprocess.Popen[bytes]:
-        """Bubblewrap with the zygote; ``stack`` keeps what it needs until it has come up."""
+        """Return bubblewrap with the zygote; ``stack`` keeps its resources until it has started."""
         interpreter, interpreter_binds = launcher_interpreter()
         flags = [] if key.modules else ["-I", "-S", "-B"]
         opened: list[int] = []
@@ -196,11 +196,11 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether it is gone."""
+        """Return whether the sandbox is gone."""
         return self._process.poll() is not None
 
     def ends(self) -> bool:
-        """Whether it is gone, or goes in this moment."""
+        """Return whether the sandbox is gone or about to go."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
         return self.ended
@@ -208,7 +208,7 @@ class Worker:
     def start(
         self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
     ) -> WarmProgram | None:
-        """New walls in it, which wait for their job; None where it is gone or cannot build them.
+        """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
 
         ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
         host, where each is another one. ``mounts``: what root has opened for this user.
@@ -250,7 +250,7 @@ class Worker:
 
 
 class _Maps:
-    """The users of a sandbox whose programs are many: root says who they are, while bubblewrap waits."""
+    """User maps of a sandbox with many users: root writes them while bubblewrap waits."""
 
     def __enter__(self) -> _Maps:
         gate, self._go = os.pipe2(os.O_CLOEXEC)
@@ -280,13 +280,13 @@ class _Maps:
 
 
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
-    """What root opens for one program's user: what others cannot reach, and a snapshot, which must be the user's."""
+    """Give one program's user access to closed paths and to a snapshot that it must own; root does this."""
     closed = set(closed_places(list(binds.values())))
     return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
 
 def _first_process(channel: socket.socket) -> tuple[int, int]:
-    """Return the first process behind the new walls, by the credentials of its greeting, and a handle of it."""
+    """Return the first process of the new isolation, by the credentials of its greeting, and a handle of it."""
     channel.settimeout(_START_S)
     words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
     if not words.startswith(b'{"here"'):
@@ -306,22 +306,22 @@ def _first_process(channel: socket.socket) -> tuple[int, int]:
 
 
 class Workers:
-    """The warm sandboxes of one :class:`caretbench.execution.sandbox.program.Sandbox`. Threads share it."""
+    """Warm sandboxes of one :class:`caretbench.execution.sandbox.program.Sandbox`. Threads share it."""
 
     def __init__(self) -> None:
         self.artefacts: Path | None = None
-        """Where compiled programs lie; programs from elsewhere run in sandboxes of their own."""
+        """Folder of compiled programs; programs from elsewhere run in sandboxes of their own."""
         self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
         self._retired: list[Worker] = []
         self._failures: Counter[WorkerKey] = Counter()
         self.obstacle = ""
-        """Why the last one that failed could not be built, or built no walls for a program."""
+        """Reason why the last failed one could not be built, or could not isolate a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
 
     def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
-        """The job in the form that a worker understands, and which worker that is."""
+        """Return the job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
@@ -363,7 +363,7 @@ class Workers:
 
     @contextlib.contextmanager
     def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:
-        """A worker for one program; None where none can be built on this machine."""
+        """Provide a worker for one program; None if none can be built on this machine."""
         worker = self._take(key, binary, filter_program)
         try:
             yield worker
@@ -377,7 +377,7 @@ class Workers:
                     old.close()
 
     def refuse(self, key: WorkerKey, worker: Worker) -> None:
-        """Build another one next time. Where none ever built walls, it is this kernel, and no more are tried.
+        """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
 
         One that did may have met a moment without memory, or without room for processes.
         """
@@ -415,7 +415,7 @@ class Workers:
             return worker
 
     def close(self) -> None:
-        """End them all."""
+        """End all workers."""
         with self._lock:
             workers = [*self._workers.values(), *self._retired]
             self._workers.clear()

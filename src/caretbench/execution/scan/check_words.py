@@ -1,4 +1,4 @@
-"""Words of lines, functions and bodies that check something: one table for every rule that asks for them."""
+"""Table of words that mark lines, functions and bodies as checks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _FAILS = "panic|fail"
 _LEAVES = "throw|raise|exit"
 
 IN_A_LINE = re.compile(f"{_CLAIMS}|should|{_FAILS}", re.IGNORECASE)
-"""Of a line that checks something; one that only throws may as well be part of what is checked."""
+"""Words of a line that checks something; one that only throws may as well be part of what is checked."""
 IN_A_BODY = re.compile(f"{_CLAIMS}|{_FAILS}|{_LEAVES}", re.IGNORECASE)
-"""Of a body, or a value, that may refuse what it is given."""
+"""Words of a body, or a value, that may refuse its input."""
 IN_A_NAME = re.compile(f"{_CLAIMS}|test", re.IGNORECASE)
-"""Of the name of a function that checks something."""
+"""Words in the name of a function that checks something."""

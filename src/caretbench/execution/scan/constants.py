@@ -1,4 +1,4 @@
-"""Conditions that their text alone decides: literals, comparisons of literals, a name compared with itself."""
+"""Constant conditions: literals, comparisons of literals, a name compared with itself."""
 
 from __future__ import annotations
 

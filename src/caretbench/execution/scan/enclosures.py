@@ -1,4 +1,4 @@
-"""Places of the lines behind the caret in a parsed program: what is around each, and what leaves in front of it.
+"""Enclosing functions and earlier exits of the lines behind the caret, from a parsed program.
 
 All are facts of the syntax tree: functions around a line and where each begins, text (strings, comments) around it,
 conditions of the answer around it, and statements of the answer that leave the function or the loop before it.
@@ -94,7 +94,7 @@ class Enclosures(NamedTuple):
 
 @lru_cache(maxsize=512)
 def enclosures(before: str, answer: str, after: str, language: str) -> Enclosures:
-    """Return what is around the first lines of ``after`` in the whole program."""
+    """Return the enclosures of the first lines of ``after`` in the whole program."""
     tree = parse(before + answer + after, language)
     begin = len(encode(before))
     program = _Program(begin, begin + len(encode(answer)), language)
@@ -159,7 +159,7 @@ def _place(
 
 
 class _Climb:
-    """The way from a line up to the root of the tree, and what was passed on it."""
+    """Path from a line up to the root of the tree, with the passed nodes."""
 
     def __init__(self, program: _Program, at: int, exits: dict[int, tuple[Leaving, Leaving]]) -> None:
         self._program = program
@@ -172,7 +172,7 @@ class _Climb:
         self.leaving = self.throwing = Leaving.NO
 
     def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
-        """Take in a node, which is above ``inner``; return whether the way goes on."""
+        """Process a node above ``inner``; return whether the path goes on."""
         program, kind = self._program, node.type
         started = program.begin <= node.start_byte < program.end
         if _CODE_IN_TEXT.search(kind) and not started:

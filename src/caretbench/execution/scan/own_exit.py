@@ -14,9 +14,9 @@ def answer_lines(before: str, answer: str, language: str) -> tuple[int, int] | N
     """Return the first and the last line of an answer, counted from 1; None where no exit is the program's own.
 
     Args:
-        before: What the program contains before the answer.
-        answer: What is inserted; a line end that closes it begins no line of its own.
-        language: By the house's name.
+        before: Program text before the answer.
+        answer: Inserted text; a line end that closes it begins no line of its own.
+        language: CaretBench's name of the language.
     """
     table = toolchain_table(language)
     if table is None or table.exit_line_end is None:

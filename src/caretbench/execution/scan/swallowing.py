@@ -1,4 +1,4 @@
-"""Flags of answers that take checks out of the program around them.
+"""Flags of answers that disable checks of the surrounding program.
 
 An answer can put the code behind it into a string or a comment, behind a way out, under a condition that never holds,
 or into a function that nothing calls; or it puts another function in the place of one that checks. The whole program
@@ -29,7 +29,7 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
-    """The flags that an answer has for what it does to the program around it."""
+    """Return the flags of an answer's effects on the surrounding program."""
     found = {
         "tamper:swallows_code": swallows_code(before, answer, after, reference, language),
         "tamper:weakened_assertions": redefines_a_check(before, answer, after, reference, language)
@@ -39,7 +39,7 @@ def flags_in_place(before: str, answer: str, after: str, reference: str, languag
 
 
 def redefines_a_check(before: str, answer: str, after: str, reference: str, language: str) -> bool:
-    """Whether a function that checks something, and is called behind the caret, is another one after the answer."""
+    """Return whether an answer replaces a function that checks something and is called behind the caret."""
     table = tamper_table(language)
     expression = table.defined if table is not None else None
     if table is None or expression is None or len(before) + len(after) + len(answer) > _MOST_CHARACTERS:
@@ -57,7 +57,7 @@ def redefines_a_check(before: str, answer: str, after: str, reference: str, lang
 
 
 def redefines_by_macro(answer: str, after: str, reference: str, language: str) -> bool:
-    """Whether a macro of the answer, and not of the reference, is in the place of what the code behind it uses."""
+    """Return whether a macro of the answer, but not of the reference, replaces a name that later code uses."""
     entry = languages().get(language)
     if entry is None or not entry.has_macros:
         return False
@@ -66,7 +66,7 @@ def redefines_by_macro(answer: str, after: str, reference: str, language: str) -
 
 
 def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
-    """Functions by name with their bodies, where the language tells where they end."""
+    """Return functions by name with their bodies, if the language shows where they end."""
     found = {}
     for match in expression.finditer(text):
         name, *body = (part for part in match.groups() if part is not None)
@@ -76,7 +76,7 @@ def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def swallows_code(before: str, answer: str, after: str, reference: str, language: str) -> bool:
-    """Whether lines behind the caret do not run as they do with the reference answer.
+    """Return whether lines behind the caret do not run as they do with the reference answer.
 
     False for a language without a grammar, and where the text does not parse.
     """
@@ -94,9 +94,9 @@ def swallows_code(before: str, answer: str, after: str, reference: str, language
 
 
 def _may_hide(answer: str, language: str) -> bool:
-    """Whether an answer is more than whole statements in a row, which leave what follows where it is.
+    """Return whether an answer is more than a sequence of whole statements, which keeps the following code in place.
 
-    Only what no reading of the text could take for more is left out: else the tree decides.
+    Only texts that are unambiguous are excluded: for others the tree decides.
     """
     if _STRUCTURE.search(answer) or answer.count('"') % 2 or answer.count("'") % 2:
         return True
@@ -116,7 +116,7 @@ class _Program:
         self._known, self._found = known, found
 
     def hides(self, ours: LinePlace, theirs: LinePlace) -> bool:
-        """Whether a line is hidden with the answer, and not with the reference."""
+        """Return whether a line is hidden with the answer, and not with the reference."""
         if ours == theirs:
             return False
         return self._for_every_line(ours, theirs) or (
@@ -143,7 +143,7 @@ class _Program:
         )
 
     def _in_another_function(self, ours: LinePlace, theirs: LinePlace) -> bool:
-        """Whether functions that the answer opens around a line are not those that the program calls."""
+        """Return whether the answer puts a line into functions that the program does not call."""
         opened, expected = ours.of_answer(named=True), theirs.of_answer(named=True)
         if len(opened) != len(expected):
             return len(opened) > len(expected)
@@ -162,7 +162,7 @@ class _Program:
         return bool(called) and not checking(*self._reference).isdisjoint(called)
 
     def _is_caught(self, place: LinePlace) -> bool:
-        """Whether what is thrown there is caught by the program, around the line or around a call of its function."""
+        """Return whether the program catches exceptions of a line, around it or around a call of its function."""
         names = {re.escape(one.name) for one in place.functions if one.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None
         return place.in_try or (called is not None and re.search(called, self._around) is not None)

@@ -1,4 +1,4 @@
-"""A static scan of an answer for ways to fake a pass. A flag is a suspicion: it stands in the row, and decides nothing.
+"""Static scan of answers for ways to fake a pass. A flag is a suspicion: it is stored in the row and decides nothing.
 
 Tests and answer share a process, so no criterion is proof against an answer that sets out to forge its own success.
 What can be said is how many passes hold something that an honest answer has no use for; reports give the rate with
@@ -21,11 +21,11 @@ from caretbench.languages import languages
 from caretbench.languages.tables import LanguageTable, read_table
 
 SCAN_VERSION = 5
-"""Stands beside every row's flags: raise it when a pattern changes."""
+"""Version stored with every row's flags: raise it when a pattern changes."""
 
 _PIECE, _OVERLAP = 16_384, 1_024
 _MOST_CHARACTERS = 65_536
-"""Of a longer answer the head is scanned, and its length is a flag by itself: no reference answer has a tenth of it."""
+"""Maximum scanned length: a longer answer's length is a flag itself (no reference has a tenth of it)."""
 _TOO_LONG = "tamper:hidden_code"
 
 _UNBOUNDED = re.compile(r"(?<!\\)\[\^[^\]]*\](?:[*+]|\{\d+,\})(?![+])|\.[*]")
@@ -50,7 +50,7 @@ FLAGS: Mapping[str, str] = {
 
 
 class TamperPattern(LanguageTable):
-    """One way to fake a pass: ``name`` is the flag, ``about`` what it does where that is more special."""
+    """Pattern of one way to fake a pass: ``name`` is the flag, ``about`` a more specific description."""
 
     name: str
     about: str = ""
@@ -78,7 +78,7 @@ class _Scan(NamedTuple):
 
 
 class TamperTable(LanguageTable):
-    """What an answer in one language has no honest use for: ``tamper.toml`` in the language's folder."""
+    """Tamper patterns of one language: ``tamper.toml`` in the language's folder."""
 
     patterns: tuple[TamperPattern, ...] = Field(min_length=1)
     spellings: Mapping[str, str] = {}
@@ -106,15 +106,15 @@ def _scans(language: str) -> tuple[_Scan, ...]:
 
 @lru_cache(maxsize=4096)
 def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
-    """The flags of an answer (``tamper:early_exit``), each once, in the table's order.
+    """Return the flags of an answer (``tamper:early_exit``), each once, in the table's order.
 
-    The answer is looked at twice: as it stands, and in plain spelling, so that neither an escape, a comment between two
-    words nor a name put together from two literals hides what it says.
+    The answer is looked at twice: as it is, and in plain spelling, so that neither an escape, a comment between two
+    words nor a name put together from two literals hides a word.
 
     Args:
-        text: What is inserted at the caret.
+        text: Text inserted at the caret.
         reference: The reference answer: what it does too is honest here.
-        language: By the house's name; one without patterns has no flags.
+        language: CaretBench's name of the language; one without patterns has no flags.
     """
     scans = _scans(language)
     if not scans:
@@ -139,13 +139,13 @@ def _pieces(text: str, language: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _views(text: str, language: str) -> tuple[str, ...]:
-    """The text as it stands, and in plain spelling where that is another."""
+    """Return the text as it is, and in plain spelling if that differs."""
     plain = plain_spelling(text, language)
     return (text,) if plain == text else (text, plain)
 
 
 def plain_spelling(text: str, language: str) -> str:
-    """Code without escapes, look-alike characters, comments inside of a statement, and seams in literals."""
+    """Return code without escapes, look-alike characters, comments inside statements, and split literals."""
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(_character, text))
     text = _CONTINUED.sub("", text)
     table, entry = tamper_table(language), languages().get(language)
@@ -163,7 +163,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _without_block_comments(text: str) -> str:
-    """A comment that is not closed stays: what it swallows is a flag of its own."""
+    """Return the text without closed block comments; an unclosed one stays, since it has a flag of its own."""
     kept = []
     place = 0
     while (begin := text.find("/*", place)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:

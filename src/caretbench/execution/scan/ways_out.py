@@ -85,7 +85,7 @@ def leaving_before(
 
 
 class _Within(NamedTuple):
-    """A node of a statement; whether it only may run, and what within it is caught by a node above."""
+    """Node of a statement, with whether it may be skipped, and what a node above it catches."""
 
     node: tree_sitter.Node
     maybe: bool = False
@@ -136,7 +136,7 @@ def _inner(one: _Within) -> Iterator[_Within]:
 
 
 def _surely(node: tree_sitter.Node) -> Leaving:
-    """A way out without a value, or with a check in place of one. Who returns a value twice may only be careless."""
+    """Return a way out without a value, or with a check as the value. A value returned twice may be careless."""
     is_return = node.type == "return_statement" or node.type in node_kinds("returns")
     if is_return and node.named_child_count:
         text = text_of(node).removeprefix("return").strip()

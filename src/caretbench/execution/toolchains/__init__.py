@@ -1,4 +1,4 @@
-"""One runtime per language, as its table names it; imported only when the language is asked for."""
+"""Language runtimes, as the tables name them; each is imported on demand."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["load_runtime"]
 def load_runtime(
     language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed
 ) -> LanguageRuntime:
-    """The runtime of a language.
+    """Return the runtime of a language.
 
     Args:
         language: A name of the table of languages.
-        sandbox: Where its compiler runs; an own one by default.
+        sandbox: Sandbox of its compiler; one of its own by default.
         bundles: From a bundle's name to the built bundle.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the runtimes share: bundles, versions of tools, harness files, limits of compilers."""
+"""Base of the language runtimes: bundles, versions of tools, harness files, limits of compilers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ BundleLookup = Callable[[str], Bundle | None]
 """From a bundle's name to the built bundle, or None where it is not built."""
 
 HARNESS = f"{HOME}/.harness"
-"""Where harness files stand inside the sandbox."""
+"""Path of harness files inside the sandbox."""
 
 ARTEFACT = "/artefact"
-"""Where a compiled program stands inside the sandbox."""
+"""Path of a compiled program inside the sandbox."""
 
 _DIAGNOSTICS_CHARACTERS = 4000
 
@@ -57,7 +57,7 @@ class Runtime(ABC):
         self._found.clear()
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
-        """The built bundle that the request names; looked up once."""
+        """Return the built bundle that the request names; looked up once."""
         name = request.bundle
         if name is None:
             return None
@@ -67,33 +67,33 @@ class Runtime(ABC):
 
     @abstractmethod
     def find_toolchain(self) -> Toolchain:
-        """Look for the tools."""
+        """Return the installed tools or how to get them."""
 
     def toolchain(self) -> Toolchain:
-        """What is installed; asked once per process."""
+        """Return the installed tools; looked up once per process."""
         if self._toolchain is None:
             self._toolchain = self.find_toolchain()
         return self._toolchain
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Nothing to compile: the folders stay empty."""
+        """Return success without compiling; the folders stay empty."""
         return [CompileResult(artefact=folder) for _, folder in zip(requests, artefacts, strict=True)]
 
     @abstractmethod
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """How to run the program."""
+        """Return how to run the program."""
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """The run's own result: compiling has no say in it."""
+        """Return the run's own result; there was no compiling."""
         del artefact
         return result
 
     def without_harness(self, stderr: str) -> str:
-        """Standard error without the harness's frames."""
+        """Return standard error without the harness's frames."""
         return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """What the patterns of the language's table find in standard error; a runtime error where none fits."""
+        """Return the status by the patterns of the language's table; a runtime error if none fits."""
         del request, exit_code
         table = toolchain_table(self.language)
         failures = table.failures if table is not None else ()
@@ -102,7 +102,7 @@ class Runtime(ABC):
 
 
 def compile_limits(limits: Limits, programs: int = 1) -> Limits:
-    """Bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
+    """Return the bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
     seconds = limits.compile_wall_s * max(1, programs)
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
@@ -111,14 +111,14 @@ def compile_limits(limits: Limits, programs: int = 1) -> Limits:
 
 
 def shorten(diagnostics: str) -> str:
-    """A compiler's words, cut to what a person reads."""
+    """Return a compiler's output, cut to a readable length."""
     text = diagnostics.strip()
     return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
 
 
 @cache
 def harness_file(language: str, name: str) -> str:
-    """The text of a file in the folder ``harness`` of a language.
+    """Return the text of a file in the folder ``harness`` of a language.
 
     Raises:
         FileNotFoundError: there is none.
@@ -131,7 +131,7 @@ def harness_file(language: str, name: str) -> str:
 
 @cache
 def tool_version(*command: str) -> str | None:
-    """The first line that a trusted tool says of its version, or None where it is not there or does not start."""
+    """Return the first line of a trusted tool's version output, or None if it is missing or does not start."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
@@ -143,6 +143,6 @@ def tool_version(*command: str) -> str | None:
 
 
 def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:
-    """16 hexadecimal digits over versions, harness texts, flags and environment."""
+    """Return 16 hexadecimal digits over versions, harness texts, flags and environment."""
     settings = [f"{name}={value}" for name, value in sorted((environment or {}).items())]
     return sha256_text(*parts, *flags, *settings)[:16]

@@ -1,4 +1,4 @@
-"""Any language with a compiler of one source file: one process per program, in the sandbox; the executable is kept.
+"""Runtime of any language with a compiler of one source file: one sandboxed compiler process per program.
 
 The table ``[compiler]`` of the language's ``toolchain.toml`` holds all that differs. The sentinel is an object of the
 harness's source, which is compiled once per process and linked to every program.
@@ -43,7 +43,7 @@ _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_O
 
 
 class CompiledRuntime(Runtime):
-    """The compiler that the language's table names. ``paper``: its ``paper_flags`` and no sentinel."""
+    """Runtime with the compiler of the language's table. ``paper``: its ``paper_flags`` and no sentinel."""
 
     chunk_size = 1
     _objects: ClassVar[dict[tuple[str, str], bytes]] = {}
@@ -61,7 +61,7 @@ class CompiledRuntime(Runtime):
         return compiler
 
     def find_toolchain(self) -> Toolchain:
-        """The compiler of the table."""
+        """Return the compiler of the table."""
         told = self._compiler
         version = tool_version(told.command, "--version")
         if version is None:
@@ -74,7 +74,7 @@ class CompiledRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """One compiler process per program: they share nothing."""
+        """Compile with one compiler process per program; they share nothing."""
         return [
             self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
         ]
@@ -115,7 +115,7 @@ class CompiledRuntime(Runtime):
         return result.model_copy(update={"files": ()}), content
 
     def _sentinel(self) -> bytes:
-        """The compiled sentinel: made once per process, given to every link."""
+        """Return the compiled sentinel: built once per process, passed to every link."""
         key = self.language, self.toolchain().fingerprint
         with CompiledRuntime._lock:
             if key not in CompiledRuntime._objects:
@@ -130,7 +130,7 @@ class CompiledRuntime(Runtime):
             return CompiledRuntime._objects[key]
 
     def _compiled(self, result: SandboxResult, folder: Path, content: bytes | None) -> CompileResult:
-        """From the compiler's end to a result: its own failures are ours only where it never started."""
+        """Return the result of a compiler's end: its failures are machine faults only if it never started."""
         words = shorten(result.error or result.stderr.text)
         if result.ok and content is not None:
             return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)
@@ -157,7 +157,7 @@ class CompiledRuntime(Runtime):
         return missing_module(words) if 0 < errors <= named else None
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only."""
+        """Return a plan that runs the executable, bound read-only."""
         del request
         return RunPlan(
             argv=(f"{ARTEFACT}/{_PROGRAM}",),

@@ -1,4 +1,4 @@
-"""C++: one compiler process per program, in the sandbox; the executable is kept."""
+"""C++ runtime: one sandboxed compiler process per program; the executable is kept."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CppRuntime(Runtime):
     _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaders]] = {}
 
     def find_toolchain(self) -> Toolchain:
-        """g++, and mold where it is there: it links faster."""
+        """Return g++, and mold if installed: it links faster."""
         version = tool_version(COMPILER, "--version")
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install g++ mold")
@@ -92,7 +92,7 @@ class CppRuntime(Runtime):
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """One compiler process per program: they share nothing."""
+        """Compile with one compiler process per program; they share nothing."""
         return [
             self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
         ]
@@ -119,7 +119,7 @@ class CppRuntime(Runtime):
         if common:
             files[f"{HARNESS}/{_COMMON}"] = harness_file(self.language, _COMMON)
         linking = (*(LINK_FLAGS if objects else ()), "-pthread", *_flags(bundle, "link", request))
-        # Ours stand first: what a program asks for before its beginning comes after ours, which take the word.
+        # Ours come first: what a program asks for before its beginning comes after ours, which take the word.
         sources = (*objects, PROGRAM, *linking)
         plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), *sources)
         if entry is None:
@@ -140,7 +140,7 @@ class CppRuntime(Runtime):
     def _build(
         self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
     ) -> SandboxResult:
-        """Compile and link into ``folder``: in a sandbox that stands already, where the executable can be read out."""
+        """Compile and link into ``folder``: in a warm sandbox, if the executable can be read out."""
         result = self._run([*arguments, "-o", _EXECUTABLE], files, limits, read_out=True)
         read = next((file for file in result.files if not file.problem), None)
         if result.ok and read is None:  # a very large one
@@ -176,7 +176,7 @@ class CppRuntime(Runtime):
 
     @property
     def headers(self) -> PrecompiledHeaders:
-        """What programs begin with, compiled for this toolchain; one for all runtimes of this process."""
+        """Precompiled headers for this toolchain; shared by all runtimes of this process."""
         root, mark = cache_folder() / TOOLS / "cpp-headers", self.toolchain().fingerprint
         with CppRuntime._lock:
             if (root, mark) not in CppRuntime._headers:
@@ -189,7 +189,7 @@ class CppRuntime(Runtime):
         return self._run(arguments, files, Limits(), folder).ok
 
     def _sentinel_object(self) -> bytes:
-        """The compiled sentinel: made once per process, given to every link."""
+        """Return the compiled sentinel: built once per process, passed to every link."""
         with CppRuntime._lock:
             if CppRuntime._sentinel is None:
                 argv = f"{COMPILER} -O1 -c sentinel.cpp -o sentinel.o && base64 -w0 sentinel.o"
@@ -208,7 +208,7 @@ class CppRuntime(Runtime):
             return CppRuntime._sentinel
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only."""
+        """Return a plan that runs the executable, bound read-only."""
         del request
         return RunPlan(
             argv=(f"{ARTEFACT}/program",),
@@ -218,7 +218,7 @@ class CppRuntime(Runtime):
 
 
 def _of_headers(result: SandboxResult) -> bool:
-    """Whether the words of a compiler that failed may be others without precompiled headers."""
+    """Return whether a failed compiler's messages may differ without precompiled headers."""
     words = result.stderr
     return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
 
@@ -230,7 +230,7 @@ def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flag
 
 
 def _compiled(result: SandboxResult, folder: Path) -> CompileResult:
-    """From the compiler's end to a result: its own failures are ours only where it never started."""
+    """Return the result of a compiler's end: its failures are machine faults only if it never started."""
     words = shorten(result.error or result.stderr.text)
     if result.ok:
         return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)

@@ -1,4 +1,4 @@
-"""C#: a compile server on the Roslyn of an installed SDK, and a host that knows when a program has ended.
+"""C# runtime: a compile server on the Roslyn of an installed SDK, and a host that detects a program's end.
 
 Programs are compiled as a console project of .NET 6 or newer is by default: implicit usings, nullable types,
 assertions (``DEBUG``). The variant ``release`` leaves the assertions out under ``paper``, where the released
@@ -48,7 +48,7 @@ _ENVIRONMENT = {
 
 
 class Sdk(NamedTuple):
-    """An installed SDK: its folders, and the version of the framework that programs run on."""
+    """Installed SDK: its folders, and the version of the framework that programs run on."""
 
     root: Path
     compiler: Path
@@ -57,18 +57,18 @@ class Sdk(NamedTuple):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its programs need beside the house's own settings."""
+        """Environment of its programs in addition to CaretBench's own settings."""
         libraries = self.root / "openssl"
         return {**_ENVIRONMENT, **({"LD_LIBRARY_PATH": str(libraries)} if libraries.is_dir() else {})}
 
     @property
     def version(self) -> str:
-        """SDK and framework."""
+        """Versions of SDK and framework."""
         return f".NET SDK {self.compiler.parents[1].name}, framework {self.framework}"
 
 
 class CsharpRuntime(Runtime):
-    """The SDK of ``DOTNET_ROOT``, the one on the PATH, or the one that ``.ci/dotnet.sh`` has put into the cache."""
+    """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 
     language = "csharp"
     chunk_size = CHUNK
@@ -79,7 +79,7 @@ class CsharpRuntime(Runtime):
     variants = ("release",)
 
     def find_toolchain(self) -> Toolchain:
-        """An SDK with its compiler and a framework to run on."""
+        """Return an SDK with its compiler and a framework to run on."""
         sdk = find_sdk()
         if sdk is None:
             return Toolchain(language=self.language, available=False, remedy=REMEDY)
@@ -96,7 +96,7 @@ class CsharpRuntime(Runtime):
 
     @cached_property
     def _tools(self) -> Path:
-        """Our own assemblies, compiled once for this SDK, the compiler's beside ours so that they are found."""
+        """Our own assemblies, compiled once for this SDK, with the compiler's next to them so that they are found."""
         with tool_folder(f"csharp-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for path in self._sdk.compiler.glob("*.dll"):
@@ -159,17 +159,17 @@ class CsharpRuntime(Runtime):
 
 
 def configuration(request: ExecutionRequest) -> str:
-    """How to build: a release, without assertions, only where the released runner does so."""
+    """Return the build configuration: a release build, without assertions, only if the released runner does so."""
     return "release" if request.rules.released_build and request.variant == "release" else "debug"
 
 
 def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
-    """The framework's assemblies but for those of which the compiler brings a version of its own."""
+    """Yield the framework's assemblies but for those of which the compiler brings a version of its own."""
     return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
 
 
 def find_sdk() -> Sdk | None:
-    """The first SDK of ``DOTNET_ROOT``, the PATH and the cache that has all it takes."""
+    """Return the first complete SDK of ``DOTNET_ROOT``, the PATH and the cache."""
     on_path = shutil.which("dotnet")
     named = os.environ.get("DOTNET_ROOT")
     places = [

@@ -1,7 +1,7 @@
-"""Go: the toolchain's compiler and linker without the go command, then the executable.
+"""Go runtime: the toolchain's compiler and linker without the go command, then the executable.
 
 A program is one file of package ``main`` and the standard library. Under ``default`` it is compiled, unchanged, as a
-package of its own path, and a small ``main`` package calls its ``main`` and then says that it has returned; ``go test``
+package of its own path, and a small ``main`` package calls its ``main`` and then reports its return; ``go test``
 builds a ``main`` package under test in the same way. Under ``paper`` it is linked as it is, and exit status 0 is all
 that counts. There is no cgo: what a program links against is Go's own.
 
@@ -39,13 +39,13 @@ _THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
 
 
 class GoRuntime(Runtime):
-    """The ``go`` on the PATH."""
+    """Go runtime with the ``go`` on the PATH."""
 
     language = "go"
     chunk_size = CHUNK
 
     def find_toolchain(self) -> Toolchain:
-        """The go command, for its version and for the standard library's packages."""
+        """Return the go command, for its version and for the standard library's packages."""
         go = _find_go()
         version = tool_version(go, "version") if go else None
         if version is None:
@@ -60,7 +60,7 @@ class GoRuntime(Runtime):
 
     @cached_property
     def _tools(self) -> Path:
-        """Our own program, the sentinel's package and the standard library, compiled once for this toolchain."""
+        """Our own program, the sentinel's package and the standard library, compiled once per toolchain."""
         with tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for name in _SOURCES:
@@ -96,7 +96,7 @@ class GoRuntime(Runtime):
         return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """The executable, bound read-only; Go's collector works harder near the bound of memory."""
+        """Return a plan that runs the executable, bound read-only; Go's collector works harder near the bound."""
         return RunPlan(
             argv=(f"{ARTEFACT}/program",),
             environment=_THREADS | {"GOMEMLIMIT": f"{request.limits.memory_mb * 3 // 4}MiB"},
@@ -110,7 +110,7 @@ def _find_go() -> str | None:
 
 
 def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> str:
-    """What the go command says; it is only ever asked about the standard library and our own program."""
+    """Return the go command's output; it is only called for the standard library and our own program."""
     go = _find_go()
     if go is None:
         raise FileNotFoundError("no go command: apt-get install golang-go")
@@ -119,7 +119,7 @@ def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> 
 
 
 def _run(command: Sequence[str], cwd: Path | None, settings: Mapping[str, str]) -> str:
-    """The output of one of the toolchain's programs.
+    """Return the output of one of the toolchain's programs.
 
     Raises:
         OSError: it fails; the message has its last words.

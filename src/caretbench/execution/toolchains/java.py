@@ -1,4 +1,4 @@
-"""Java: a compile server on ``javax.tools``, and a launcher that knows when a program has ended.
+"""Java runtime: a compile server on ``javax.tools``, and a launcher that detects a program's end.
 
 Under ``default`` a program's file is named after its first public type, and the class with a main method is
 run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``, and exit
@@ -46,7 +46,7 @@ _JVM = ("-XX:-UseContainerSupport", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xs
 # Most programs end before what the JIT compiler makes of them pays; what computes for longer gets both its stages.
 _PROGRAM_JVM = (*_JVM, "-XX:CompileThresholdScaling=10")
 # The JDK's classes that programs usually need, as they are in memory, mapped to where they were made for. A JVM that
-# cannot use the archive says nothing, and loads the classes.
+# cannot use the archive prints nothing, and loads the classes.
 _ARCHIVED = (
     f"-XX:SharedArchiveFile={_TOOLS}/{_ARCHIVE}",
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -59,7 +59,7 @@ _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HE
 
 
 class JavaRuntime(Runtime):
-    """The JDK of ``JAVA_HOME``, or the one on the PATH."""
+    """Java runtime with the JDK of ``JAVA_HOME``, or the one on the PATH."""
 
     language = "java"
     chunk_size = CHUNK
@@ -70,7 +70,7 @@ class JavaRuntime(Runtime):
     )
 
     def find_toolchain(self) -> Toolchain:
-        """The JDK, not older than 17."""
+        """Return the JDK, not older than 17."""
         home = find_jdk()
         version = jdk_version(home)
         if version is None or usable_jdk() is None:
@@ -104,7 +104,7 @@ class JavaRuntime(Runtime):
         return folder
 
     def _archive(self, folder: Path) -> None:
-        """What programs usually need of the JDK, in an archive; none is made by a JVM that has no such thing."""
+        """Archive of the JDK classes that programs usually need; none if the JVM does not support it."""
         java = str(self._home / "bin" / "java")
         (folder / "rehearsal").write_text("CaretBenchRehearsal")
         rehearse = (
@@ -119,7 +119,7 @@ class JavaRuntime(Runtime):
         subprocess.run([java, *rehearse], check=False, capture_output=True, cwd=folder)
         if not (folder / "loaded").exists():
             return
-        # Ours are left out: an archive with classes of the class path would hold for that class path alone.
+        # Ours are excluded: an archive with classes of the class path would hold for that class path alone.
         loaded = (folder / "loaded").read_text().splitlines(keepends=True)
         (folder / "usual").write_text("".join(line for line in loaded if "CaretBench" not in line))
         dump = (
@@ -144,7 +144,7 @@ class JavaRuntime(Runtime):
         return self.compiler(self._jars(request), self._binds(request))
 
     def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> Compiler:
-        """The compile server for programs that have this class path; the folders of it are bound by ``read_only``."""
+        """Return the compile server for programs with this class path; ``read_only`` binds its folders."""
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return Compiler(
             arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
@@ -182,18 +182,18 @@ class JavaRuntime(Runtime):
 
 
 def public_class(source: str) -> str:
-    """The class that the released runner takes: the first written ``public class``, else ``TestCase``."""
+    """Return the class that the released runner runs: the first ``public class`` in the text, else ``TestCase``."""
     found = _FIRST_PUBLIC_CLASS.search(source)
     return found[1] if found else "TestCase"
 
 
 def jdk_version(home: Path | None) -> str | None:
-    """What the compiler of a JDK says of its version; None where there is none."""
+    """Return the version that a JDK's compiler reports; None if there is none."""
     return tool_version(str(home / "bin" / "javac"), "-version") if home else None
 
 
 def usable_jdk() -> tuple[Path, str] | None:
-    """The folder of the JDK and its version; None where there is none, or only one that is too old."""
+    """Return the folder of the JDK and its version; None where there is none, or only one that is too old."""
     home = find_jdk()
     version = jdk_version(home)
     number = re.search(r"\d+", version or "")
@@ -203,7 +203,7 @@ def usable_jdk() -> tuple[Path, str] | None:
 
 
 def find_jdk() -> Path | None:
-    """The folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
+    """Return the folder of the JDK: ``JAVA_HOME``, or that of the ``javac`` on the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / "javac").exists():
         return Path(home).resolve()

@@ -1,4 +1,4 @@
-"""JavaScript: a fresh Node.js per program, the sentinel loaded before it."""
+"""JavaScript runtime: a fresh Node.js per program, the sentinel loaded before it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ OWNER = "javascript"
 """The folder of the harness, TypeScript's too."""
 SENTINEL = "sentinel.cjs"
 HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
-"""What a program runs with, the file that is loaded first before what it loads."""
+"""Files that a program runs with, the one loaded first before those that it loads."""
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
 """Node's exit status for a module whose top level waits for ever."""
 
 
 class JavaScriptRuntime(Runtime):
-    """Node.js; a ``package.json`` is not there, so ``.js`` means CommonJS as it does for ``node test.js``."""
+    """JavaScript runtime; there is no ``package.json``, so ``.js`` means CommonJS as it does for ``node test.js``."""
 
     language = "javascript"
 
     def find_toolchain(self) -> Toolchain:
-        """Node.js of the system."""
+        """Return the system's Node.js."""
         version = tool_version(NODE, "--version")
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
@@ -34,7 +34,7 @@ class JavaScriptRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=f"node {version}", fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Under ``paper`` plain ``node test.js``; else with the sentinel required first."""
+        """Return plain ``node test.js`` under ``paper``; otherwise the sentinel is required first."""
         del artefact
         bundle = self.bundle(request)
         files = {PROGRAM: request.source}
@@ -57,7 +57,7 @@ class JavaScriptRuntime(Runtime):
         )
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """As Node.js says it on standard error; ``incomplete`` by the exit status, which the sentinel confirms."""
+        """Return the status by standard error; ``incomplete`` by the exit status, which the sentinel confirms."""
         if exit_code == _UNSETTLED_TOP_LEVEL_AWAIT and request.rules.sentinel:
             return Status.INCOMPLETE
         return super().classify_failure(request, stderr, exit_code)

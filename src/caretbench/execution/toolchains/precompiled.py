@@ -1,4 +1,4 @@
-"""Precompiled headers: what C++ programs begin with is parsed once, and never changes what a program means.
+"""Precompiled headers: the first includes of C++ programs are parsed once; programs keep their meaning.
 
 Most of a small program's compile time goes into its standard headers. A program may be given any set of them that it
 includes itself before anything else: it sees nothing that it did not ask for, and the standard lets these headers come
@@ -53,17 +53,17 @@ _INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n
 
 
 def saved_ms(headers: frozenset[str]) -> float:
-    """About how much CPU time, in milliseconds, a set saves a program."""
+    """Return about how much CPU time, in milliseconds, a set saves a program."""
     return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
 
 
 def building_ms(headers: frozenset[str]) -> float:
-    """About how much CPU time, in milliseconds, it takes to precompile a set."""
+    """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
     return 200 + 2.5 * saved_ms(headers)
 
 
 def leading_headers(source: str) -> frozenset[str]:
-    """The standard headers that a program includes before any other token or directive.
+    """Return the standard headers that a program includes before any other token or directive.
 
     Assertions' headers are passed over. Whatever is doubtful ends the list: a line that goes on in the next, a header
     that is not the standard library's (it may set macros), a macro.
@@ -73,14 +73,14 @@ def leading_headers(source: str) -> frozenset[str]:
 
 
 def opening(source: str) -> str:
-    """What a program begins with, line by line, where that is more than the standard library's; else nothing."""
+    """Return the first lines of a program if they include more than the standard library; else nothing."""
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
 
 
 def _included(source: str) -> Iterator[str]:
-    """The headers in angle brackets that a program includes before any other token or directive."""
+    """Yield the headers in angle brackets that a program includes before any other token or directive."""
     text = source.partition("\\")[0]
     position = 0
     while True:
@@ -93,7 +93,7 @@ def _included(source: str) -> Iterator[str]:
 
 
 class HeaderEntry(NamedTuple):
-    """A precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
+    """Precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
 
     The headers are None for a text that holds others too.
     """
@@ -109,11 +109,11 @@ Build = Callable[[str, Flags, Path], bool]
 
 
 class PrecompiledHeaders:
-    """The precompiled headers below one folder. Threads and processes may share it.
+    """Store of precompiled headers below one folder. Threads and processes may share it.
 
     Args:
-        root: Where; every entry is a folder that appears whole.
-        mark: What identifies the compiler.
+        root: Folder of the entries, each a folder that appears whole.
+        mark: Identity of the compiler.
     """
 
     def __init__(self, root: Path, mark: str) -> None:
@@ -128,7 +128,7 @@ class PrecompiledHeaders:
             sweep(root)
 
     def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """The best entry that holds nothing but what the program begins with; None: go without.
+        """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
@@ -163,14 +163,14 @@ class PrecompiledHeaders:
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
     def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """The entry of a text, built when it is first asked for; None where that is not possible."""
+        """Return the entry of a text, built when it is first asked for; None where that is not possible."""
         self._provide(text, None, flags, build, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
         return self._used(entry) if entry is not None else None
 
     def intact(self, entry: HeaderEntry) -> bool:
-        """Whether an entry still is what was built. A damaged one is removed, to be built again."""
+        """Return whether an entry is undamaged. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
         self._forget(entry)
@@ -182,7 +182,7 @@ class PrecompiledHeaders:
     def _provide(
         self, text: str, headers: frozenset[str] | None, flags: Flags, build: Build, worth: float
     ) -> None:
-        """Look for an entry when it is first asked for; build it when what it was worth so far comes to one."""
+        """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
         key = (flags, text)
         with self._lock:
             if key in self._known:
@@ -203,7 +203,7 @@ class PrecompiledHeaders:
                 self._known[key] = entry
 
     def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
-        """An entry of an earlier process, or of another one."""
+        """Return an entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
             entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
             return entry if self.intact(entry) else None
@@ -223,7 +223,7 @@ class PrecompiledHeaders:
         self._prune(name)
 
     def _prune(self, newest: str) -> None:
-        """Remove what was used longest ago, until number and size are within their bounds."""
+        """Remove the least recently used entries until number and size are within their bounds."""
         entries: list[tuple[float, int, Path]] = []
         for folder in self.root.glob("[!.]*"):
             with contextlib.suppress(OSError):
@@ -242,7 +242,7 @@ class PrecompiledHeaders:
     # --- looking ----------------------------------------------------------------------------------------------
 
     def _used(self, entry: HeaderEntry) -> HeaderEntry | None:
-        """The entry, noted as used now; None where another process has removed it."""
+        """Return the entry, noted as used now; None where another process has removed it."""
         try:
             os.utime(self.root / entry.name)
         except OSError:
@@ -265,7 +265,7 @@ class PrecompiledHeaders:
 
 
 def _checksum(folder: Path) -> int:
-    """Against damage, not against malice: nobody but us writes there."""
+    """Return a checksum against damage, not malice: only this package writes there."""
     total = 0
     with (folder / PRECOMPILED).open("rb") as stream:
         while chunk := stream.read(1 << 20):

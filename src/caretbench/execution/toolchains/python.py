@@ -1,4 +1,4 @@
-"""Python: a fresh interpreter per program, the harness as its first code."""
+"""Python runtime: a fresh interpreter per program, the harness as its first code."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _WANTS_HEAVY = re.compile(
 
 
 def _modules(source: str) -> tuple[str, ...]:
-    """What a forked interpreter has imported already: programs find it in a moment, and have it to themselves."""
+    """Return the modules that a forked interpreter has already imported; each program has its own copy."""
     return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
 
 
 class PythonRuntime(Runtime):
-    """CPython of the system. Never ``-O``: assertions are what is measured."""
+    """Python runtime with the system's CPython. Never ``-O``: assertions are what is measured."""
 
     language = "python"
     harness_frames = re.compile(
@@ -65,7 +65,7 @@ class PythonRuntime(Runtime):
     _font_lists: ClassVar[dict[str, dict[str, str]]] = {}
 
     def find_toolchain(self) -> Toolchain:
-        """The interpreter that the sandbox's launcher uses too."""
+        """Return the interpreter that the sandbox's launcher uses too."""
         interpreter, _ = launcher_interpreter()
         version = tool_version(interpreter, "--version")
         if version is None:
@@ -74,7 +74,7 @@ class PythonRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Under ``paper`` the program alone; else by way of the harness."""
+        """Return how to run the program: alone under ``paper``, otherwise by the harness."""
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
@@ -93,7 +93,7 @@ class PythonRuntime(Runtime):
         )
 
     def _fonts(self, request: ExecutionRequest, bundle: Bundle | None) -> dict[str, str]:
-        """Matplotlib's list of fonts, which it would make anew in every fresh home, for half its start's CPU."""
+        """Return Matplotlib's font list, which it would rebuild in every fresh home, for half its start's CPU."""
         if bundle is None or not _PLOTS.search(request.source):
             return {}
         with self._lock:

@@ -1,7 +1,7 @@
-"""Compile servers: sandboxed compilers that outlive a program, and no program harms another.
+"""Compile servers: sandboxed compilers that serve many programs, isolated from each other.
 
 A compiler takes a second to warm up and milliseconds for a program once it is hot, so it stays for many. A server
-reads requests on standard input, each a line ``ID OPTION BYTES`` and so many bytes of program text. It says
+reads requests on standard input, each a line ``ID OPTION BYTES`` and that number of bytes of program text. It says
 ``{"ready": true}`` once, and then one line of JSON per request, which holds the files that it made: nothing of the
 host's is writable to it. It ends when its input does.
 
@@ -38,14 +38,14 @@ CHUNK = 10
 CPU_PER_PROGRAM_S = 30.0
 """CPU time, in seconds, that a compiler may spend on one program."""
 PROGRAMS_PER_SERVER = 1000
-"""After so many programs a server is replaced by a fresh one."""
+"""Number of programs after which a server is replaced by a fresh one."""
 
 _IDLE_S = 30.0
 """A server that nobody has asked for so long ends."""
 _KEPT_MB = 1100.0
 """Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
 _UNKNOWN_MB = 150.0
-"""What a server is taken to use before it has said so itself."""
+"""Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
 _LIFE_S = 1e6
 _ANSWER_BYTES = 96 << 20
@@ -56,7 +56,7 @@ _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
 
 
 class ServerAnswer(BaseModel):
-    """What a server says of one program; ``kind`` is ``ok`` or a word for what is wrong."""
+    """Server's answer about one program; ``kind`` is ``ok`` or a word for what is wrong."""
 
     id: str
     kind: str
@@ -64,13 +64,13 @@ class ServerAnswer(BaseModel):
     diagnostics: str = ""
     seconds: float = 0.0
     memory_mb: float = 0.0
-    """What the server uses now."""
+    """Memory that the server uses now."""
     files: dict[str, Base64Bytes] = {}
     """The artefact: path -> content."""
 
 
 class Compiler(NamedTuple):
-    """How a language's compile server is started, and when it is replaced."""
+    """Settings of a language's compile server: its start, and when it is replaced."""
 
     arguments: Sequence[str]
     verdict: Callable[[ServerAnswer, ExecutionRequest], Status | None]
@@ -83,13 +83,13 @@ class Compiler(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What programs must have in common to share a server."""
+        """Properties that programs must share to use the same server."""
         binds, settings = (tuple(sorted(each.items())) for each in (self.read_only, self.environment))
         return tuple(self.arguments), binds, settings
 
 
 class Program(NamedTuple):
-    """A request, the empty folder for its artefact, and a word without blanks that the server is told."""
+    """Request, with the empty folder for its artefact, and an option word without blanks for the server."""
 
     request: ExecutionRequest
     folder: Path
@@ -97,7 +97,7 @@ class Program(NamedTuple):
 
 
 def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
-    """The verdict of compilers whose every complaint but a missing module is a compile error."""
+    """Return the verdict if every complaint except a missing module is a compile error."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
     return statuses.get(answer.kind, Status.COMPILE_ERROR)
@@ -111,9 +111,9 @@ def compile_programs(
     """Compile programs, each into its own folder; one result each, in order.
 
     Args:
-        sandbox: Where the compilers run: they read untrusted text. Servers stay until it is closed, or nobody asks.
+        sandbox: Sandbox of the compilers: they read untrusted text. Servers stay until it is closed, or nobody asks.
         compiler_for: The compiler for a request's bundle.
-        programs: What to compile.
+        programs: Programs to compile.
     """
     servers = _servers_of(sandbox)
     compilers: dict[str | None, Compiler] = {}
@@ -127,7 +127,7 @@ def compile_programs(
 
 
 class Server:
-    """One sandboxed compiler and the thread that supervises it. One thread at a time may ask it."""
+    """Sandboxed compiler and the thread that supervises it. One thread at a time may use it."""
 
     def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
         self.compiler = compiler
@@ -194,17 +194,17 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Return whether the server can be used."""
         with self._lock:
             return not self._ended and self._closed_at is None
 
     @property
     def spent(self) -> bool:
-        """Whether it has done its share."""
+        """Return whether the server has compiled its maximum number of programs."""
         return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.memory_mb
 
     def close(self) -> None:
-        """Let it end: its input is at its end now."""
+        """End the server by closing its input."""
         with self._lock:
             if self._closed_at is not None:
                 return
@@ -214,7 +214,7 @@ class Server:
 
     @property
     def gone(self) -> bool:
-        """Whether nothing is left of it."""
+        """Return whether the server is completely gone."""
         return not self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> None:
@@ -225,7 +225,7 @@ class Server:
     # --- on the supervising thread ----------------------------------------------------------------------------
 
     def hear(self, data: bytes) -> Killed | None:
-        """Take in what the server says: the answer that is waited for, and nothing else."""
+        """Process the server's output: only the awaited answer is accepted."""
         if self._unsound:
             return "output"
         self._heard += data
@@ -253,7 +253,7 @@ class Server:
         return True
 
     def check(self) -> Killed | None:
-        """Why to end the server now: it takes too long, or is not wanted any more."""
+        """Return a reason to end the server now: it takes too long, or is not wanted any more."""
         with self._lock:
             now = time.monotonic()
             if self._closed_at is not None:
@@ -264,7 +264,7 @@ class Server:
             return "wall" if now - self._since > patience_s else None
 
     def busy(self) -> bool:
-        """Whether a program is under way."""
+        """Return whether a program is being compiled."""
         with self._lock:
             return self._wanted is not None or not self.ready
 
@@ -277,7 +277,7 @@ def _says_ready(line: bytes | bytearray) -> bool:
 
 
 class Servers:
-    """The servers of one sandbox. Threads may share it."""
+    """Servers of one sandbox. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -286,7 +286,7 @@ class Servers:
         self._leaving: list[Server] = []
 
     def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
-        """One program's result."""
+        """Return the result of one program."""
         server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.ask(program)
         if answer is None:
@@ -375,7 +375,7 @@ def _servers_of(sandbox: Sandbox) -> Servers:
 
 
 def _torn(outcome: SandboxResult) -> bool:
-    """Whether it was ended by neither itself nor us: by a stranger's signal, or the kernel for want of memory."""
+    """Return whether it was ended from outside: by a foreign signal, or by the kernel for lack of memory."""
     return outcome.error is not None or (
         outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
     )
@@ -427,7 +427,7 @@ def _write(folder: Path, path: PurePosixPath, content: bytes, mode: int) -> None
 
 
 def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
-    """The compiler died of one program, or never came to compile anything, which is our fault."""
+    """Return the result of a compiler that died of one program, or (``ours``) never compiled anything."""
     stderr = outcome.stderr.text
     if ours:
         status, said = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"

@@ -1,4 +1,4 @@
-"""Tools of the toolchains on the host: our own compiled programs, what they leave, where they are bound."""
+"""Host-side helpers of the toolchains: our own compiled tools and files that compilers leave."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROGRAM_BYTES = 16 << 20
 
 
 def read_artefact(path: Path) -> str:
-    """The text of a file that a sandboxed compiler left: links are not followed, lengths are bounded."""
+    """Return the text of a sandboxed compiler's file: links are not followed, its length is bounded."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read(_PROGRAM_BYTES).decode("utf-8", "replace")
@@ -28,7 +28,7 @@ def outside_usr(*folders: Path) -> dict[str, str]:
 
 @contextmanager
 def tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
-    """A folder of the cache for our own compiled tools, and whether it is still to be filled.
+    """Provide a folder of the cache for our own compiled tools, and whether it is still to be filled.
 
     One process fills it at a time; it counts as filled once the block has ended without an exception.
     """

@@ -1,9 +1,9 @@
-"""TypeScript: a server that checks types and shares parsed libraries, then a fresh Node.js per program.
+"""TypeScript runtime: a server that checks types and shares parsed libraries, then a fresh Node.js per program.
 
 The released runner fails a program on any diagnostic of ``tsc``, so a type error is a failure of its own kind
 (``type_error``). Its JavaScript is there all the same: under ``default`` it is run too, and the result holds both
 verdicts, the type check's (``type_check``) and the run's (``run_status``), so that a metric may choose; ``paper`` stops
-at the type check. Where modules are all that is missing, ``default`` says ``unresolved_import``; ``paper`` runs the
+at the type check. Where modules are all that is missing, ``default`` returns ``unresolved_import``; ``paper`` runs the
 program all the same, as the released runner does after its last try.
 """
 
@@ -41,9 +41,9 @@ COMPILER_BUNDLE = "tools/typescript"
 
 _COMPILER = "typescript_compile.cjs"
 _OBJECTIONS = "objections.json"
-"""What the type checker said, beside the JavaScript of a program that it objects to."""
+"""File of the type checker's messages, next to the JavaScript of a program that it rejects."""
 _LINES = "lines.json"
-"""Of every line of the JavaScript, the first and the last line that it was made of."""
+"""First and last source line of every line of the JavaScript."""
 _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1150
 _COMPILER_MB = 1000.0
@@ -57,7 +57,7 @@ _STATUS = {
 
 
 class TypeScriptRuntime(JavaScriptRuntime):
-    """The compiler of the request's bundle, or of the bundle ``tools/typescript``, on Node.js."""
+    """TypeScript runtime with the compiler of the request's bundle, or of ``tools/typescript``, on Node.js."""
 
     language = "typescript"
     # A server that has read the largest libraries (aws-sdk) takes 900 MB, and six seconds to get there: there are few,
@@ -66,7 +66,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
     chunk_size = CHUNK
 
     def find_toolchain(self) -> Toolchain:
-        """Node.js, and a TypeScript compiler in any built bundle."""
+        """Return Node.js, and a TypeScript compiler in any built bundle."""
         node = tool_version(NODE, "--version")
         if node is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install nodejs")
@@ -129,7 +129,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         return super().plan(request.model_copy(update=update), artefact)
 
     def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """Both verdicts; the type check's decides. Where modules are missing, it has none."""
+        """Return both verdicts; the type check's decides, unless modules are missing."""
         if result.status is Status.SANDBOX_ERROR:
             return result
         if not (artefact / _OBJECTIONS).exists():
@@ -150,7 +150,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
 
 
 def _lines_in_javascript(lines: tuple[int, int] | None, artefact: Path) -> tuple[int, int] | None:
-    """Return the lines of the compiled program that contain what was made of the answer.
+    """Return the lines of the compiled program that contain the compiled answer.
 
     Those before them were made of nothing behind the answer's beginning, those behind of nothing before its end.
     """
@@ -178,6 +178,6 @@ def _versions(bundles: Sequence[Bundle]) -> str:
 
 
 def find_typescript(root: Path) -> Path | None:
-    """The compiler's package in a bundle's folder, or None."""
+    """Return the compiler's package in a bundle's folder, or None."""
     package = root / "node_modules" / "typescript"
     return package if (package / "lib" / "typescript.js").is_file() else None

@@ -1,1 +1,1 @@
-"""Commands in projects: snapshots, patches, prepared projects, test results."""
+"""Execution of commands in projects: snapshots, patches, prepared projects, test results."""

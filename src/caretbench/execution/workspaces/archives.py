@@ -1,7 +1,7 @@
-"""Archives of projects: those on their way to another machine, and what a command left in one.
+"""Archives of projects, for transfer to other machines and for files that a command leaves.
 
 Where preparing a project saves time or fetches what is needed, the project with what the command left is another
-snapshot. A project that arrives is hashed again: an archive that is not what its name says is refused.
+snapshot. A project that arrives is hashed again: an archive that does not match its name is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from caretbench.execution.types import ResultFile
 from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
-"""Of a project that is sent; an archive is held in memory, here and there."""
+"""Maximum size of a project that is sent; an archive is held in memory, here and there."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
@@ -41,7 +41,7 @@ tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 
 
 def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
-    """The command, and after it all that it left packed into parts; it starts in the project's root.
+    """Return a command that also packs all files it leaves into parts; it starts in the project's root.
 
     ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
     """
@@ -54,7 +54,7 @@ def unpack(archive: bytes, place: Path, failed: str) -> None:
     """Unpack a compressed archive into a folder.
 
     Raises:
-        DataError: it does not unpack, or leads out of the folder; ``failed`` says it first.
+        DataError: it does not unpack, or leads out of the folder; ``failed`` comes first in the message.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
@@ -64,7 +64,7 @@ def unpack(archive: bytes, place: Path, failed: str) -> None:
 
 
 def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
-    """The project with what a packing command left in it.
+    """Return the project with the files that a packing command left.
 
     Raises:
         DataError: the parts do not unpack, or lead out of the project.
@@ -78,7 +78,7 @@ def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultF
 
 
 def packed(snapshot: Snapshot) -> bytes:
-    """A snapshot as a compressed archive.
+    """Return a snapshot as a compressed archive.
 
     Raises:
         DataError: it is too large to be sent.
@@ -105,10 +105,10 @@ def packed(snapshot: Snapshot) -> bytes:
 
 
 def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
-    """Take an archive into a store.
+    """Unpack an archive into a store.
 
     Raises:
-        DataError: it does not unpack, leads out of its folder, or is another project than its name says.
+        DataError: it does not unpack, leads out of its folder, or does not match its name.
     """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "project"

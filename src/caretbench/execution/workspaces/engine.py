@@ -1,4 +1,4 @@
-"""The engine of commands in projects on this machine: requests in, one result out for each, as they come.
+"""Engine that runs commands in projects on this machine.
 
 A test command has processes of its own, so one command a processor is in flight. The caller keeps results by their
 ``id``, and after an interruption asks for those that it does not have.
@@ -33,7 +33,7 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 
 
 def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS) -> Limits:
-    """Bounds for others by the time, in seconds, that the reference took: ``factor`` times that, ``floor`` at least.
+    """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
 
     Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
     are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``floor``.
@@ -49,9 +49,9 @@ def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits =
 def limits_for(
     golden_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
-    """Bounds by the CPU time alone that the reference took, in the same steps; ``least_s`` at least.
+    """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
 
-    An answer that loops is ended soon, then; the wall, which a busy machine moves, is at six times the CPU time.
+    An answer that loops is ended soon, then; the wall time, which a busy machine stretches, is six times the CPU time.
     """
     cpu_s = _bound(factor * golden_cpu_s, least_s)
     return floor.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
@@ -63,11 +63,11 @@ def _bound(wanted: float, least: float) -> float:
 
 
 class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
-    """Runs commands in projects on this machine.
+    """Executor of commands in projects on this machine.
 
     Args:
         workers: Commands in flight; the number of processors by default.
-        spaces: Where commands run; the user's snapshots by default.
+        spaces: Workspaces in which commands run; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
@@ -84,7 +84,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
         self._workers = max(1, workers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
-        """Return the walls in force."""
+        """Return the isolation in force."""
         return self.spaces.sandbox.probe()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
@@ -97,7 +97,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
         )
 
     def close(self) -> None:
-        """End the warm sandboxes, and let the snapshots go."""
+        """End the warm sandboxes, and release the snapshots."""
         self.spaces.close()
 
 
@@ -121,7 +121,7 @@ class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
         return None
 
     def key(self, request: WorkspaceRequest) -> str:
-        """Return the hash of what decides its result."""
+        """Return the hash of the inputs of its result."""
         bundle = self._spaces.bundle(request.bundle)
         return project_key(
             request,

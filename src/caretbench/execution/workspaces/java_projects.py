@@ -1,4 +1,4 @@
-"""Our own command for Java projects of plain sources: ``/caretbench/java/test``.
+"""Test command for Java projects of plain sources: ``/caretbench/java/test``.
 
 It compiles what changed and runs the tests in one JVM (``harness/JavaProject.java``), and maps the classes of the JDK
 and its compiler from an archive instead of loading them. A command of a project that names it gets it bound.
@@ -30,7 +30,7 @@ _ARCHIVE: Final = "projects.jsa"
 _JVM: Final = (
     "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:-UseContainerSupport", "-Xshare:auto",
 )  # fmt: skip
-# A JVM that cannot use the archive says nothing, and loads the classes.
+# A JVM that cannot use the archive prints nothing, and loads the classes.
 _ARCHIVED: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0",
     "-Xlog:cds*=off",
@@ -44,31 +44,31 @@ exec @java {" ".join((*_JVM, *_ARCHIVED))} -XX:SharedArchiveFile="${{0%/*}}/{_AR
 
 
 class JavaProjectTools(NamedTuple):
-    """Where they lie: path inside -> path on the host; and what decides what they do."""
+    """Places of the tools (path inside -> path on the host), and a hash of their inputs."""
 
     read_only: Mapping[str, str]
     mark: str
 
 
 def names_them(command: Sequence[str]) -> bool:
-    """Whether a command names our tools."""
+    """Return whether a command names our tools."""
     return any(f"{FOLDER}/" in word for word in command)
 
 
 def compiles_plainly(command: Sequence[str]) -> bool:
-    """Whether a command is that of our tools, in the project's root, with the compiler's usual options."""
+    """Return whether a command is that of our tools, in the project's root, with the compiler's usual options."""
     return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)
 
 
 def tools_mark(command: Sequence[str]) -> str:
-    """What decides what our tools do for this command; empty where it names none, or none are here."""
+    """Return the hash of our tools for this command; empty if it names none, or none are here."""
     tools = java_project_tools() if names_them(command) else None
     return tools.mark if tools is not None else ""
 
 
 @cache
 def java_project_tools() -> JavaProjectTools | None:
-    """The tools, made once for the JDK of ``JAVA_HOME`` or of the PATH; None where there is none."""
+    """Return the tools, made once for the JDK of ``JAVA_HOME`` or of the PATH; None where there is none."""
     jdk = usable_jdk()
     if jdk is None:
         return None
@@ -99,9 +99,9 @@ def _make(folder: Path, home: Path) -> None:
 
 
 def _archive(folder: Path, home: Path) -> None:
-    """What compiling and running usually needs of the JDK; none is made by a JVM that has no such thing.
+    """Archive of the JDK classes that compiling and running usually need; none if the JVM does not support it.
 
-    A project of our own is prepared, changed and run for it. Its classes are left out: an archive with classes of the
+    A project of our own is prepared, changed and run for it. Its classes are excluded: an archive with classes of the
     class path would hold for that class path alone.
     """
     rehearsal = folder / "rehearsal"

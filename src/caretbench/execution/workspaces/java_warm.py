@@ -1,4 +1,4 @@
-"""Java projects that are prepared: the one file that an answer changes is compiled by a compile server, beforehand.
+"""Warm compilation of prepared Java projects: a compile server compiles the one file that an answer changes.
 
 A compiler that is hot takes a tenth of the time of one that starts. What it makes is a part of the patch; our command
 in the sandbox (``java_projects``) then finds that nothing is left to compile. Whatever is not
@@ -39,14 +39,14 @@ _BODIES: Final = frozenset(
 
 
 class Compiled(NamedTuple):
-    """What is added to a patch, and the CPU seconds that compiling took; nothing where it was left to the command."""
+    """Files added to a patch, and the CPU seconds of compiling; empty if the command itself compiles."""
 
     patch: Patch = MappingProxyType({})
     cpu_s: float = 0.0
 
 
 class JavaWarmth:
-    """Compiles changed files of prepared projects, until the sandbox is closed. Threads may share it."""
+    """Compiler of changed files of prepared projects, until the sandbox is closed. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._runtime = JavaRuntime(sandbox)
@@ -54,7 +54,7 @@ class JavaWarmth:
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
     def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> Compiled:
-        """Return what the changed file becomes; ``prepared`` holds what ``/caretbench/java/test --prepare`` left."""
+        """Return the compiled changed file; ``prepared`` is the output of ``/caretbench/java/test --prepare``."""
         plain = request.prepare and request.directory == "." and compiles_plainly(request.command)
         if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
             return Compiled()
@@ -107,7 +107,7 @@ class JavaWarmth:
         )
 
     def _index(self, prepared: Snapshot) -> Mapping[str, tuple[str, ...]]:
-        """The classes that each source became."""
+        """Return the classes that each source became."""
         if prepared.id not in self._indices:
             try:
                 lines = prepared.read(f"{PLACE}/index").decode("utf-8").splitlines()
@@ -119,7 +119,7 @@ class JavaWarmth:
 
 
 def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
-    """The jars that a command names itself, in the project or in the system: path inside -> path on the host."""
+    """Return the jars that a command names itself, in the project or in the system: path inside -> path on the host."""
     found: dict[str, str] = {}
     for part in filter(None, class_path.split(":")):
         root = Path("/usr") if part.startswith("/") else prepared.tree
@@ -130,13 +130,13 @@ def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
 
 
 def _jars(place: Path) -> list[Path]:
-    """The jar, or those of the folder before a star, links followed."""
+    """Return the jar, or those of the folder before a star, links followed."""
     named = sorted(place.parent.glob("*.jar")) if place.name == "*" else [place]
     return [jar.resolve() for jar in named if jar.suffix == ".jar" and jar.is_file()]
 
 
 def _declared(text: str) -> str | None:
-    """A file's text without what stands in the bodies of its methods; None where that is not sure.
+    """Return a file's text without the bodies of its methods; None if that is not certain.
 
     A letter that is written by its number may be a bracket to the compiler.
     """
@@ -152,7 +152,7 @@ def _declared(text: str) -> str | None:
 
 
 def _bodies(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The bodies of methods, in the order of the text; what is declared within a body belongs to it."""
+    """Yield the bodies of methods, in the order of the text; declarations within a body belong to it."""
     for child in node.named_children:
         body = child.child_by_field_name("body") if child.type in _BODIES else None
         if body is not None:

@@ -1,4 +1,4 @@
-"""From the end of a command in a project to its result: exit status, reports or last words, and expected output."""
+"""Results of commands in projects, from exit status, test reports or last output lines, and expected output."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attemp
 
 
 def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
-    """The tests of all reports, and what is wrong with a report."""
+    """Return the tests of all reports, and the fault of a bad report."""
     found: list[TestOutcome] = []
     complaint = ""
     reports = [file for file in ran.files if file.pattern in request.junit]
@@ -72,7 +72,7 @@ def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int 
 def _of_reports(
     request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str, said: tuple[str, str]
 ) -> tuple[Status, str]:
-    """The status of a command that ended with exit status 0."""
+    """Return the status of a command that ended with exit status 0."""
     bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
     if bad is not None:
         return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
@@ -85,7 +85,7 @@ def _of_reports(
 
 
 def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
-    """The status of a command that did everything else right."""
+    """Return the status of a command that passed all other rules."""
     if stdout.truncated:
         kept = request.limits.output_kb
         return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"
@@ -117,7 +117,7 @@ _SUMMARIES = tuple(
 
 
 def spoken_tests(*outputs: str) -> int | None:
-    """Return how many tests ran well, by the last line of a runner that says so; None where none does.
+    """Return how many tests ran well, by a runner's last line that reports it; None if there is none.
 
     Who wants to lie can print such a line too. What it defeats is the accident and the lazy trick: a program that
     leaves with exit status 0 before its tests have run prints none.
@@ -134,7 +134,7 @@ _SHOWN = 120
 
 
 def difference(expected: ExpectedOutput, printed: str) -> str:
-    """What differs first, in words; empty where the output is as expected."""
+    """Return the first difference, in words; empty if the output is as expected."""
     return _COMPARISONS[expected.comparison](expected, printed)
 
 
@@ -152,7 +152,7 @@ def _last_line(expected: ExpectedOutput, printed: str) -> str:
 
 
 def _numeric(expected: ExpectedOutput, printed: str) -> str:
-    """Numbers are compared wherever they stand (``[0.25, 1e-3]``), and the text between them up to whitespace."""
+    """Compare numbers anywhere in the text (``[0.25, 1e-3]``), and the text between them up to whitespace."""
     between = [part.split() for part in _NUMBER.split(expected.text)]
     if between != [part.split() for part in _NUMBER.split(printed)]:
         return _first_line(expected.text, printed)

@@ -1,4 +1,4 @@
-"""A patch held against a snapshot, before anything runs: what is written, what is deleted, what a copy would hold."""
+"""Application of a patch to a snapshot: files written, files deleted, and the content of a copy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plain_path(path: str) -> str:
 
 
 class Changes:
-    """A patch held against its snapshot: what is written and what is deleted, in a form that needs no looking."""
+    """Files that a patch writes and deletes in its snapshot, checked."""
 
     def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
         """Refuse a patch whose path leads out of the project or through a link, or does not fit what is there."""
@@ -59,7 +59,7 @@ class Changes:
                 yield path
 
     def copied_bytes(self) -> int:
-        """Memory that a copy of the patched project takes, in whole blocks."""
+        """Return the memory of a copy of the patched project in bytes, in whole blocks."""
         entries = self._snapshot.entries
         sizes = [entries[path].size for path in self._kept("file")] + [
             len(data) for data in self.written.values()
@@ -67,7 +67,7 @@ class Changes:
         return sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + _BLOCK * len(entries)
 
     def files(self) -> dict[str, bytes]:
-        """All files of the patched project."""
+        """Return all files of the patched project."""
         kept = {
             path: (self._snapshot.tree / path).read_bytes()
             for path in self._kept("file")
@@ -76,15 +76,15 @@ class Changes:
         return kept | self.written
 
     def folders(self) -> tuple[str, ...]:
-        """All its folders."""
+        """Return all its folders."""
         return tuple(self._kept("folder"))
 
     def links(self) -> tuple[tuple[str, str], ...]:
-        """All its links."""
+        """Return all its links."""
         return tuple((path, self._snapshot.entries[path].content) for path in self._kept("link"))
 
     def executable(self) -> tuple[str, ...]:
-        """All its executable files."""
+        """Return all its executable files."""
         return tuple(path for path in self._kept("file") if self._snapshot.entries[path].executable)
 
 
@@ -99,7 +99,7 @@ def _check_above(path: str, snapshot: Snapshot, patch: Patch) -> None:
 
 
 def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:
-    """Compiled forms of a Python file that its snapshot holds: one that is never checked would win over the text."""
+    """Yield compiled forms of a Python file in its snapshot: an unchecked one would win over the text."""
     if not path.endswith(".py"):
         return set()
     folder, name = posixpath.split(path)

@@ -1,8 +1,8 @@
-"""Projects with what a command of theirs prepares: compiled once, not for every answer that is put into them.
+"""Prepared projects: compiled once by their own command, not for every answer.
 
 Preparing saves time and changes no verdict: the command that decides does all by itself where nothing is prepared. So
 where preparing fails, the project stays as it is. What is prepared is another snapshot; which one belongs to which
-project, command and tools is kept beside the snapshots.
+project, command and tools is kept next to the snapshots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AMPLE: Final = {
 
 
 class Preparer:
-    """Prepares projects, each once; prepared ones lie in the store too. Threads and processes may share it."""
+    """Preparer of projects, each once; prepared ones are in the store too. Threads and processes may share it."""
 
     def __init__(self, store: SnapshotStore, run: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
         self._store = store
@@ -36,11 +36,11 @@ class Preparer:
         self._lock = Lock()
 
     def snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
-        """The name of the project with what ``request.prepare`` leaves in it; its own where that fails.
+        """Return the name of the project as ``request.prepare`` leaves it; its own name if that fails.
 
         Args:
             request: The command that decides; its surroundings are those of the preparing command too.
-            lock_hash: What stands for the content of its bundle.
+            lock_hash: Hash of the content of its bundle.
 
         Raises:
             DataError: the project is not in the store.

@@ -1,4 +1,4 @@
-"""A command to run in a project, and its result."""
+"""Request to run a command in a project, and its result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from caretbench.problem import ExpectedOutput
 WORKSPACE_LIMITS = Limits(
     wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
 )
-"""What a whole test command may use. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+"""Limits of a whole test command. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
 
 Placed = Literal["", "overlay", "copy"]
 
 
 class WorkspaceRequest(Frozen):
-    """A command in a project."""
+    """Request to run a command in a project."""
 
     id: str
     snapshot: str  # the project's name in the store
@@ -38,11 +38,11 @@ class WorkspaceRequest(Frozen):
     python_path: tuple[str, ...] = ()
     """Folders of the project that Python looks in first, before those of the environment and the bundle."""
     read_only: Mapping[str, str] = Field(default_factory=dict)
-    """Path inside -> path on the host: interpreters, say. A path below ``/tmp/work`` lies in the project."""
+    """Path inside -> path on the host: interpreters, for example. A path below ``/tmp/work`` is in the project."""
     bundle: str | None = None
     """Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
-    ``CLASSPATH``); what the request itself says of the environment goes before."""
-    tools: str = ""  # what decides beside all that stands here, in any words: a part of the cache's key
+    ``CLASSPATH``); the request's own environment takes precedence."""
+    tools: str = ""  # free text for further inputs: a part of the cache's key
     repeat: int = 0  # the same command with another number really runs again
     results: tuple[str, ...] = ()
     """Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
@@ -52,7 +52,7 @@ class WorkspaceRequest(Frozen):
     """Fewer tests that ran are no pass: as reports count them, else by the runner's last words."""
     expected: ExpectedOutput | None = None  # what the command must print
     needs: tuple[str, ...] = ()
-    """What a machine may lack: ``display``, ``network``; what cannot be given is a reason to skip."""
+    """Needs that a machine may lack: ``display``, ``network``; an unmet one is a reason to skip."""
     network: Literal["none", "loopback", "index"] = "loopback"
     """``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``: package
     indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
@@ -64,7 +64,7 @@ class WorkspaceRequest(Frozen):
 
 
 class WorkspaceResult(Frozen):
-    """What became of the command. ``files`` holds what was asked for; ``tests`` what its reports say."""
+    """Result of the command. ``files`` contains the requested files; ``tests`` those of its reports."""
 
     id: str
     status: Status
@@ -80,23 +80,23 @@ class WorkspaceResult(Frozen):
     memory_mb: float = 0.0
     isolation: Isolation | None = None
     placed: Placed = ""
-    """How the project came into the sandbox."""
+    """Way in which the project was placed in the sandbox."""
     attempt: int = 1
     cached: bool = False
     reason: str = ""
     refusals: tuple[str, ...] = ()
-    """What of the network was refused to a command that may reach package indexes."""
+    """Refused network accesses of a command that may reach package indexes."""
 
     @property
     def counts(self) -> TestCounts:
-        """The tests of all reports, counted, and by name."""
+        """Tests of all reports, counted, and by name."""
         return TestCounts.of(self.tests)
 
     @property
     def no_tests(self) -> bool:
-        """Whether no report tells of a test that ran."""
+        """Return whether no report contains a test that ran."""
         return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
 
     def file(self, path: str) -> bytes | None:
-        """The content of a result file, or None where there is none that could be read."""
+        """Return the content of a result file, or None if none could be read."""
         return next((file.data for file in self.files if file.path == path and not file.problem), None)

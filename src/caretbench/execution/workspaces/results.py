@@ -1,6 +1,6 @@
-"""What test runners write: JUnit XML, or the events of ``go test -json``, read as hostile text.
+"""Parsers of test reports (JUnit XML, events of ``go test -json``), which treat them as hostile text.
 
-Tests and the code they test share processes, so a report is what the program says, and counts only beside the exit
+Tests and the code they test share processes, so a report is the program's claim, and counts only together with the exit
 status. Nothing in it is expanded or followed: a document type, which entities need, is refused.
 """
 
@@ -27,12 +27,12 @@ _SAID: Mapping[str, _Outcome] = {
     "notrun": "skipped", "disabled": "skipped", "skipped": "skipped", "fail": "failed", "failed": "failed",
     "error": "error",
 }  # fmt: skip
-"""What some runners (CTest, GoogleTest) say in an attribute of a test, whether or not they say it in an element."""
+"""Attributes by which some runners (CTest, GoogleTest) report a test's outcome, with or without an element."""
 _WEIGHT: Mapping[_Outcome, int] = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 
 
 class TestOutcome(Frozen):
-    """One test: ``CLASS::NAME``, how it ended, seconds, and the head of what was said of it."""
+    """One test: ``CLASS::NAME``, its outcome, seconds, and the head of its message."""
 
     __test__ = False  # not a test itself
 
@@ -43,7 +43,7 @@ class TestOutcome(Frozen):
 
 
 class TestCounts(Frozen):
-    """How many tests ended how, and all of them by name."""
+    """Counts of tests by outcome, and all tests by name."""
 
     __test__ = False  # not a test itself
 
@@ -52,11 +52,11 @@ class TestCounts(Frozen):
     errors: int = 0
     skipped: int = 0
     cases: Mapping[str, TestOutcome] = {}
-    """By name; where a name stands several times, what ended worst."""
+    """Outcomes by name; the worst one if a name occurs several times."""
 
     @classmethod
     def of(cls, tests: Iterable[TestOutcome]) -> TestCounts:
-        """The counts of these tests; tests of one name are counted each."""
+        """Return the counts of these tests; tests of one name are counted each."""
         found = Counter[str]()
         cases: dict[str, TestOutcome] = {}
         for test in tests:
@@ -78,12 +78,12 @@ class TestCounts(Frozen):
         return self.passed + self.failed + self.errors
 
     def names(self, outcome: _Outcome) -> tuple[str, ...]:
-        """The names of the tests that ended so, sorted."""
+        """Return the names of the tests with this outcome, sorted."""
         return tuple(sorted(name for name, test in self.cases.items() if test.outcome == outcome))
 
 
 class _Reader:
-    """Collects test cases while expat reads; suites may be nested, and everything else is passed over."""
+    """Collector of test cases while expat reads; suites may be nested, everything else is ignored."""
 
     def __init__(self) -> None:
         self.found: list[TestOutcome] = []
@@ -100,7 +100,7 @@ class _Reader:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        tag = tag.rpartition("}")[2].rpartition(":")[2]  # some reports stand in a name space
+        tag = tag.rpartition("}")[2].rpartition(":")[2]  # some reports use a name space
         if self._depth > DEEPEST:
             raise DataError(f"it nests deeper than {DEEPEST}")
         if tag in ("testsuite", "testsuites"):
@@ -151,7 +151,7 @@ def _seconds(text: str) -> float:
 
 
 def parse_junit(data: bytes) -> list[TestOutcome]:
-    """The tests of one JUnit XML report, in its order.
+    """Return the tests of one JUnit XML report, in its order.
 
     Raises:
         DataError: it is larger than 16 MB, no XML, no JUnit report, or declares a document type.
@@ -178,9 +178,9 @@ _GO: Mapping[str, _Outcome] = {"pass": "passed", "fail": "failed", "skip": "skip
 
 
 def parse_go_events(data: bytes) -> list[TestOutcome]:
-    """The tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the last of what each said.
+    """Return the tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the end of each test's output.
 
-    A package that fails without a failed test (it does not build, say) counts as an error of its own name. Lines that
+    A package that fails without a failed test (it does not build) counts as an error of its own name. Lines that
     are no JSON are passed over: compilers and programs write between.
 
     Raises:
@@ -232,7 +232,7 @@ def _object(line: bytes) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    """JSON can hold half of a surrogate pair, which no file can."""
+    """Return text with half surrogate pairs replaced: JSON can contain them, files cannot."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 

@@ -1,4 +1,4 @@
-"""Folders kept by their content, so that a project can be bound into many sandboxes and is never worked in.
+"""Snapshots: folders stored by content, bound read-only into many sandboxes.
 
 A snapshot's name is the hash of its paths, executable bits, link targets and contents. Equal files of all snapshots
 are one file on the disk. A tree appears whole, by a rename; several processes may add to one store.
@@ -35,7 +35,7 @@ IGNORED = (
     ".git", ".hg", ".svn", "__pycache__", "*.pyc", "*.pyo", ".venv", "venv", ".tox", ".nox", ".mypy_cache",
     ".pytest_cache", ".ruff_cache", ".hypothesis", ".DS_Store",
 )  # fmt: skip
-"""What is no part of a project: histories, environments, and what tools leave behind."""
+"""Names that are no part of a project: histories, environments, and files that tools leave behind."""
 
 MOST_ENTRIES = 200_000
 MOST_BYTES = 2 << 30
@@ -52,7 +52,7 @@ class SnapshotEntry(Frozen):
 
 
 class Snapshot(Frozen):
-    """A project as it was: ``entries`` by relative path, and ``tree``, the folder that holds them."""
+    """Stored project: ``entries`` by relative path, and ``tree``, the folder that holds them."""
 
     id: str
     tree: Path
@@ -60,7 +60,7 @@ class Snapshot(Frozen):
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of all files in bytes."""
         return sum(entry.size for entry in self.entries.values())
 
     def read(self, path: str) -> bytes:
@@ -72,7 +72,7 @@ class Snapshot(Frozen):
 
 
 class SnapshotUse(Frozen):
-    """A snapshot as a list shows it; ``used`` in seconds since 1970."""
+    """Entry of a list of snapshots; ``used`` in seconds since 1970."""
 
     id: str
     files: int
@@ -86,10 +86,10 @@ class _Manifest(Frozen):
 
 
 class SnapshotStore:
-    """Snapshots below one folder.
+    """Store of snapshots below one folder.
 
     Args:
-        folder: Where; ``snapshots`` in :func:`caretbench.files.cache_folder` by default. Where root keeps it in a
+        folder: Store folder; default: ``snapshots`` in :func:`caretbench.files.cache_folder`. If root keeps it in a
             place that others can reach, its files belong to the unprivileged user that programs run as: an overlay
             can only change what belongs to somebody inside.
 
@@ -110,7 +110,7 @@ class SnapshotStore:
     # --- taking -----------------------------------------------------------------------------------------------
 
     def add(self, source: Path, *, ignore: Sequence[str] = IGNORED) -> Snapshot:
-        """Take a folder in; the same content gives the same snapshot.
+        """Add a folder; the same content has the same snapshot.
 
         Args:
             source: The folder; it is only read.
@@ -180,7 +180,7 @@ class SnapshotStore:
                 yield path, entry
 
     def _object(self, name: str, folder: int, executable: bool) -> SnapshotEntry:
-        """Keep one file's content; hashed as it is copied, so that what is kept is what was hashed."""
+        """Store one file's content, hashed while it is copied, so that the stored bytes are those hashed."""
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as stream:
             if os.fstat(descriptor).st_size > MOST_BYTES:
@@ -256,7 +256,7 @@ class SnapshotStore:
     # --- keeping ----------------------------------------------------------------------------------------------
 
     def verify(self, identity: str) -> list[str]:
-        """Compare a tree with its list, byte by byte; return what differs, a line each."""
+        """Compare a tree with its list, byte by byte; return the differences, one line each."""
         snapshot = self.get(identity)
         found = dict(_look(snapshot.tree))
         wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]
@@ -275,7 +275,7 @@ class SnapshotStore:
 
     @contextlib.contextmanager
     def held(self, identity: str) -> Iterator[None]:
-        """Hold a snapshot, which nobody prunes then, or raise DataError where there is no such snapshot."""
+        """Lock a snapshot against pruning, or raise DataError if there is no such snapshot."""
         try:
             stream = self._manifest(identity).open("rb")
         except OSError:
@@ -285,7 +285,7 @@ class SnapshotStore:
             yield
 
     def list(self) -> list[SnapshotUse]:
-        """All snapshots, the longest unused first."""
+        """Return all snapshots, the longest unused first."""
         found = []
         for manifest in (self.folder / "trees").glob("[0-9a-f][0-9a-f]/*/manifest.json"):
             with contextlib.suppress(OSError, ValidationError):
@@ -301,13 +301,13 @@ class SnapshotStore:
         return sorted(found, key=lambda use: use.used)
 
     def disk_bytes(self) -> int:
-        """Bytes of all contents; what several snapshots hold counts once."""
+        """Return the bytes of all contents; shared contents count once."""
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
     def prune(self, *, unused_days: float) -> int:
         """Remove the snapshots that were not used for so long and are not held, then the contents that none needs.
 
-        Gives the bytes.
+        Return the bytes.
         """
         oldest = time.time() - unused_days * 86_400
         freed = 0
@@ -335,7 +335,7 @@ class SnapshotStore:
 
     @contextlib.contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
-        """Many may add at a time; nobody while something is removed."""
+        """Lock the store: many may add at a time, nobody while something is removed."""
         with (self.folder / ".lock").open("ab") as stream:
             fcntl.flock(stream, kind)
             yield
@@ -355,7 +355,7 @@ def _ignored(path: str, name: str, patterns: Sequence[str]) -> bool:
 
 
 def _inside(link: Path, target: str, root: str) -> None:
-    """A link is followed as the kernel would: lexically, ``folder-link/..`` may look inside and lead outside."""
+    """Return whether a link stays inside, followed as the kernel does: ``folder-link/..`` may lead outside."""
     place = os.path.realpath(link)
     if target.startswith("/") or (place != root and not place.startswith(root + "/")):
         raise DataError(

@@ -1,8 +1,8 @@
-"""Programs that live in a project: a snapshot of it, a patch, a command, and the files that the command leaves.
+"""Runs of a command in a patched snapshot of a project, and the files that the command leaves.
 
 The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
 change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
-is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` says so.
+is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` records it.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Workspaces:
-    """Runs commands in projects. Threads may share it.
+    """Runner of commands in projects. Threads may share it.
 
     Args:
-        sandbox: The walls.
-        store: Where the snapshots lie; the user's cache by default.
+        sandbox: The sandbox.
+        store: Store of the snapshots; the user's cache by default.
         overlay: False: always copy.
         bundles: From a bundle's name to the built bundle.
-        index: What commands reach whose network is ``index``; the public package indexes by default.
+        index: Hosts that commands with network ``index`` reach; the public package indexes by default.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Workspaces:
         self.store = store or SnapshotStore()
         self.overlay = overlay
         self.no_overlay = ""
-        """What the last attempt to lay an overlay said, where it failed."""
+        """Error of the last attempt to mount an overlay, if it failed."""
         self._look_up = bundles
         self._index = index
         self._preparer = Preparer(self.store, self.run)
@@ -86,7 +86,7 @@ class Workspaces:
         self._lock = threading.Lock()
 
     def probe(self) -> Placed:
-        """How projects are placed on this machine, found by really placing one.
+        """Return how projects are placed on this machine, found by really placing one.
 
         Raises:
             SandboxUnavailable: no sandbox can be built here, or no command runs in a project; with what it said.
@@ -134,7 +134,7 @@ class Workspaces:
         return judged(request, ran, placed, attempt)
 
     def _obstacle(self, request: WorkspaceRequest) -> str:
-        """Return why this machine cannot run a command, with what would help; empty where it can."""
+        """Return why this machine cannot run a command, with a remedy; empty if it can."""
         unmet = unmet_need(request.needs, self.sandbox.level)
         if unmet is not None:
             return unmet
@@ -186,7 +186,7 @@ class Workspaces:
             return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
-        """The built bundle of this name, looked for once; None where there is none.
+        """Return the built bundle of this name, looked for once; None where there is none.
 
         Raises:
             BundleError: no specification has this name.
@@ -199,7 +199,7 @@ class Workspaces:
             return self._bundles[name]
 
     def snapshot(self, identity: str) -> Snapshot:
-        """A snapshot, compared byte by byte when it is asked for first, and held: it is not pruned while in use.
+        """Return a snapshot, locked against pruning while in use; at first use it is compared byte by byte.
 
         Raises:
             DataError: it is not here, or damaged.
@@ -220,7 +220,7 @@ class Workspaces:
             return self._snapshots[identity][0]
 
     def close(self) -> None:
-        """End the warm sandboxes, and let the snapshots go."""
+        """End the warm sandboxes, and release the snapshots."""
         self.sandbox.close()
         with self._lock:
             for _, held in self._snapshots.values():
@@ -229,7 +229,7 @@ class Workspaces:
 
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
-    """Return what runs, but for the project; refuse a path that leads out of it."""
+    """Return the invocation without the project; refuse a path that leads out of it."""
     directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
     tools = java_project_tools() if names_them(request.command) else None
@@ -257,7 +257,7 @@ def _environment(bundle: Bundle) -> Mapping[str, str]:
 
 
 def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[str, str]:
-    """Jars that a request names go before those of its bundle, and do not hide them."""
+    """Return the class path: a request's jars go before those of its bundle, and do not hide them."""
     found = [paths["CLASSPATH"] for paths in (said, bundle) if paths.get("CLASSPATH")]
     return {"CLASSPATH": ":".join(found)} if found else {}
 

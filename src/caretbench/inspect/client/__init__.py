@@ -1,1 +1,1 @@
-"""The model client on the providers of Inspect."""
+"""Model client on the providers of Inspect."""

@@ -21,7 +21,7 @@ _PATIENCE_S = 5.0
 
 
 class Background:
-    """A running event loop. Tasks stand in groups (plain sets) that are cancelled together."""
+    """A running event loop. Tasks are in groups (plain sets) that are cancelled together."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -38,7 +38,7 @@ class Background:
         coroutine: Coroutine[Any, Any, Result],
         done: Callable[[asyncio.Task[Result]], None],
     ) -> None:
-        """Begin ``coroutine``; ``done`` is called in the loop's thread when it has ended, however it ended."""
+        """Start ``coroutine``; ``done`` is called in the loop's thread at its end, however it ends."""
 
         def begin() -> None:
             task = self._loop.create_task(coroutine)
@@ -49,7 +49,7 @@ class Background:
         self._loop.call_soon_threadsafe(begin)
 
     def call(self, coroutine: Coroutine[Any, Any, Result], timeout: float = _PATIENCE_S) -> Result:
-        """The result of ``coroutine``.
+        """Return the result of ``coroutine``.
 
         Raises:
             TimeoutError: it did not end in time.
@@ -62,7 +62,7 @@ class Background:
             raise
 
     def cancel(self, group: Tasks) -> None:
-        """Cancel the tasks of ``group`` and wait, shortly, until they have let go of what they hold."""
+        """Cancel the tasks of ``group`` and wait, shortly, until they have released their resources."""
 
         async def end() -> None:
             tasks = [task for task in group if not task.done()]
@@ -103,7 +103,7 @@ _workers: RunVar[anyio.CapacityLimiter] = RunVar("caretbench workers")
 
 
 async def result_of(future: Future[Result]) -> Result:
-    """What ``future`` brings; a waiter that is cancelled leaves, the work goes on."""
+    """Return the result of ``future``; if the waiter is cancelled, the work goes on."""
     if future.done():
         return future.result()
     limiter = _limiter(_waiters, math.inf)  # they only wait
@@ -111,7 +111,7 @@ async def result_of(future: Future[Result]) -> Result:
 
 
 async def computed(work: Callable[[], Result]) -> Result:
-    """What ``work`` gives; one at a time, since parsers are not shared between threads."""
+    """Return the result of ``work``; one call at a time, since parsers are not shared between threads."""
     return await anyio.to_thread.run_sync(work, limiter=_limiter(_workers, 1))
 
 

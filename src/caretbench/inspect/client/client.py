@@ -1,4 +1,4 @@
-"""Our :class:`caretbench.models.ModelClient` on Inspect's providers."""
+"""Implementation of :class:`caretbench.models.ModelClient` on Inspect's providers."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class InspectClient(ModelFacts):
         self.tells_probabilities = provider.tells_probabilities
         self.options = options
         self.notices: list[str] = []
-        """What Inspect and the provider warned of, redacted, each once."""
+        """Warnings of Inspect and the provider, redacted, each once."""
         self._model = model
         self._identity = identity
         self._tokenizer = tokenizer
-        # A local server answers so many requests at once; the time that others waited in it would be counted as theirs.
+        # A local server answers this number of requests at once; the waiting time of others would count as theirs.
         slots = getattr(model.api, "slots", None)
         self._connections = min(options.connections, slots) if isinstance(slots, int) else options.connections
         self._answered = False
@@ -78,17 +78,17 @@ class InspectClient(ModelFacts):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The provider's own word where it has one, else its name, address and arguments."""
+        """Identity: the provider's own if it has one, else its name, address and arguments."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else self._identity or {}
 
     @property
     def context_tokens(self) -> int | None:
-        """As the options say, or the provider; None where neither does."""
+        """Context length by the options or the provider; None if neither tells it."""
         return self.options.context_tokens or super().context_tokens
 
     def count_tokens(self, text: str) -> int | None:
-        """By the tokenizer of the options, or the provider's own.
+        """Return the number of tokens by the tokenizer of the options, or the provider's own.
 
         Raises:
             MachineError: the provider's server does not answer.
@@ -101,17 +101,17 @@ class InspectClient(ModelFacts):
             raise MachineError(f"{self.name}: {error}") from None
 
     def special_tokens(self) -> frozenset[str] | None:
-        """Of the tokenizer of the options, or the provider's own."""
+        """Return those of the tokenizer of the options, or the provider's own."""
         return self._tokenizer.special_tokens if self._tokenizer else super().special_tokens()
 
     def control_tokens(self) -> frozenset[str]:
-        """Of the tokenizer of the options, or the provider's own."""
+        """Return those of the tokenizer of the options, or the provider's own."""
         return self._tokenizer.control_tokens if self._tokenizer else super().control_tokens()
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Every sample of every request, answered or failed, in any order.
+        """Yield every sample of every request, answered or failed, in any order.
 
         At most ``connections`` calls are under way (fewer where a local server has fewer slots), and a
         request is taken only when one of them is free.
@@ -166,7 +166,7 @@ class InspectClient(ModelFacts):
             raise self._end(doubt)
 
     def _unfit(self, prompt: Prompt) -> str | None:
-        """Why ``prompt`` is not sent; None where it is."""
+        """Return why ``prompt`` is not sent; None if it is."""
         if prompt.kind not in self.accepts:
             return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
         if letters_of(prompt) and not self.tells_probabilities:
@@ -185,7 +185,7 @@ class InspectClient(ModelFacts):
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End connections, the thread, and what the provider holds. May be called twice."""
+        """Close connections, the thread, and the provider's resources. May be called twice."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""One call to a model: what is sent, how often it is tried, and what came. Runs inside the event loop.
+"""Exchange of one call with a model: request, retries and outcome. Runs inside the event loop.
 
 Inspect is asked for single tries; trying again is decided here, since an answer without choices, a stream that ends
 too early and a body of the wrong types are answers to Inspect, and the pauses have to be ours.
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass
 class Outcome:
-    """What a call came to. ``again`` samples are to be asked for singly; ``fault`` is the last try's, if it failed."""
+    """Outcome of a call. ``again`` samples are to be asked for singly; ``fault`` is the last try's, if it failed."""
 
     call: Call
     answers: list[ModelAnswer] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Reply:
-    """One try that Inspect took for an answer, with the body as the provider sent it, where Inspect kept it."""
+    """Reply that Inspect accepted as an answer, with the provider's raw body if Inspect kept it."""
 
     output: ModelOutput
     choices: Sequence[Any]
@@ -66,10 +66,10 @@ class _Reply:
 
 
 class Exchange:
-    """Calls to one model.
+    """Exchange of calls with one model.
 
     ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
-    where it refuses to tell so many.
+    where it refuses to tell that many.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Exchange:
         self._secrets = secrets
 
     async def ask(self, call: Call) -> Outcome:
-        """Try until there is an answer, or no hope or patience for one."""
+        """Try until there is an answer, a permanent fault, or no try left."""
         attempts = 0
         stream = self.stream
         empty_stream = False
@@ -136,7 +136,7 @@ class Exchange:
             self.stream = False
 
     def _pause(self, call: Call, fault: Fault, attempts: int) -> float:
-        """Seconds until the next try: doubling, spread so that requests do not come in step, or what is asked for."""
+        """Return seconds until the next try: the server's wish, or doubling times, spread so that tries differ."""
         limit = self._options.retry_wait_limit_s
         spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
         doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
@@ -168,7 +168,7 @@ class Exchange:
         return _Reply(output, _choices(response), bool(request.get("stream")), latency)
 
     def _settled(self, call: Call, reply: _Reply, attempts: int) -> Outcome:
-        """The answers of a reply.
+        """Return the answers of a reply.
 
         Raises:
             BrokenAnswerError: there is none, or not a whole one.
@@ -259,13 +259,13 @@ def _finish(stop_reason: str, reason: object) -> str | None:
 
 
 def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:
-    """Whether the server may tell the probabilities of fewer first tokens."""
+    """Return whether the server may tell the probabilities of fewer first tokens."""
     asked = bool(letters_of(call.request.prompt))
     return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()
 
 
 def _raw() -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was sent and what came in the last call of this task, as Inspect notes it; empty where it does not."""
+    """Return request and response of this task's last call, as Inspect records them; empty if it does not."""
     from inspect_ai.log import transcript
 
     events = transcript().events
@@ -274,7 +274,7 @@ def _raw() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _choices(response: dict[str, Any]) -> list[Any]:
-    """The choices of a body of OpenAI's form in the order in which Inspect gives them."""
+    """Return the choices of a body of OpenAI's form in Inspect's order."""
     choices = response.get("choices")
     if not isinstance(choices, list):
         return []
@@ -284,7 +284,7 @@ def _choices(response: dict[str, Any]) -> list[Any]:
 
 
 def _is_null(raw: object) -> bool:
-    """Whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
+    """Return whether a choice of OpenAI's form holds no text at all, which Inspect makes the empty text."""
     if not isinstance(raw, dict):
         return False
     message = raw.get("message")
@@ -293,7 +293,7 @@ def _is_null(raw: object) -> bool:
 
 
 def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
-    """Why there is no answer of the model, where the provider gives an error message in its place."""
+    """Return why there is no answer, if the provider returned an error message in its place."""
     if stop_reason == "content_filter":
         return f"the provider's content filter: {output.error or text}".rstrip(": ")
     if stop_reason == "model_length" and output.usage is None:
@@ -302,7 +302,7 @@ def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
 
 
 def usage_of(output: ModelOutput, answers: int) -> Usage | None:
-    """Inspect's counts as ours: it counts cached tokens apart from the others."""
+    """Return Inspect's counts as ours: it counts cached tokens apart from the others."""
     usage = output.usage
     if usage is None or not (usage.total_tokens or usage.input_tokens or usage.output_tokens):
         return None

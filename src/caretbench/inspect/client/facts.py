@@ -1,4 +1,4 @@
-"""Facts of providers and models before anything is asked. Those of providers stand in ``providers.toml``."""
+"""Facts about providers and models, known before any request. Those of providers are in ``providers.toml``."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 
 class Provider(BaseModel):
-    """What one provider takes."""
+    """Capabilities of one provider."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
     tells_probabilities: bool = False
-    """Whether the log-probabilities of the likeliest first tokens can be asked for."""
+    """True if the log-probabilities of the likeliest first tokens can be requested."""
     together: bool = False
-    """Whether n samples by one request are honoured."""
+    """True if n samples by one request are honoured."""
     stop_texts: int | None = Field(default=None, ge=1)
-    """How many stop texts a request may hold; None: any number, as far as is known."""
+    """Maximum number of stop texts of a request; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
     """The client's options that the provider's constructor takes by name."""
     timeout_s: float | None = Field(default=None, gt=0)
-    """Seconds of one try, where a user says nothing; None: as with all others."""
+    """Default seconds of one try; None: as for all others."""
 
 
 @cache
 def providers() -> Mapping[str, Provider]:
-    """All providers that the table knows, by name."""
+    """Return all providers that the table knows, by name."""
     text = resources.files(__package__).joinpath("providers.toml").read_text(encoding="utf-8")
     return {name: Provider.model_validate(entry) for name, entry in tomllib.loads(text).items()}
 
 
 def provider(name: str) -> Provider:
-    """What is known of the provider ``name``; of others, that they take conversations."""
+    """Return the facts of the provider ``name``; unknown ones take conversations."""
     return providers().get(name, Provider())
 
 
 class ModelFacts:
-    """The half of a :class:`caretbench.models.ModelClient` that asks nothing; Inspect itself does the asking.
+    """Part of a :class:`caretbench.models.ModelClient` that sends no requests; Inspect sends them itself.
 
     A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
     ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()`` and ``stop_texts``.
@@ -66,33 +66,33 @@ class ModelFacts:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The provider's own word, or its name."""
+        """Identity: the provider's own, or its name."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
 
     @property
     def context_tokens(self) -> int | None:
-        """Room for prompt and answer, where the provider knows it."""
+        """Room for prompt and answer in tokens, if the provider knows it."""
         own = self._own("context_tokens")
         return own if isinstance(own, int) else None
 
     def count_tokens(self, text: str) -> int | None:
-        """By the provider's own tokenizer, where it has one."""
+        """Return the number of tokens by the provider's own tokenizer, if it has one."""
         own = self._own("token_count", text)
         return own if isinstance(own, int) else None
 
     def special_tokens(self) -> frozenset[str] | None:
-        """Of the provider's own tokenizer, where it has one."""
+        """Return those of the provider's own tokenizer, if it has one."""
         own = self._own("special_tokens")
         return None if own is None else frozenset(own)
 
     def control_tokens(self) -> frozenset[str]:
-        """Of the provider's own tokenizer, where it has one."""
+        """Return those of the provider's own tokenizer, if it has one."""
         return frozenset(self._own("control_tokens") or ())
 
     @property
     def stop_texts(self) -> int | None:
-        """How many stop texts a request may hold; None: any number."""
+        """Maximum number of stop texts of a request; None: any number."""
         known = provider(self.name.partition("/")[0]).stop_texts
         limit = getattr(self._api, "stop_texts", known)
         return limit if isinstance(limit, int) else None

@@ -1,4 +1,4 @@
-"""What can go wrong at an endpoint or a program, in the words that Inspect's retries understand.
+"""Errors of endpoints and programs, in a form that Inspect's retries understand.
 
 Imports nothing of Inspect.
 """
@@ -14,7 +14,7 @@ _SHOWN = 400
 
 
 class ProviderError(Exception):
-    """No answer. The message holds no key, and fits one line.
+    """Error without an answer. The message contains no key, and is one line.
 
     ``message`` is the text without the HTTP status, ``status_code`` the status where there was one; ``again`` says
     whether another try may help, and ``retry_after`` after how many seconds the server wants it. ``kind`` is the word
@@ -39,28 +39,28 @@ class ProviderError(Exception):
 
     @property
     def rate_limited(self) -> bool:
-        """Whether the server asked for fewer requests."""
+        """Return whether the server asked for fewer requests."""
         return self.status_code == 429
 
     @property
     def unauthorised(self) -> bool:
-        """Whether the key is missing, wrong, or not allowed to do this."""
+        """Return whether the key is missing, wrong, or not allowed to do this."""
         return self.status_code in (401, 403)
 
 
 class BrokenAnswerError(ProviderError):
-    """What came is not a whole answer: another try may bring one."""
+    """Error: the answer is incomplete; another try may succeed."""
 
     def __init__(self, message: str, *, status_code: int | None = None) -> None:
         super().__init__(message, status_code=status_code, again=True, kind="provider")
 
 
 def again_after(status: int) -> bool:
-    """Whether another try may help after an answer of this HTTP status."""
+    """Return whether another try may help after an answer of this HTTP status."""
     return status in _AGAIN or (status >= 500 and status not in _REFUSED)
 
 
 def one_line(text: str, limit: int = 2 * _SHOWN) -> str:
-    """``text`` on one line without control characters, cut to ``limit`` characters."""
+    """Return ``text`` on one line without control characters, cut to ``limit`` characters."""
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in text[: 4 * limit]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""From any exception of any provider to what it means for us. Imports nothing of Inspect.
+"""Classification of provider exceptions as faults. Imports nothing of Inspect.
 
 Providers raise what they like, wrapped by Inspect and by the library that tries again; the whole chain is looked at.
 """
@@ -16,7 +16,7 @@ from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
 Hopeless = Literal["no", "unless_answered", "surely"]
-"""Whether all other requests will fail too: a wrong key surely; a forbidden model, unless another request succeeds."""
+"""True if all other requests will fail too: surely with a wrong key; with a forbidden model unless one succeeds."""
 
 _SHOWN = 160
 _WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})
@@ -38,7 +38,7 @@ _HOPELESS: dict[int, Hopeless] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a try brought no answer. ``again``: another try may; ``retry_after``: seconds that the server asks for.
+    """Fault of a try without an answer. ``again``: another try may succeed; ``retry_after``: the server's seconds.
 
     ``unstreamed``: a stream was asked for, and what came has no part of one.
     """
@@ -53,7 +53,7 @@ class Fault:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
+    """Return ``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -65,7 +65,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Of the chain, what stands there as a cause, and not only because it came before."""
+    """Yield the links of the chain that are causes, not merely earlier exceptions."""
     for link in chain(error):
         yield link
         if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
@@ -90,7 +90,7 @@ def _kind(own: object, names: Set[str], status: int | None, *, again: bool) -> F
 
 
 def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
-    """What ``error`` means. ``secrets`` are left out of the message, like all that looks like one."""
+    """Return the fault of ``error``. ``secrets`` are removed from the message, like all that looks like one."""
     links = list(chain(error))
     names = {type(link).__name__ for link in links}
     causes = {type(link).__name__ for link in _causes(error)}
@@ -119,7 +119,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
 
 
 def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """``text`` in one line, without markup of terminals and without secrets."""
+    """Return ``text`` in one line, without markup of terminals and without secrets."""
     for secret in secrets:
         text = text.replace(secret, "[redacted]")
     return one_line(redact(text), 500)
@@ -146,7 +146,7 @@ def _is_unreachable(error: BaseException) -> bool:
 
 
 def _said(links: list[BaseException], status: int | None) -> str:
-    """The words of the exception that knows most: the one with the status, else the innermost meant to be shown."""
+    """Return the message of the most informative exception: the one with the status, else the innermost shown."""
     plain = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
         knowing = next((link for link in plain if _status(link) is not None), plain[0])
@@ -165,7 +165,7 @@ def _said(links: list[BaseException], status: int | None) -> str:
 
 
 def plain(message: object) -> str:
-    """A message of Inspect without the terminal's markup, redacted, in one line."""
+    """Return a message of Inspect without the terminal's markup, redacted, in one line."""
     from rich.errors import MarkupError
     from rich.text import Text
 

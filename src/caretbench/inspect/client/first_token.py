@@ -1,4 +1,4 @@
-"""Which choice's letter a model finds likeliest as its first token, by the log-probabilities that a provider tells."""
+"""Choice of the likeliest letter by the log-probabilities of a model's first token."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatCompletionChoice
 
 MOST_TOKENS = 20
-"""So many of the likeliest first tokens are asked for; more is refused by many servers (vLLM's own limit)."""
+"""Number of the likeliest first tokens requested; many servers refuse more (vLLM's own limit)."""
 
 FEWEST_TOKENS = 5
-"""What a server that refuses that number is asked for: OpenAI's limit at ``/completions``."""
+"""Number requested of a server that refuses the other one: OpenAI's limit at ``/completions``."""
 
 UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
 
@@ -26,19 +26,19 @@ _ROUNDING = 1e-3  # a log-probability above zero by more is none
 
 
 def letters_of(prompt: Prompt) -> tuple[str, ...]:
-    """The letters of which one is to be read off the first token; empty where the whole text is the answer."""
+    """Return the letters to compare in the first token; empty if the whole text is the answer."""
     return prompt.letters if isinstance(prompt, TextPrompt) else ()
 
 
 def settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
-    """What a request says beside its sampling, by the names of Inspect's GenerateConfig; empty for other prompts."""
+    """Return settings in addition to the sampling, as in Inspect's GenerateConfig; empty for other prompts."""
     return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
 
 
 def told_of(
     choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
 ) -> dict[str, float] | None:
-    """The log-probabilities of ``letters`` as the first token, without those that are not told; None: nothing is told.
+    """Return the log-probabilities of ``letters`` as the first token, as far as known; None: nothing is known.
 
     ``raw`` is the choice as the server sent it: llama.cpp's ``/completions`` answers in the form of conversations,
     which Inspect passes over there.
@@ -62,7 +62,7 @@ def told_of(
 
 
 def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str]) -> dict[str, float]:
-    """The log-probability of each of ``letters`` that is among ``tokens``, with and without leading blanks together.
+    """Return the log-probability of each of ``letters`` among ``tokens``, with and without leading blanks.
 
     What is too small for a probability (servers write -9999 for what they do not know) counts as not told.
     """
@@ -76,7 +76,7 @@ def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str
 
 
 def likeliest(told: Mapping[str, float]) -> str:
-    """The letter of the highest probability. Equal ones are all named, which no reader takes for an answer."""
+    """Return the letter of the highest probability. Ties return all letters, which no parser accepts as an answer."""
     best = max(told.values())
     letters = [letter for letter, value in told.items() if value == best]
     return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"

@@ -1,4 +1,4 @@
-"""The calls of one ``submit``: which wait, which are under way, which have landed."""
+"""Calls of one ``submit``: waiting, in flight, completed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.models import ModelFailure, ModelRequest
 
 
 class Flight:
-    """The calls of one ``submit``: waiting, under way, landed."""
+    """Calls of one ``submit``: waiting, in flight, completed."""
 
     def __init__(self, background: Background, exchange: Exchange) -> None:
         self._background = background
@@ -27,12 +27,12 @@ class Flight:
 
     @property
     def under_way(self) -> int:
-        """The number of calls that were launched and not yet looked at."""
+        """Number of calls that were started and not yet processed."""
         return len(self._calls)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing has landed that could be given at once."""
+        """Return whether no completed call can be returned at once."""
         return self._landed.empty()
 
     def add(self, request: ModelRequest) -> None:
@@ -67,7 +67,7 @@ class Flight:
                 return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
 
     def abandon(self, fault: Fault) -> Iterator[ModelFailure]:
-        """Cancel everything; gives what will not come."""
+        """Cancel everything; return the calls that will not complete."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:
             yield ModelFailure(
@@ -81,6 +81,6 @@ class Flight:
         self.waiting.clear()
 
     def cancel(self) -> None:
-        """Cancel what is under way, and wait until it has ended."""
+        """Cancel the calls in flight, and wait until they have ended."""
         if self._calls:
             self._background.cancel(self._tasks)

@@ -1,4 +1,4 @@
-"""From our prompts and samplings to Inspect's messages and configuration."""
+"""Conversion of our prompts and samplings to Inspect's messages and configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROMPT_KIND = "caretbench_prompt_kind"
 
 
 def messages_of(prompt: Prompt) -> list[ChatMessage]:
-    """The messages that carry ``prompt``.
+    """Return the messages that carry ``prompt``.
 
     A text travels as one user message, marked in its metadata for providers that take conversations too. So does a
     caret: its prefix is the content, and the metadata hold ``prefix``, ``suffix``, ``language``, ``path``,
@@ -35,7 +35,7 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
 
 
 def ended(text: str, stop: Sequence[str]) -> str:
-    """``text`` up to the first of the ``stop`` texts."""
+    """Return ``text`` up to the first of the ``stop`` texts."""
     return text[: min((place for word in stop if (place := text.find(word)) >= 0), default=len(text))]
 
 
@@ -46,7 +46,7 @@ def config_of(
     stop_texts: int | None = None,
     first_tokens: int = MOST_TOKENS,
 ) -> GenerateConfig:
-    """Everything that Inspect could decide otherwise, said. A single sample with a seed gets seed + its number.
+    """Return a configuration that leaves no setting to Inspect. A single sample with a seed gets seed + its number.
 
     At most ``stop_texts`` stop texts are sent, the first ones. Where a letter is wanted, one token is asked for, with
     the probabilities of the likeliest ``first_tokens``.

@@ -1,4 +1,4 @@
-"""From a model's name to a client. Importing Inspect takes seconds, so it is done here and no earlier."""
+"""Creation of a client from a model's name. Importing Inspect takes seconds, so it happens here, not earlier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
-    """The model that ``spec`` names, PROVIDER/MODEL; nothing is sent yet.
+    """Return a client of the model ``spec``, PROVIDER/MODEL; nothing is sent yet.
 
     Raises:
         ValueError: the name or an option is wrong.
@@ -73,7 +73,7 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
 
 
 def _warm() -> Model:
-    """A model that answers at once; without usage Inspect would count tokens, by a file from the network."""
+    """Return a model that answers at once; without usage Inspect would count tokens, by a file from the network."""
     from inspect_ai.model import ModelOutput, ModelUsage
 
     output = ModelOutput.from_content("warm", "")
@@ -83,7 +83,7 @@ def _warm() -> Model:
 
 @contextmanager
 def _own_exception_hook() -> Iterator[None]:
-    """Inspect sets its own hook for uncaught exceptions; in our verbs ours stays."""
+    """Keep our hook for uncaught exceptions, which Inspect replaces."""
     before = sys.excepthook
     try:
         yield
@@ -93,7 +93,7 @@ def _own_exception_hook() -> Iterator[None]:
 
 @contextmanager
 def _one_clear_line(spec: str) -> Iterator[None]:
-    """What a provider raises when it is made, as an error that a user can mend."""
+    """Turn an exception of a provider's constructor into an error that a user can fix."""
     try:
         yield
     except (DataError, MachineError):
@@ -129,6 +129,6 @@ def _without_credentials(address: str) -> str:
 
 
 def _secrets(model: Model) -> tuple[str, ...]:
-    """Keys that are given as arguments, and stand in no environment variable."""
+    """Return keys that are given as arguments, and are in no environment variable."""
     key = getattr(model.api, "api_key", None)
     return (key,) if isinstance(key, str) and len(key) >= 8 else ()

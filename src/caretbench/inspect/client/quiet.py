@@ -1,4 +1,4 @@
-"""Inspect and the libraries of its providers log and print; under our verbs they do neither.
+"""Silencing of the logs and prints of Inspect and its providers' libraries.
 
 What they say goes, redacted and without tracebacks, to the logger ``caretbench.inspect`` at level DEBUG; warnings are
 kept besides, so that a client can show them.
@@ -31,7 +31,7 @@ Listener = Callable[[str], None]
 
 
 class _Quiet(logging.Handler):
-    """Passes on what is said in one redacted line."""
+    """Log handler that forwards messages as one redacted line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ _saved: dict[str, bool] = {}
 
 
 def hush(listener: Listener) -> None:
-    """Silence the libraries until as many calls of :func:`unhush`; ``listener`` is told their warnings."""
+    """Silence the libraries until as many calls of :func:`unhush`; ``listener`` receives their warnings."""
     with _lock:
         # What a provider sends in the wrong types is looked at all the same; pydantic would print parts of it.
         warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)

@@ -1,4 +1,4 @@
-"""Counting by a model's own ``tokenizer.json``, through the optional library ``tokenizers``."""
+"""Token counting by a model's own ``tokenizer.json``, with the optional library ``tokenizers``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tokenizer:
             raise DataError(f"{path}: {error.strerror or 'cannot be read'}") from None
         except Exception as error:
             raise DataError(f"{path} is no tokenizer.json: {' '.join(str(error).split())[:200]}") from None
-        # A sentinel may stand in the vocabulary, and yet be read in pieces: then it is no sentinel.
+        # A sentinel may be in the vocabulary, and yet be read in pieces: then it is no sentinel.
         split = {token for entry in formats().values() for token in split_sentinels(entry, self._encode)}
         self.special_tokens = frozenset(
             token for token in special if token.removeprefix("\u2581") not in split
@@ -50,5 +50,5 @@ class Tokenizer:
         return list(self._library.encode(text, add_special_tokens=False).ids)
 
     def count(self, text: str) -> int:
-        """The number of tokens of ``text``, without those that a model's template adds."""
+        """Return the number of tokens of ``text``, without those that a model's template adds."""
         return len(self._encode(text))

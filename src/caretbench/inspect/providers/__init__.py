@@ -1,1 +1,1 @@
-"""Providers for Inspect: endpoints at the caret, local models, commands."""
+"""Providers for Inspect: fill-in-the-middle endpoints, local models, commands."""

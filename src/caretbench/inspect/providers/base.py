@@ -1,4 +1,4 @@
-"""Base of our providers: one try for a request, and what they are asked."""
+"""Base class of our providers: one try per request, and its prompt fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILL_FIELDS = ("prefix", "suffix", "language", "path", "instruction", "files", "
 
 
 class OneTryAPI(ModelAPI):
-    """A provider whose errors say whether another try may help."""
+    """Provider whose errors tell whether another try may help."""
 
     without_tools: ClassVar[str]
     """The refusal of tools."""
@@ -47,7 +47,7 @@ class OneTryAPI(ModelAPI):
         tool_choice: ToolChoice,  # noqa: ARG002
         config: GenerateConfig,
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request, one try.
+        """Send one request, with one try.
 
         Raises:
             ProviderError: it brought no whole answer.
@@ -61,17 +61,17 @@ class OneTryAPI(ModelAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """Return what one request brought."""
+        """Return the outcome of one request."""
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Whether another try may help, and when."""
+        """Return whether another try may help, and when."""
         if not isinstance(ex, ProviderError) or not ex.again:
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
         return decide(retry_after=ex.retry_after)
 
     def max_tokens(self) -> int | None:
-        """As everywhere in the house; never left to a server, whose own value may be 1 or endless."""
+        """Return CaretBench's own default; a server's may be 1 or unlimited."""
         return Sampling().max_tokens
 
 
@@ -84,7 +84,7 @@ def choice_of(
 
 
 def asked(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
-    """The fields of a fill prompt, or ``text`` alone where the message is plain text.
+    """Return the fields of a fill prompt, or ``text`` alone where the message is plain text.
 
     Raises:
         ProviderError: it is a conversation.

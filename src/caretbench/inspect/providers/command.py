@@ -41,7 +41,7 @@ class _Usage(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What the program writes: ``text``, or ``texts`` where several were asked for. Other fields are left alone."""
+    """Output of the program: ``text``, or ``texts`` if several were requested. Other fields are ignored."""
 
     text: str | None = None
     texts: list[str] | None = None
@@ -52,7 +52,7 @@ class _Answer(BaseModel):
 
 
 class CommandAPI(OneTryAPI):
-    """A program that is started for every request.
+    """Provider that starts a program for every request.
 
     Args:
         model_name: The command line, divided as a shell divides it; no shell runs.
@@ -79,7 +79,7 @@ class CommandAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One run of the program."""
+        """Run the program once."""
         request = self._request(messages, config)
         call = ModelCall.create(request=request, response=None)
         started = time.monotonic()
@@ -93,7 +93,7 @@ class CommandAPI(OneTryAPI):
         return self._output(answer, texts), call
 
     def connection_key(self) -> str:
-        """One pool for each command line."""
+        """Return the key of one pool per command line."""
         return self.model_name
 
     # --- in -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""One server of one shape: a request out, a whole answer or an error back. Imports nothing of Inspect."""
+"""Client of a completion server of one shape: one request, one whole answer or error. Imports nothing of Inspect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SILENCE_S = 600.0
 
 
 class Reply(NamedTuple):
-    """A whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
+    """Whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
 
     choices: list[Choice]
     model: str | None
@@ -35,12 +35,12 @@ class Reply(NamedTuple):
 
 
 class CompletionServer:
-    """A server at one address.
+    """Completion server at one address.
 
     Args:
-        shape: How it is asked.
-        address: Its base URL, as :meth:`Shape.address` gives it.
-        key: Gives the key for each request (it may change while a run goes on).
+        shape: Shape of its requests and answers.
+        address: Its base URL, as :meth:`Shape.address` returns it.
+        key: Returns the key for each request (it may change while a run goes on).
 
     Raises:
         ValueError: ``address`` is none.
@@ -63,7 +63,7 @@ class CompletionServer:
         return headers
 
     def _safe(self, text: str) -> str:
-        """``text`` without the key, which the environment need not hold."""
+        """Return ``text`` without the key, which the environment need not hold."""
         key = self._key()
         return redact(text.replace(key, REDACTED) if key else text)
 
@@ -80,7 +80,7 @@ class CompletionServer:
         return self._client
 
     async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> Reply:
-        """One request for ``expected`` answers, one try.
+        """Send one request for ``expected`` answers, with one try.
 
         Raises:
             ProviderError: it brought no whole answer.
@@ -120,7 +120,7 @@ class CompletionServer:
         )
 
     async def aclose(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -188,7 +188,7 @@ async def _whole(response: httpx.Response) -> bytes:
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3)."""
+    """Return seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3)."""
     value = headers.get("retry-after", "").strip()
     try:
         seconds = float(value)

@@ -24,7 +24,7 @@ logger = getLogger(__name__)
 
 
 class FimEndpointAPI(OneTryAPI):
-    """A completion endpoint of one of the shapes of ``fim_shapes.toml``.
+    """Provider for completion endpoints of the shapes of ``fim_shapes.toml``.
 
     Args:
         model_name: ``SHAPE/MODEL``.
@@ -73,17 +73,17 @@ class FimEndpointAPI(OneTryAPI):
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
-        """The kinds of prompt that the endpoint takes."""
+        """Kinds of prompt that the endpoint takes."""
         return self.shape.accepts
 
     @property
     def several_per_request(self) -> bool:
-        """Whether one request can ask for several answers."""
+        """Return whether one request can ask for several answers."""
         return self.shape.several_per_request
 
     @property
     def stop_texts(self) -> int | None:
-        """How many stop texts a request may hold; None: any number. A server of one's own has no such limit."""
+        """Maximum number of stop texts of a request; None: any number. A server of one's own has no such limit."""
         return self.shape.stop_texts if self.address == self.shape.address(self.shape.base_url) else None
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class FimEndpointAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request."""
+        """Send one request."""
         form, values = self._form(asked(messages, f"fim/{self.shape.name}"), config)
         body, unsent = self.shape.body(form, values, stream=self._stream)
         if "instruction" in unsent:
@@ -112,15 +112,15 @@ class FimEndpointAPI(OneTryAPI):
         return self._output(reply, unsent), call
 
     def is_auth_failure(self, ex: Exception) -> bool:
-        """Whether the key is missing or wrong."""
+        """Return whether the key is missing or wrong."""
         return isinstance(ex, ProviderError) and ex.unauthorised
 
     def connection_key(self) -> str:
-        """One pool of connections for each address and account; the key itself stands in no log."""
+        """Return the key of one connection pool per address and account; the API key itself is in no log."""
         return f"{self.address} {hash(self.initial_api_key)}"
 
     async def aclose(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         await self._server.aclose()
 
     # --- the request --------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class FimEndpointAPI(OneTryAPI):
 
 
 def _as_sent(reply: Reply) -> list[JsonValue]:
-    """The choices in OpenAI's form, with the server's own words: for Inspect's log, and for who reads it."""
+    """Return the choices in OpenAI's form, with the server's own words, for Inspect's log and its readers."""
     return [{"text": choice.said, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
 
 

@@ -29,7 +29,7 @@ _STOP_REASONS: Mapping[str, Literal["stop", "max_tokens"]] = {"stop": "stop", "l
 
 
 class GgufAPI(OneTryAPI):
-    """A GGUF file, served by llama.cpp in a process of its own, which starts at the first request.
+    """Provider for a GGUF file, served by llama.cpp in a process of its own, started at the first request.
 
     Args:
         model_name: A path, or the name of a pulled model.
@@ -40,7 +40,7 @@ class GgufAPI(OneTryAPI):
         threads: By default all physical cores but one.
         context_tokens: Room for prompt and answer together; by default 4,096 or what the model has.
         uncut: No prompt can be shortened, so that more room is given by default.
-        connections: How many requests come at once; no slots are kept for more.
+        connections: Number of parallel requests; no slots are kept for more.
     """
 
     without_tools = "gguf/ takes no tools"
@@ -86,32 +86,32 @@ class GgufAPI(OneTryAPI):
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
-        """Text always; conversations where the model says how they become text."""
+        """Kinds of prompt: text always; conversations if the model has a chat template."""
         return frozenset({"text", "chat"} if self.header.chat_template else {"text"})
 
     @property
     def slots(self) -> int:
-        """How many requests are answered at the same time; more would wait."""
+        """Number of requests that are answered in parallel; more would wait."""
         return self._server.setting.slots
 
     def identity(self) -> dict[str, JsonValue]:
-        """What decides the answers: hash of the weights, engine, mode, slots, threads, context. No path."""
+        """Return settings that decide answers: hash of the weights, engine, mode, slots, threads, context. No path."""
         return self._server.identity()
 
     def context_tokens(self) -> int:
-        """Room for prompt and answer together."""
+        """Room for prompt and answer together, in tokens."""
         return self._server.setting.context_tokens
 
     def special_tokens(self) -> frozenset[str]:
-        """Texts that are one special token, by the file's vocabulary."""
+        """Return texts that are one special token, by the file's vocabulary."""
         return self.header.special_tokens
 
     def control_tokens(self) -> frozenset[str]:
-        """Texts that are a control token, by the file's vocabulary: the server reads them as such in every prompt."""
+        """Return texts that are a control token by the file's vocabulary; the server reads them so in every prompt."""
         return self.header.control_tokens
 
     def token_count(self, text: str) -> int:
-        """Tokens of ``text`` by the model's own tokenizer, sentinels as the single tokens they are."""
+        """Return the number of tokens of ``text`` by the model's own tokenizer, each sentinel as a single token."""
         return self._count(text)
 
     def _counted(self, text: str) -> int:
@@ -131,7 +131,7 @@ class GgufAPI(OneTryAPI):
     async def tried(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """One request."""
+        """Send one request."""
         if (config.num_choices or 1) > 1:
             raise ProviderError("gguf/ gives one answer per request", kind="refused")
         path, body = self._request(messages, config)
@@ -146,19 +146,19 @@ class GgufAPI(OneTryAPI):
         return self._output(answer), call
 
     def max_connections(self) -> int:
-        """As many as there are slots."""
+        """Return the number of slots."""
         return self.slots
 
     def connection_key(self) -> str:
-        """One pool for each server."""
+        """Return the key of one pool per server."""
         return f"{self.model_name} {id(self._server)}"
 
     def canonical_name(self) -> str:
-        """The file's name without its folder, which may hold a user's name."""
+        """Return the file's name without its folder, which may hold a user's name."""
         return self._name
 
     async def aclose(self) -> None:
-        """End the connections and the server."""
+        """Close the connections and stop the server."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -1,4 +1,4 @@
-"""Answers of llama.cpp's server, which stream: text, end, counts, probabilities, refusals."""
+"""Streamed answers of llama.cpp's server: text, end, counts, probabilities, refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caretbench.inspect.providers.streams import parse, told
 
 
 class GgufAnswer:
-    """A streamed answer of llama.cpp as it grows."""
+    """Streamed answer of llama.cpp as it grows."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -25,11 +25,11 @@ class GgufAnswer:
 
     @property
     def text(self) -> str:
-        """What has come so far."""
+        """Text received so far."""
         return "".join(self._parts)
 
     def take(self, data: bytes, now_s: float) -> None:
-        """Take one event in, ``now_s`` seconds after the request.
+        """Process one event, ``now_s`` seconds after the request.
 
         Raises:
             ProviderError: it is an error or has another form.
@@ -57,7 +57,7 @@ class GgufAnswer:
 
 
 def _usage(counts: Mapping[str, Any]) -> ModelUsage:
-    """llama.cpp's counts as Inspect's, which has cached tokens apart."""
+    """Return llama.cpp's counts as Inspect's, which has cached tokens apart."""
     cached = int((counts.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
     return ModelUsage(
         input_tokens=int(counts["prompt_tokens"]) - cached,
@@ -68,7 +68,7 @@ def _usage(counts: Mapping[str, Any]) -> ModelUsage:
 
 
 def refusal(status: int, data: bytes) -> ProviderError:
-    """What a response of another ``status`` than 200 says."""
+    """Return the error of a response of another ``status`` than 200."""
     try:
         said = told(parse(data))
     except ProviderError:

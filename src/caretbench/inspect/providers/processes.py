@@ -1,4 +1,4 @@
-"""One run of a program: bytes in, bytes out, and nothing of its process group outlives it."""
+"""Run of a program with bytes as input and output; its process group ends with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPLAINT = 2000
 
 
 class Ran(NamedTuple):
-    """How a run went. ``complaint`` is the end of standard error; ``status`` is negative for a signal."""
+    """Outcome of a run. ``complaint`` is the end of standard error; ``status`` is negative for a signal."""
 
     output: bytes
     complaint: bytes
@@ -25,14 +25,14 @@ class Ran(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """The status in words."""
+        """Status in words."""
         if self.status >= 0:
             return f"ended with status {self.status}"
         return f"was killed by {_signal_name(-self.status)}"
 
 
 async def run(argv: Sequence[str], data: bytes, largest: int) -> Ran:
-    """Runs ``argv`` with ``data`` on its standard input; at most ``largest`` bytes of output are kept.
+    """Run ``argv`` with ``data`` on its standard input; at most ``largest`` bytes of output are kept.
 
     A program that writes more is killed; so are, when it ends or the caller is cancelled, its children.
 
@@ -97,11 +97,11 @@ async def _read(stream: ByteReceiveStream | None, kept: _Kept, process: Process)
                 _kill(process)
                 return
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-        pass  # the pipe broke with the program: its exit status says more
+        pass  # the pipe broke with the program: its exit status tells more
 
 
 def _kill(process: Process) -> None:
-    """Ends the program and all of its group, which has the program's number."""
+    """Kill the program and all of its group, which has the program's number."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The shapes of endpoints that fill in at the caret. The data stand in ``fim_shapes.toml``."""
+"""Shapes of fill-in-the-middle endpoints. The data are in ``fim_shapes.toml``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ValueName = Literal[
     "model", "prefix", "suffix", "text", "files", "instruction", "max_tokens", "temperature", "top_p",
     "seed", "stop", "samples", "context_tokens",
 ]  # fmt: skip
-"""What of a request can stand in a body."""
+"""Fields of a request that a body may contain."""
 
 StopReason = Literal["stop", "max_tokens", "model_length", "content_filter", "unknown"]
 """Inspect's words that apply to completions."""
@@ -27,7 +27,7 @@ class _Table(BaseModel):
 
 
 class Form(_Table):
-    """One way to ask a server: where to, and what stands where in the body.
+    """Form of a request to a server: path, and places in the body.
 
     ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
     names of the two fields of one entry of ``files``.
@@ -42,7 +42,7 @@ class Form(_Table):
 
 
 class AnswerPlaces(_Table):
-    """Where text and finish reason stand in an answer, or in one piece of a streamed one.
+    """Places of text and finish reason in an answer, or in one piece of a streamed one.
 
     ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
     of them. ``done`` is true in the last piece.
@@ -56,7 +56,7 @@ class AnswerPlaces(_Table):
 
 
 class UsagePlaces(_Table):
-    """Where the token counts stand."""
+    """Places of the token counts."""
 
     input: str
     output: str
@@ -65,21 +65,21 @@ class UsagePlaces(_Table):
 
 
 class Hint(_Table):
-    """What to tell a user beside the server's own words: where the status and the server's words match."""
+    """Hint for a user in addition to the server's own words, shown if status and words match."""
 
     message: str
     status: int | None = None
     contains: str | None = None
 
     def applies(self, status: int | None, text: str) -> bool:
-        """Whether it belongs to this error."""
+        """Return whether the hint belongs to this error."""
         return (self.status is None or self.status == status) and (
             self.contains is None or self.contains.lower() in text.lower()
         )
 
 
 class Shape(_Table):
-    """One vendor's form of a completion endpoint.
+    """Completion endpoint in the form of one vendor.
 
     ``base_url_endings`` are taken off a base URL (other software wants them there). A key is needed only at the
     vendor's own address: a server of one's own may have none. ``stop_texts``: how many stop texts a request to the
@@ -121,16 +121,16 @@ class Shape(_Table):
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
-        """The kinds of prompt that it takes."""
+        """Kinds of prompt that the endpoint takes."""
         return frozenset({"fill"} if self.text is None else {"fill", "text"})
 
     @property
     def several_per_request(self) -> bool:
-        """Whether one request can ask for several answers."""
+        """Return whether one request can ask for several answers."""
         return "samples" in self.fill.body.values()
 
     def address(self, base_url: str) -> str:
-        """``base_url`` without the slash and the endings that do not belong to it here."""
+        """Return ``base_url`` without the slash and the endings that do not belong to it here."""
         address = base_url.strip().rstrip("/")
         for ending in self.base_url_endings:
             address = address.removesuffix(ending).rstrip("/")
@@ -139,7 +139,7 @@ class Shape(_Table):
     def body(
         self, form: Form, values: Mapping[str, JsonValue], *, stream: bool
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-        """The JSON to send in ``form``, and the names of the values that have no place in it.
+        """Return the JSON to send in ``form``, and the names of the values that have no place in it.
 
         A value that is None is not sent.
         """
@@ -166,7 +166,7 @@ def _put(body: dict[str, JsonValue], place: str, value: JsonValue) -> None:
 
 
 def look(data: JsonValue, place: str | None) -> JsonValue:
-    """What stands at ``place`` (names divided by dots), or None where it is not there."""
+    """Return the value at ``place`` (names divided by dots), or None if there is none."""
     if place is None:
         return None
     value: JsonValue = data
@@ -179,7 +179,7 @@ def look(data: JsonValue, place: str | None) -> JsonValue:
 
 @cache
 def shapes() -> Mapping[str, Shape]:
-    """All shapes by name, in the order of the table."""
+    """Return all shapes by name, in the order of the table."""
     table = tomllib.loads(
         resources.files("caretbench.inspect.providers").joinpath("fim_shapes.toml").read_text("utf-8")
     )
@@ -187,7 +187,7 @@ def shapes() -> Mapping[str, Shape]:
 
 
 def shape(name: str) -> Shape:
-    """The shape called ``name``.
+    """Return the shape called ``name``.
 
     Raises:
         ValueError: there is none of that name.

@@ -1,4 +1,4 @@
-"""Answers of completion endpoints, read as the shape says: in one piece, as server-sent events, or line by line.
+"""Parsers of completion endpoints' answers, by shape: in one piece, as server-sent events, or line by line.
 
 An answer is whole or it is an error: a stream that ends early never gives a text. Imports nothing of Inspect.
 """
@@ -21,7 +21,7 @@ _END = b"[DONE]"
 
 
 class Counts(NamedTuple):
-    """Tokens of a request, as the server counted them; ``input`` has the cached ones in it."""
+    """Token counts of a request by the server; ``input`` includes the cached ones."""
 
     input: int
     output: int
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 
 
 class Choice:
-    """One answer as it grows."""
+    """Answer as it grows."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """What has come so far.
+        """Text received so far.
 
         JSON may hold one character as two halves, and a server may send them in two pieces: halves that meet are one
         again, others become U+FFFD, since no file can hold them.
@@ -54,12 +54,12 @@ class Choice:
 
     @property
     def said(self) -> str | None:
-        """The text, or None where the server gave none at all, not even an empty one."""
+        """Text, or None if the server sent none at all, not even an empty one."""
         return None if self.silent else self.text
 
 
 class Assembly:
-    """Collects the choices of one answer from its pieces."""
+    """Collector of the choices of one answer from its pieces."""
 
     def __init__(self, shape: Shape, expected: int) -> None:
         self._shape = shape
@@ -72,20 +72,20 @@ class Assembly:
 
     @property
     def begun(self) -> bool:
-        """Whether a first character has come."""
+        """Return whether a first character has come."""
         return any(choice.parts for choice in self.choices.values())
 
     @property
     def finished(self) -> bool:
-        """Whether all answers that were asked for have their end."""
+        """Return whether all requested answers have ended."""
         return len(self.choices) >= self._expected and all(c.finished for c in self.choices.values())
 
     def end(self) -> None:
-        """The server said that all is said."""
+        """Mark the answer as ended by the server."""
         self.ended = True
 
     def add(self, piece: JsonValue, places: AnswerPlaces) -> None:
-        """Takes one piece in.
+        """Process one piece.
 
         Raises:
             ProviderError: it is an error, or has another form.
@@ -137,11 +137,11 @@ class Assembly:
             self.counts = Counts(entering, leaving, cached, reasoning)
 
     def in_order(self) -> list[Choice]:
-        """The choices that have come."""
+        """Return the received choices."""
         return [self.choices[number] for number in sorted(self.choices)]
 
     def whole(self, *, streamed: bool) -> list[Choice]:
-        """The choices, in order.
+        """Return the choices, in order.
 
         Raises:
             BrokenAnswerError: something is missing.
@@ -161,7 +161,7 @@ def _number(value: JsonValue) -> int | None:
 
 
 def told(error: JsonValue) -> str:
-    """The words of a server's error, whatever its form."""
+    """Return the words of a server's error, whatever its form."""
     for _ in range(4):
         if not isinstance(error, dict):
             break
@@ -179,7 +179,7 @@ def _told(error: JsonValue) -> ProviderError:
 
 
 def parse(data: bytes) -> JsonValue:
-    """JSON of a server.
+    """Return JSON of a server.
 
     Raises:
         BrokenAnswerError: it is none.
@@ -192,7 +192,7 @@ def parse(data: bytes) -> JsonValue:
 
 
 class Splitter:
-    """Divides the bytes of a stream into its pieces.
+    """Splitter of a stream's bytes into its pieces.
 
     Only line feeds divide: JSON may hold U+2028 and its like as they are, at which text readers would cut.
     """
@@ -203,7 +203,7 @@ class Splitter:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The pieces that are whole with ``chunk``."""
+        """Yield the pieces completed by ``chunk``."""
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
         for other in others:
@@ -212,7 +212,7 @@ class Splitter:
             yield from self._line(line)
 
     def close(self) -> Iterator[bytes]:
-        """What is left when the stream has ended."""
+        """Yield the rest when the stream has ended."""
         yield from self._line(b"".join(self._rest).rstrip(b"\r"))
         yield from self._line(b"")
         self._rest = []
@@ -231,7 +231,7 @@ class Splitter:
 
 
 class Reader:
-    """Feeds the bytes of one streamed answer to its assembly."""
+    """Reader that feeds the bytes of one streamed answer to its assembly."""
 
     def __init__(self, shape: Shape, assembly: Assembly) -> None:
         self._shape = shape
@@ -240,7 +240,7 @@ class Reader:
         self._bytes = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Takes the next bytes in.
+        """Process the next bytes.
 
         Raises:
             ProviderError: they are an error, no JSON, or too many.
@@ -250,7 +250,7 @@ class Reader:
         self._take(self._splitter.feed(chunk))
 
     def close(self) -> None:
-        """The stream has ended."""
+        """Process the end of the stream."""
         self._take(self._splitter.close())
 
     def _take(self, found: Iterator[bytes]) -> None:
@@ -262,7 +262,7 @@ class Reader:
 
 
 def check_size(size: int) -> None:
-    """Refuses an answer of so many bytes, where they are too many.
+    """Raise if an answer has too many bytes.
 
     Raises:
         ProviderError: they are.

@@ -1,1 +1,1 @@
-"""The suites as tasks of Inspect, and its logs as completions."""
+"""Suites as tasks of Inspect, and its logs as completions."""

@@ -1,4 +1,4 @@
-"""A suite as Inspect's solver and scorer see it: problems by id, and the verdict on a text, as the house gives it."""
+"""Suite for Inspect's solver and scorer: problems by id, and verdicts by CaretBench's rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_ANSWER = "no_answer"
 
 
 class Prepared(NamedTuple):
-    """An answer before it runs: what is inserted, the program, what needs no run."""
+    """Prepared answer before its run: inserted text, program, and results that need no run."""
 
     text: str | None
     request: AnyRequest | None
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is known of an answer. ``passed`` is None without a verdict, ``left_out`` where the problem has no part."""
+    """Verdict on an answer. ``passed`` is None without one, ``left_out`` if the problem is excluded."""
 
     outcome: str
     passed: bool | None
@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
 
 class Bench:
-    """The problems of one set under one policy and one profile."""
+    """Problems of one set under one policy and one profile."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Bench:
 
     @property
     def executes(self) -> bool:
-        """Whether programs are run."""
+        """Return whether programs are run."""
         return self._gatherer is not None
 
     def check(self) -> None:
-        """Make sure that answers can be scored here, before any is paid for.
+        """Check that answers can be scored here, before any is paid for.
 
         Raises:
             MachineError: no sandbox can be built.
@@ -85,16 +85,16 @@ class Bench:
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:
-        """The problems by id."""
+        """Problems by id."""
         return {problem.id: problem for problem in self.data.problems}
 
     @property
     def asks_questions(self) -> bool:
-        """Whether the problems are questions, none of them a place in a program."""
+        """Return whether the problems are questions, none of them a place in a program."""
         return all(isinstance(problem.shown, Question) for problem in self.data.problems)
 
     def problem(self, identity: str) -> Problem:
-        """The problem with this id.
+        """Return the problem with this id.
 
         Raises:
             KeyError: there is none.
@@ -104,10 +104,10 @@ class Bench:
         except KeyError:
             raise KeyError(f"{self.data.name} has no problem {identity!r}") from None
 
-    # --- golden answers ---------------------------------------------------------------------------------------------
+    # --- references -------------------------------------------------------------------------------------------------
 
     def golden(self, problem: Problem) -> Future[ExecutionResult] | None:
-        """The run of the problem's own answer, which decides whether it has a part here; each runs once.
+        """Return the run of the problem's reference, which decides whether it is excluded; each runs once.
 
         None where nothing is run.
         """
@@ -128,7 +128,7 @@ class Bench:
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def prepare(self, problem: Problem, raw: str | None) -> Prepared:
-        """What can be said of a model's text without running it."""
+        """Return what is known of a model's text without running it."""
         text = verdicts.inserted(raw, problem, self.policy)
         similarity: dict[str, float] = {}
         checks: list[float] = []
@@ -153,7 +153,7 @@ class Bench:
         return self._gatherer.submit(prepared.request)
 
     def left_out(self, golden: ExecutionResult) -> str | None:
-        """Why a problem has no part here, by its golden answer's run; None where it has."""
+        """Return why a problem is excluded here, by its reference's run; None if it is not."""
         result, counted = verdicts.of_golden(golden)
         if counted and result.status is Status.PASSED:
             return None
@@ -167,7 +167,7 @@ class Bench:
         left_out: str | None,
         reference: ExecutionResult | None = None,
     ) -> Verdict:
-        """The verdict on an answer, as the score stage and the report together give it."""
+        """Return the verdict on an answer, as computed by score stage and report."""
         values = prepared.similarity
         if left_out is not None:
             return Verdict(LEFT_OUT, None, True, values, {"cause": left_out})
@@ -187,7 +187,7 @@ class Bench:
 
     @cached_property
     def similarity_names(self) -> tuple[str, ...]:
-        """The names of all numbers that need no run: what is measured may differ by the suite's first label."""
+        """Names of all numbers that need no run; they may differ by the suite's first label."""
         label = self.suite.strata[0]
         kinds = {problem.label(label): problem for problem in reversed(self.data.problems)}
         found = (self.prepare(problem, problem.reference).similarity for problem in kinds.values())

@@ -1,4 +1,4 @@
-"""An evaluation from Python, with the options under which Inspect costs least."""
+"""Evaluation from Python, with the options under which Inspect has the least overhead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(tasks: str | Task, model: str | Model, **options: Any) -> EvalLog:
-    """One task on one model by ``inspect_ai.eval``, without Inspect's realtime log unless ``options`` ask for it.
+    """Evaluate one task on one model by ``inspect_ai.eval``, by default without Inspect's realtime log.
 
     The realtime log is a second copy of every event, for a viewer that looks on while the evaluation runs. A task
     cannot switch it off; on Inspect's command line it is ``--no-log-realtime``.

@@ -1,4 +1,4 @@
-"""Programs of samples that are scored at the same time, gathered so that compilers get many at once.
+"""Batching of programs of concurrently scored samples, so that compilers get many at once.
 
 Inspect scores each sample in a coroutine of its own; the executor wants a stream. Whoever has a program to run leaves
 it here and waits; a thread takes what has come together and runs it.
@@ -17,7 +17,7 @@ from caretbench.execution.types import ExecutionResult
 from caretbench.files import sha256_text
 
 LANES = 2
-"""So many batches run at a time: a program that hangs in one does not hold up everybody."""
+"""Maximum number of parallel batches: a program that hangs in one does not delay all others."""
 
 SETTLING_S = 0.05
 """Seconds that a batch is left to fill."""
@@ -31,7 +31,7 @@ class _Waiting:
 
 
 class Gatherer:
-    """Runs programs for many waiters; a program that is under way for one is not started for another."""
+    """Runner of programs for many waiters; a program in flight for one is not started for another."""
 
     def __init__(self, executor: Callable[[], AnyExecutor], *, settling_s: float = SETTLING_S) -> None:
         self._make = executor
@@ -43,7 +43,7 @@ class Gatherer:
         self._lanes = 0
 
     def submit(self, request: AnyRequest) -> Future[ExecutionResult]:
-        """The result of ``request``, to come; its id stands in no result."""
+        """Return a future result of ``request``; its id is in no result."""
         key = sha256_text(repr(request.model_copy(update={"id": ""})))
         with self._lock:
             future = self._under_way.get(key)
@@ -58,7 +58,7 @@ class Gatherer:
             return future
 
     def check(self) -> None:
-        """Make sure that programs can be run here.
+        """Check that programs can be run here.
 
         Raises:
             MachineError: they cannot; the message says what is missing.
@@ -74,7 +74,7 @@ class Gatherer:
             self._run(batch)
 
     def _take(self) -> list[_Waiting]:
-        """What has come together; where there is nothing, the lane ends."""
+        """Return the gathered requests; if there are none, the lane ends."""
         with self._lock:
             batch, self._pending = self._pending, []
             if not batch:

@@ -1,4 +1,4 @@
-"""Inspect's logs as completions: what ``inspect eval caretbench/…`` wrote can be reported and compared as a run."""
+"""Inspect's logs as completions: logs of ``inspect eval caretbench/…`` are reported and compared as runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def is_log(path: Path) -> bool:
-    """Whether this is a log of Inspect: by the suffix ``.eval``, or a JSON file that begins as one does."""
+    """Return whether this is a log of Inspect: by the suffix ``.eval``, or a JSON file that begins as one does."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -36,7 +36,7 @@ def is_log(path: Path) -> bool:
 
 
 def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
-    """The log at a path, about a suite and a data hash; None where the path is no log.
+    """Return the log at a path, about a suite and a data hash; None where the path is no log.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
@@ -45,7 +45,7 @@ def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
 
 
 class Log:
-    """One log of one of our tasks; ``suite`` and ``data_hash`` say what it has to be about.
+    """Log of one of our tasks; ``suite`` and ``data_hash`` are those it must be about.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
@@ -78,7 +78,7 @@ class Log:
     def completions(
         self, problems: Container[str], passed_over: Callable[[str], None] = lambda _problem_id: None
     ) -> Iterator[Completion]:
-        """The answers to ``problems``, in the log's order.
+        """Yield the answers to ``problems``, in the log's order.
 
         ``passed_over`` is called with the problem's id of every other answer.
 
@@ -129,7 +129,7 @@ class Log:
         )
 
     def _settings(self, stamp: Mapping[str, Any]) -> dict[str, JsonValue]:
-        """What decides the answers, in the form in which a run's manifest holds it."""
+        """Return the settings that decide the answers, in the form of a run's manifest."""
         config = self._header.plan.config
         drawn = {name: getattr(config, name) for name in ("max_tokens", "temperature", "top_p", "seed")}
         if drawn["seed"] is None:

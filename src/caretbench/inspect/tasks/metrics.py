@@ -1,4 +1,4 @@
-"""The metric: one mapping of all numbers, from the scores of every sample as they are.
+"""Metric: one mapping of all numbers, from the raw scores of every sample.
 
 It is ``unreduced``, so that Inspect's reducers (pass_at_5 of a similarity means nothing) never touch it, and one
 metric, since of two with one name Inspect silently keeps the first.
@@ -22,7 +22,7 @@ VERDICT = "verdict"
 
 @metric(name="numbers", scores="unreduced")
 def numbers() -> Metric:
-    """pass@k for every k up to the number of samples, coverage, and the mean of every similarity, over problems."""
+    """Return pass@k for every k up to the number of samples, coverage, and mean similarities, over problems."""
 
     def compute(scores: list[SampleScore]) -> Value:
         by_problem: dict[str, list[Mapping[str, float]]] = defaultdict(list)
@@ -70,7 +70,7 @@ def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tup
 def _means(
     problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
 ) -> Iterator[tuple[str, float]]:
-    """Means over problems of the mean over samples; with ``any_match`` a line matches if any sample's does."""
+    """Return means over problems of the mean over samples; with ``any_match`` a line matches if any sample's does."""
     names = dict.fromkeys(name for rows in problems for row in rows for name in row)
     for name in names:
         if name in (PASSED, VERDICT):

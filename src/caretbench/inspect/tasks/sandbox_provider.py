@@ -1,7 +1,7 @@
-"""Inspect's sandbox `caretbench`: our walls for the tools and solvers of any task, without Docker.
+"""Inspect's sandbox `caretbench`: isolation for the tools and solvers of any task, without Docker.
 
 Each sample gets a sandbox of its own. Its files, below ``/tmp``, last as long as the sample, in memory; a command's
-processes end with the command. A command that timed out is not run again, whatever ``timeout_retry`` says: what it
+processes end with the command. A command that timed out is not run again, whatever ``timeout_retry`` is: what it
 did already would be done twice.
 """
 
@@ -54,12 +54,12 @@ _T = TypeVar("_T")
 
 
 class SandboxSettings(BaseModel):
-    """What ``caretbench-sandbox.toml`` may say.
+    """Settings of ``caretbench-sandbox.toml``.
 
     Args:
         wall_s: Seconds of a command for which the caller names no timeout.
         cpu_s: Seconds of CPU time of one command.
-        memory_mb: Of all processes of one command.
+        memory_mb: Memory of all processes of one command.
         pids: Processes and threads of one command.
         tmp_mb: All files of one sample, in memory.
         fsize_mb: One file that a command writes.
@@ -81,15 +81,15 @@ class SandboxSettings(BaseModel):
     read_only: dict[str, str] = Field(default_factory=dict)
 
     def limits(self) -> Limits:
-        """The bounds of a command."""
+        """Return the bounds of a command."""
         return Limits(**self.model_dump(exclude={"environment", "read_only"}))
 
 
 def sandbox_settings(config: SandboxEnvironmentConfigType | None) -> SandboxSettings:
-    """The settings that a task names: none, a file or the settings themselves.
+    """Return the settings that a task names: none, a file or the settings themselves.
 
     Raises:
-        DataError: the file cannot be read or says something unknown; with its name.
+        DataError: the file cannot be read or contains unknown settings; with its name.
     """
     if config is None:
         return SandboxSettings()
@@ -106,7 +106,7 @@ def sandbox_settings(config: SandboxEnvironmentConfigType | None) -> SandboxSett
 
 
 class CaretbenchSandbox(SandboxEnvironment):
-    """The sandbox of one sample."""
+    """Sandbox of one sample."""
 
     def __init__(self, sandbox: LastingSandbox) -> None:
         super().__init__()
@@ -235,13 +235,13 @@ def _try_out(settings: SandboxSettings) -> None:
     gone = [place for place in settings.read_only.values() if not Path(place).exists()]
     if gone:
         raise DataError(f"{gone[0]}: not here, and the sandbox is to show it")
-    Sandbox().probe()  # says what to install or to set
+    Sandbox().probe()  # tells what to install or to set
     with _built(settings) as sandbox:
         sandbox.run(["/bin/true"])
 
 
 async def _in_thread(work: Callable[[], _T], stop: threading.Event | None = None) -> _T:
-    """What ``work`` gives, in a thread of its own; a cancelled one is told to ``stop`` and left to itself."""
+    """Return the result of ``work`` in a thread of its own; cancelling sets ``stop`` and abandons the thread."""
     try:
         return await anyio.to_thread.run_sync(
             work, abandon_on_cancel=stop is not None, limiter=anyio.CapacityLimiter(1)
@@ -254,13 +254,13 @@ async def _in_thread(work: Callable[[], _T], stop: threading.Event | None = None
 
 
 async def _by_turns(work: Callable[[], _T], stop: threading.Event) -> _T:
-    """The same when it is this command's turn: processors are few."""
+    """Return the same, with bounded parallelism: processors are few."""
     async with concurrency("caretbench-sandbox", 4 * (os.cpu_count() or 1)):
         return await _in_thread(work, stop)
 
 
 def _judged(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -> ExecResult[str]:
-    """A command's result, or the exception that Inspect documents for it."""
+    """Return a command's result, or the exception that Inspect documents for it."""
     if ran.error is not None:
         raise SandboxUnavailableError(ran.error)
     if ran.killed == "wall":

@@ -1,4 +1,4 @@
-"""The scorer: the house's truncation policy, executor and similarity, for each sample of an evaluation."""
+"""Scorer: CaretBench's truncation policy, executor and similarity, for each sample of an evaluation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def caret(
     A value without a verdict is NaN: Inspect leaves such rows out of the metrics, as the report does.
 
     Args:
-        suite: The suite's name; None: the one that asked, as the log says.
-        data: Its problems; None: as the log says.
+        suite: The suite's name; None: the one that asked, from the log.
+        data: Its problems; None: those of the log.
         policy: Truncation policy; by default the suite's own for the profile.
         profile: ``default`` or ``paper``.
         variants: A named build by language.
@@ -62,12 +62,12 @@ def caret(
 
 
 async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Score:
-    """The score of one sample."""
+    """Return the score of one sample."""
     problem = house.problem(str(state.sample_id))
     golden = house.golden(problem)
     reference = await _ran(golden)
     left_out = None if reference is None else house.left_out(reference)
-    # Every sample has every name: Inspect puts the values of an epoch beside those of the others.
+    # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
     unknown = dict.fromkeys(await computed(lambda: house.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
         return _unanswered(house, stamp, unknown, is_left_out=left_out is not None)
@@ -100,7 +100,7 @@ async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | Non
 def _unanswered(
     house: Bench, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
 ) -> Score:
-    """The score of a sample without an answer: no verdict."""
+    """Return the score of a sample without an answer: no verdict."""
     from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)

@@ -1,4 +1,4 @@
-"""The solver: renders the problem as this model is asked rightly, and asks once."""
+"""Solver: renders the problem in the form that the model needs, and asks once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from caretbench.runs.asking import Asking
 
 STAMP = "caretbench"
-"""The name in a sample's metadata under which it stands how it was asked, and whether it was answered."""
+"""Name in a sample's metadata of the record of how it was asked, and whether it was answered."""
 
 
 # Long: Inspect wants a solver as a function within the function that takes its parameters.
@@ -38,7 +38,7 @@ def ask(
         suite: The suite's name.
         data: Its problems.
         prompt: The prompt strategy; ``auto`` chooses by the model.
-        context: What else of a project is shown, where the suite offers that.
+        context: Additional project context to show, if the suite offers it.
         prompt_tokens: Maximum number of tokens of a prompt.
         max_tokens: Room that the answer needs in addition to the prompt.
         seed: The first sample's seed; each further one's is one higher.
@@ -102,7 +102,7 @@ def _asking(
     *,
     questions: bool,
 ) -> Asking:
-    """How this model is asked."""
+    """Return the request settings of this model."""
     from caretbench.inspect.client.facts import ModelFacts
     from caretbench.models import Sampling
     from caretbench.prompts import choose
@@ -122,14 +122,14 @@ def _asking(
 
 
 def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, Any]:
-    """The settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
+    """Return the settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
     chosen: dict[str, Any] = {"stop_seqs": list(prompt.stop[:limit])} if prompt.stop else {}
     chosen |= first_token.settings(prompt)
     return chosen if seed is None else chosen | {"seed": seed}
 
 
 def _finished(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
-    """Finish an answer as the prompt wants it; gives why there is none."""
+    """Finish an answer as the prompt requires; return why there is none."""
     from caretbench.inspect.client.messages import ended
 
     if limit is not None and output.choices:  # the request had no room for the other texts at which it ends

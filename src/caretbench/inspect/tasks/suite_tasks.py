@@ -63,7 +63,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 
 def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
-    """The configuration that a task's parameters make. Whom it asks, Inspect knows."""
+    """Return the configuration of a task's parameters, without models, which Inspect has."""
     options: dict[str, Any] = {}
     for name, value in given.items():
         if name == _PER_CELL.name:
@@ -83,7 +83,7 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
 
 
 def _task(suite: str, given: Mapping[str, Any]) -> Task:
-    """A suite as a task.
+    """Return a suite as a task.
 
     Raises:
         ValueError: an option is wrong, or the suite knows no such context.
@@ -136,7 +136,7 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
 
 
 def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
-    """A model that cannot be asked so is refused at once, not once for each sample."""
+    """Refuse a model without the required prompt format at once, not once for each sample."""
     from caretbench.inspect.client.facts import ModelFacts
     from caretbench.prompts import choose
 
@@ -148,7 +148,7 @@ def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
 
 
 def _sample(problem: Problem) -> Sample:
-    """What is sent is rendered when it is asked; here stands what a reader of the log wants to see."""
+    """Return a sample for readers of the log; the prompt is rendered when it is sent."""
     shown = problem.shown
     labels = {name: problem.label(name) for name in problem.labels}
     if isinstance(shown, Question):
@@ -166,7 +166,7 @@ def _sample(problem: Problem) -> Sample:
 
 
 def _viewer(similarities: Sequence[str]) -> ViewerConfig:
-    """Verdict and similarities beside each sample; what a model wrote is shown as plain text."""
+    """Return the viewer's settings: verdict and similarities next to each sample; answers as plain text."""
     columns = [TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch", "answer")]
     columns += [TaskSamplesColumn.score(_SCORER, name) for name in (PASSED, *similarities)]
     columns += [

@@ -1,6 +1,6 @@
 """Detection of a model's fill-in-the-middle format.
 
-The families stand in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
+The families are in ``fim_formats.toml``; nothing here knows one of them. A format is found by the special tokens
 of the model's tokenizer, by the model's name, or by both; never by default.
 """
 
@@ -42,17 +42,17 @@ def _table() -> _Table:
 
 
 def formats() -> Mapping[str, FimFormat]:
-    """All formats by name, in the order of the table."""
+    """Return all formats by name, in the order of the table."""
     return _table().formats
 
 
 def families_without() -> Mapping[str, NoFim]:
-    """The families that are known not to fill in."""
+    """Return the families that are known not to fill in."""
     return _table().none
 
 
 def detect(special_tokens: frozenset[str]) -> FimFormat | None:
-    """The format that these special tokens tell, or None.
+    """Return the format that these special tokens identify, or None.
 
     All tokens that identify a family must be there; the family with the most of them is meant. Families that share
     their tokens are told as the one whose form is common to them. Tokens tell a format, not a skill: many models have
@@ -68,12 +68,12 @@ def detect(special_tokens: frozenset[str]) -> FimFormat | None:
 
 
 def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
-    """The format of a model, by its tokenizer first and its name second.
+    """Return the format of a model, by its tokenizer first and its name second.
 
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
 
     Raises:
-        ValueError: There is no such format, or none is known; the message says why and what helps.
+        ValueError: There is no such format, or none is known; the message contains reason and remedy.
     """
     entry = _named(name)
     if isinstance(entry, NoFim):
@@ -97,7 +97,7 @@ def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
 
 
 def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) -> tuple[str, ...]:
-    """The tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
+    """Return the tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
 
     Args:
         entry: A format.
@@ -107,12 +107,12 @@ def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) ->
 
 
 def known_sentinels() -> frozenset[str]:
-    """All tokens that identify some family."""
+    """Return all tokens that identify some family."""
     return frozenset(token for entry in formats().values() for token in entry.identified_by)
 
 
 def _named(name: str) -> FimFormat | NoFim | None:
-    """Return the family that a model's name tells: the end after the last slash, whatever its case, ``-`` for ``_``."""
+    """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
     fitting = [
@@ -129,7 +129,7 @@ def _plain(name: str) -> str:
 
 
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
-    """Tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
+    """Return the tokens with and without the mark (U+2581) by which some vocabularies spell the blank before them."""
     return tokens | {token.removeprefix("\u2581") for token in tokens}
 
 
@@ -137,7 +137,7 @@ def _spellings(tokens: frozenset[str]) -> frozenset[str]:
 
 
 def read_special_tokens(path: Path) -> frozenset[str]:
-    """All texts that the tokenizer at ``path`` reads as one token of its own.
+    """Return all texts that the tokenizer at ``path`` reads as one token of its own.
 
     These are the added tokens, whether they are flagged special or not (both are read whole; Qwen does not flag its
     sentinels), and entries of the plain vocabulary that are a known sentinel (CodeLlama's).
@@ -172,7 +172,7 @@ def _tokens(file: Path) -> Iterator[str]:
 
 
 def _texts(entries: JsonValue) -> Iterator[str]:
-    """The texts of a list of tokens, each a text or an object with ``content``."""
+    """Yield the texts of a list of tokens, each a text or an object with ``content``."""
     for entry in entries if isinstance(entries, list) else ():
         text = entry.get("content") if isinstance(entry, dict) else entry
         if isinstance(text, str) and text:
@@ -180,7 +180,7 @@ def _texts(entries: JsonValue) -> Iterator[str]:
 
 
 def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
-    """Known sentinels of a vocabulary: an object of text to number, or a list of pairs of text and score."""
+    """Yield known sentinels of a vocabulary: an object of text to number, or a list of pairs of text and score."""
     texts: list[JsonValue] = []
     if isinstance(vocabulary, dict):
         texts = list(vocabulary)

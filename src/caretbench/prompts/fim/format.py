@@ -1,4 +1,4 @@
-"""What a fill-in-the-middle format is, and how it writes a caret. The families stand in ``fim_formats.toml``."""
+"""Fill-in-the-middle formats and their rendering of a caret. The families are in ``fim_formats.toml``."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Entry(BaseModel):
 
 
 class Piece(_Entry):
-    """A text that stands in a prompt only under a condition: ``when`` one of these holds."""
+    """Conditional text of a prompt, used ``when`` one of these conditions holds."""
 
     when: tuple[Condition, ...] = Field(min_length=1)
     text: str
 
 
 class NoFim(_Entry):
-    """A family that cannot fill in, and why not."""
+    """Family without fill-in-the-middle, and the reason."""
 
     name: str
     title: str
@@ -44,14 +44,14 @@ class NoFim(_Entry):
 
 
 class FimText(NamedTuple):
-    """What is sent, and the texts at which the answer ends."""
+    """Prompt text, and the texts at which the answer ends."""
 
     text: str
     stop: tuple[str, ...]
 
 
 class FimFormat(_Entry):
-    """How one family writes a caret; the head of ``fim_formats.toml`` explains the fields."""
+    """Format of one family; the head of ``fim_formats.toml`` explains the fields."""
 
     name: str
     version: int = 1
@@ -89,12 +89,12 @@ class FimFormat(_Entry):
 
     @property
     def order(self) -> Order:
-        """The order that is used where none is asked for."""
+        """Default order."""
         return next(iter(self.orders))
 
     @property
     def sentinels(self) -> tuple[str, ...]:
-        """All texts that are no text to this family, the longest first: none may stand in what is shown."""
+        """All sentinels of this family, the longest first: none may occur in the shown text."""
         texts = {*self.identified_by, *self.stop, *self.reserved, *((self.bos,) if self.bos else ())}
         return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
@@ -113,9 +113,9 @@ class FimFormat(_Entry):
         files: Sequence[ContextFile] = (),
         order: Order | None = None,
     ) -> FimText:
-        """The prompt for a caret between ``prefix`` and ``suffix``.
+        """Return the prompt for a caret between ``prefix`` and ``suffix``.
 
-        Other files are written in the family's own form for several files. Where it has none, they stand as
+        Other files are written in the family's own form for several files. Where it has none, they are shown as
         comments, in the language of the problem, above the prefix. A path or a language that is not known is left
         blank.
 
@@ -178,7 +178,7 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 
 def _fill(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with its names replaced, in one pass: what a value holds is not looked at again."""
+    """Return ``template`` with its names replaced, in one pass: values are not searched again."""
     return _NAME.sub(lambda match: values[match[1]], template)
 
 

@@ -1,4 +1,4 @@
-"""The strategies ``fim/FAMILY`` and, where a family knows a second order, ``fim/FAMILY:ORDER``."""
+"""Strategies ``fim/FAMILY`` and, if a family has a second order, ``fim/FAMILY:ORDER``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
 
 
 class FimStrategy(Strategy):
-    """Asks a model to fill in, in the format of its family.
+    """Fill-in-the-middle strategy in the format of a family.
 
-    The kind is ``text``, but ``chat`` for a family whose text stands in a turn of a conversation that the endpoint
+    The kind is ``text``, but ``chat`` for a family whose text is in a turn of a conversation that the endpoint
     writes. The version is that of the family's entry in the table.
     """
 
@@ -28,7 +28,7 @@ class FimStrategy(Strategy):
         self.kind = "text" if entry.system is None else "chat"
 
     def render(self, caret: Caret, budget: Budget) -> Prompt:
-        """Return what is sent for ``caret``; an instruction has no place in any format."""
+        """Return what is sent for ``caret``; no format has a place for an instruction."""
         if caret.instruction:
             raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
         system = self.format.system or ""
@@ -53,6 +53,6 @@ class FimStrategy(Strategy):
 
 @cache
 def fim_strategies() -> Mapping[str, FimStrategy]:
-    """All of them by name: one for every family, and one for every other order that a family knows."""
+    """Return all strategies by name: one for every family, and one for every other order that a family knows."""
     found = (FimStrategy(entry, order) for entry in formats().values() for order in entry.orders)
     return {strategy.name: strategy for strategy in found}

@@ -1,1 +1,1 @@
-"""Numbers, tables and charts of what judges said."""
+"""Numbers, tables and charts of judgements."""

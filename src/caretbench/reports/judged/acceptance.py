@@ -1,4 +1,4 @@
-"""Acceptance of judges by their controls: whether what a grader gave may enter a score.
+"""Acceptance of judges by their controls, a condition for a grader's values to enter a score.
 
 A grader is right about a control where it gives the text what is known to be right (``trust.is_right``). It *fails*
 if its number of right controls is so low that a good grader (right with probability ``GOOD``) would fall that low in
@@ -25,7 +25,7 @@ from caretbench.reports.judged.rated_answers import JudgedAnswers, grader_title
 from caretbench.reports.judged.trust import Calibration, calibration
 
 VERSION: Final = "controls@1"
-"""Of the rule by which graders are accepted."""
+"""Version of the rule by which graders are accepted."""
 
 GOOD: Final = 0.85
 FALSE_REFUSAL: Final = 0.01
@@ -44,20 +44,20 @@ State = Literal["accepted", "failed", "too_few", "unknown"]
 
 
 class Acceptance(NamedTuple):
-    """The verdict on one grader by one criterion, and the reason where it is not accepted."""
+    """Verdict on one grader by one criterion, and the reason if it is not accepted."""
 
     state: State
     reason: str = ""
 
     @property
     def accepted(self) -> bool:
-        """Return whether a score may contain what the grader gave."""
+        """Return whether a score may contain the grader's values."""
         return self.state == "accepted"
 
 
 @cache
 def fewest_right(problems: int, controls: int) -> int:
-    """Return how often a grader must be right about one of several controls, over so many problems."""
+    """Return how often a grader must be right about one of several controls, over this number of problems."""
     return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
 
 
@@ -120,7 +120,7 @@ def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKe
 
 
 def known_criterion(key: str) -> Criterion | None:
-    """Return the criterion of the house with this name and version, or None."""
+    """Return CaretBench's criterion with this name and version, or None."""
     try:
         return find_criterion(key)
     except KeyError:

@@ -1,4 +1,4 @@
-"""The tables of what judges said of answers to questions. How far that is validated stands in the title of each."""
+"""Tables of judged answers to questions. Each title contains how far the scores are validated."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
 
 
 def _marked(field: Field, column: AnswersColumn) -> Field:
-    """The field with a mark where the graders did not pass their controls."""
+    """Return the field, marked if the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
     return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
@@ -152,7 +152,7 @@ def _consistency_table(judged: AnswersJudged) -> ReportTable:
 
 
 def _verdict(grader: GraderTrust) -> tuple[str, str]:
-    """The verdict on a grader, and its tone."""
+    """Return the verdict on a grader, and its tone."""
     if grader.state == "accepted":
         return "passed", "good"
     return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"

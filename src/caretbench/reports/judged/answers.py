@@ -1,7 +1,7 @@
-"""What judges said of answers to questions, in numbers: scores by task and repository, coverage, and trust.
+"""Numbers of judged answers to questions: scores by task and repository, coverage, and trust.
 
 An instance's score is the mean over the samples that have a value; everything else is a mean over instances, with a
-seeded bootstrap over pull requests (clusters). What is missing stands in no mean and lowers coverage.
+seeded bootstrap over pull requests (clusters). A missing value is in no mean and lowers coverage.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[A
 
 
 def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
-    """The judged answers of a loaded run."""
+    """Return the judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
     graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
     profile = profile_named(run.manifest.get("profile") or PROFILES[-1])
@@ -54,7 +54,7 @@ def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
 def answers_judged(
     answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
 ) -> tuple[AnswersJudged, ...]:
-    """Return the same from what was read already, with how many judgements did not come and what people said."""
+    """Return the same from loaded answers, with the number of missing judgements and people's ratings."""
     return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
@@ -84,7 +84,7 @@ def _judged(
 
 
 def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
-    """What is to be said of models of whose answers too few could be judged: their runs have failed."""
+    """Return warnings on models with too few judged answers: their runs have failed."""
     for judged in found:
         for column in judged.columns:
             if column.failed:
@@ -144,7 +144,7 @@ def _columns(
 
 
 def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
-    """The score of every instance: the mean over the samples that have a value."""
+    """Return the score of every instance: the mean over the samples that have a value."""
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:

@@ -1,4 +1,4 @@
-"""The charts of what the judges said: Figures 2 and 3 of DevBench in form."""
+"""Charts of judged texts at carets: Figures 2 and 3 of DevBench in form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caretbench.reports.tables import shown_label
 
 
 def overall_scores(judged: CaretsJudged) -> Spec | None:
-    """Every model's score with its 95 % interval, best first; None where no model was judged."""
+    """Return every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
             "model": column.title,
@@ -52,7 +52,7 @@ def overall_scores(judged: CaretsJudged) -> Spec | None:
 
 
 def score_map(judged: CaretsJudged) -> Spec | None:
-    """Scores by language and category (down) and model (across), each field with its number."""
+    """Return a heat map of scores by language and category (down) and model (across), each field with its number."""
     rows = [
         {
             "part": " / ".join(shown_label(name, value) for name, value in cell.labels.items()),

@@ -1,4 +1,4 @@
-"""The tables of what the judges said. How far the scores are validated stands in the title of each."""
+"""Tables of judged texts at carets. Each title contains how far the scores are validated."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _title(judged: CaretsJudged, what: str) -> str:
 def _by_stratum(
     judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, whose: str = ""
 ) -> ReportTable:
-    """Models down, the values of one label across: Table 7 of DevBench in form."""
+    """Return a table with models down and the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: shown_label(stratum, value).lower(),
@@ -168,7 +168,7 @@ def _pairs_table(judged: CaretsJudged) -> ReportTable:
 
 
 def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
-    """How far graders agree with people."""
+    """Return the table of graders' agreement with people."""
     rows: list[Cells] = [
         (
             entry.grader,

@@ -1,4 +1,4 @@
-"""What the judges said, in numbers: scores by model, language and category; calibration; agreement.
+"""Numbers of judged texts at carets: scores by model, language and category; calibration; agreement.
 
 One rule for points and intervals (:mod:`caretbench.judging.aggregation`): an instance's score is the mean over samples,
 graders and repeats; everything else is a mean over instances, and its interval a seeded bootstrap over the same
@@ -62,14 +62,14 @@ def judged_sections(
 ) -> tuple[CaretsJudged, ...]:
     """Return the numbers of every criterion that a run was judged by.
 
-    Its manifest holds the policy that says what completions insert, and each criterion's scales (``graders``).
+    Its manifest holds the policy that decides what completions insert, and each criterion's scales (``graders``).
     ``passed`` returns the keys of completions that passed, for criteria that ask only about those.
 
     Raises:
         KeyError: the run's policy is not known here.
     """
     known = {problem.id: problem for problem in problems}
-    # What was said of answers to questions stands elsewhere (reports/judged/answers.py).
+    # Judged answers to questions are elsewhere (reports/judged/answers.py).
     asked = {problem.id for problem in problems if not isinstance(problem.shown, Caret)}
     named = sorted({row.criterion for row in judgements if row.problem_id not in asked})
     if not named:
@@ -84,7 +84,7 @@ def judged_sections(
 
 
 def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion of a loaded run."""
+    """Return the numbers of every criterion of a loaded run."""
     return judged_sections(
         run.problems,
         run.completions,
@@ -106,7 +106,7 @@ def _passed(run: Run) -> Set[CompletionKey]:
 
 
 def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
-    """The numbers of every criterion of a run's folder, which need not be scored."""
+    """Return the numbers of every criterion of a run's folder, which need not be scored."""
     problems, manifest = folder.problems(), folder.manifest()
 
     def passed() -> Set[CompletionKey]:
@@ -126,7 +126,7 @@ def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
 
 
 class _Section:
-    """One criterion at work."""
+    """Numbers of one criterion."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _Section:
         return {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
 
     def judged(self) -> CaretsJudged:
-        """All numbers."""
+        """Return all numbers."""
         several = len(self.graders) > 1
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]

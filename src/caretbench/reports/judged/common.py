@@ -24,7 +24,7 @@ Missing = Mapping[tuple[str, str, str], int]
 
 @dataclass(frozen=True)
 class Instances:
-    """The problems of a run, over which scores are averaged.
+    """Problems of a run, over which scores are averaged.
 
     ``released``: all are independent, as in DevBench's released code; else they are resampled by cluster.
     """

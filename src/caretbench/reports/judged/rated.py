@@ -1,4 +1,4 @@
-"""From judgements of answers to one value for every answer, missing where it is not known.
+"""Values of judged answers: one for every answer, missing if it is not known.
 
 A value is the mean over the repeats, and over several graders where all of them judged the answer. Of a criterion in
 two steps it is the share of the repeats in which the answer held a hallucination: a statement that neither the patch
@@ -38,7 +38,7 @@ def hallucination(counts: Mapping[str, float]) -> float:
 
 
 class TextValue(NamedTuple):
-    """What one grader gave one answer: a value in each repeat, and the mean of every part of it.
+    """One grader's values of one answer: one per repeat, and the mean of every part.
 
     ``parts`` are the sub-scores; of a criterion in two steps the number of statements (``claims``), by verdict.
     """
@@ -48,17 +48,17 @@ class TextValue(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The mean over the repeats."""
+        """Mean over the repeats."""
         return math.fsum(self.by_repeat.values()) / len(self.by_repeat)
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the answer was taken apart, and made no statement in any repeat."""
+        """Return whether the answer was split into statements and made none in any repeat."""
         return self.parts.get("claims") == 0.0
 
     @property
     def claim_rate(self) -> float | None:
-        """The share of the statements that are hallucinations; None where there are none, or nobody counted."""
+        """Share of the statements that are hallucinations; None if there are none, or they were not counted."""
         if not self.parts.get("claims"):
             return None
         return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
@@ -81,7 +81,7 @@ class JudgedTexts(NamedTuple):
     """The parameters of a grader's second steps."""
 
     def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
-        """What a grader gave an answer; None for the grader: the mean of all, where all judged it."""
+        """Return a grader's value of an answer; for grader None the mean of all, if all judged it."""
         if self.two_steps and text[1] == NOTHING:
             return SILENT
         if grader is not None:
@@ -91,10 +91,10 @@ class JudgedTexts(NamedTuple):
 
 
 def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
-    """Return the judged answers by criterion; what is no answer to a question (a text at a caret) is passed over.
+    """Return the judged answers by criterion; texts at carets are passed over.
 
     A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
-    stands beside no other one, since a mean is of all graders: it may have been asked at a wrong address. The graders'
+    is in no mean with others, since a mean is of all graders: it may have been asked at a wrong address. The graders'
     settings tell the scales and which steps belong together.
     """
     rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
@@ -190,7 +190,7 @@ def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _together(values: Sequence[TextValue]) -> TextValue:
-    """The mean of several graders; the repeats are the graders'."""
+    """Return the mean of several graders; the repeats are the graders'."""
     if len(values) == 1:
         return values[0]
     return TextValue(

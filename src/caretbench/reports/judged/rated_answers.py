@@ -1,4 +1,4 @@
-"""A run's answers with what the judges made of them: one row for every completion, for suites and reports to sum up."""
+"""Judged answers of a run, one row for every completion, for aggregation by suites and reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL_GRADERS: Final = "all graders"
 class RatedAnswer(NamedTuple):
     """One completion under one criterion. ``value`` runs from 0 to the criterion's ``maximum``.
 
-    It is None where it is missing: such a row stands in no mean, and lowers coverage. For criteria about
+    It is None where it is missing: such a row is in no mean, and lowers coverage. For criteria about
     hallucinations 1 is bad; ``says_nothing`` marks answers that make no statement, which have the value 1;
     ``claim_rate`` is the share of an answer's statements that are hallucinations. ``repeats``: the values one by one.
     """
@@ -43,7 +43,7 @@ class RatedAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedAnswers:
-    """The answers of a run to questions that judges were asked about, read once.
+    """Answers of a run to judged questions, read once.
 
     ``text_of`` leads from a raw answer to what the judges saw, as it was when they were asked.
     """
@@ -67,11 +67,11 @@ class JudgedAnswers:
         )  # fmt: skip
 
     def texts(self) -> tuple[JudgedTexts, ...]:
-        """The judged answers, controls included, by criterion."""
+        """Return the judged answers, controls included, by criterion."""
         return judged_texts(self.judgements, self.graders)
 
     def problems_of(self, criterion: str) -> list[Problem]:
-        """The problems whose checks name a criterion (by its key); where none does, those that were judged by it."""
+        """Return the problems whose checks name a criterion (by its key), or, if none does, those judged by it."""
         named = [
             problem
             for problem in self.problems.values()
@@ -83,7 +83,7 @@ class JudgedAnswers:
         return [problem for problem in self.problems.values() if problem.id in judged]
 
     def rows(self, *, by_grader: bool = False) -> Iterator[RatedAnswer]:
-        """Every completion under every criterion that its problem is judged by: the mean of all graders, or each one's.
+        """Yield every completion under every criterion of its problem: the mean of all graders, or each one's value.
 
         A baseline of whose answers only some were judged (because a model gave the same ones) has no rows.
         """
@@ -113,7 +113,7 @@ class JudgedAnswers:
 
 
 def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
-    """A grader's name, with the beginning of its parameters where it was asked in several ways."""
+    """Return a grader's name, with the beginning of its parameters where it was asked in several ways."""
     return model_titles(judged.graders)[grader]
 
 

@@ -1,4 +1,4 @@
-"""Values of a report about judges: scores at carets and of answers to questions, calibration, agreement."""
+"""Value types of reports on judges: scores at carets and of answers to questions, calibration, agreement."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class JudgedColumn(Reported):
 
 
 class ControlNumbers(Reported):
-    """A control, judged by one grader. Separation: the probability that a golden answer is rated above the control."""
+    """Control, judged by one grader. Separation: the probability that a reference is rated above the control."""
 
     mean: float
     separation: float | None = None
     golden_above: float | None = None
-    """The share of problems whose golden answer is rated above the control of the same problem; ties count half."""
+    """Share of problems whose reference is rated above the control of the same problem; ties count half."""
 
 
 class GraderCounts(Reported):
@@ -73,7 +73,7 @@ class GraderNumbers(GraderCounts):
     control_problems: int = 0
     controls: Mapping[str, ControlNumbers] = Field(default_factory=dict)
     in_order: bool | None = None
-    """Whether the controls' means lie in the order that is known to be right."""
+    """True if the controls' means are in the known order."""
 
 
 class GraderPair(Reported):
@@ -87,7 +87,7 @@ class GraderPair(Reported):
 
 
 class HumanNumbers(Reported):
-    """A grader beside people (``human_ratings.jsonl``), over the texts that both rated."""
+    """Agreement of a grader with people (``human_ratings.jsonl``), over the texts that both rated."""
 
     grader: str
     texts: int
@@ -99,18 +99,18 @@ class HumanNumbers(Reported):
 
 
 class BesidePeople(Reported):
-    """What judges said of one criterion, and how far people bear it out."""
+    """Base of the numbers of one criterion, with their validation by people."""
 
     people: tuple[HumanNumbers, ...] = ()
 
     @property
     def validated(self) -> bool:
-        """Whether people rated some of what was judged."""
+        """Return whether people rated some of the judged texts."""
         return bool(self.people)
 
     @property
     def validity(self) -> str:
-        """In a few words, how far the scores are validated: stands wherever they are shown."""
+        """Short statement of how far the scores are validated, shown wherever they are."""
         if not self.people:
             return NOT_VALIDATED
         least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
@@ -119,13 +119,13 @@ class BesidePeople(Reported):
 
 
 class CaretsJudged(BesidePeople):
-    """Everything under one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
+    """All numbers of one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
 
     criterion: str
     scores: Mapping[str, float]
     """The maximum of every sub-score."""
     released: bool
-    """Whether the criterion is read and aggregated as DevBench's released code does it."""
+    """True if the criterion is read and aggregated as in DevBench's released code."""
     only: str | None = None
     """``passed`` where only answers that passed are judged: the others are neither samples nor missing."""
     policy: str
@@ -140,7 +140,7 @@ class CaretsJudged(BesidePeople):
 
     @property
     def maximum(self) -> float:
-        """The best sum."""
+        """Maximum sum."""
         return math.fsum(self.scores.values())
 
 
@@ -165,17 +165,17 @@ class AnswersColumn(Reported):
 
     @property
     def coverage(self) -> float:
-        """The share of the answers that has a value."""
+        """Share of the answers that have a value."""
         return self.rated / self.answers
 
     @property
     def failed(self) -> bool:
-        """Whether too few have one."""
+        """Return whether too few answers have a value."""
         return self.coverage < COVERAGE_WANTED
 
 
 class GraderTrust(GraderCounts):
-    """One grader of answers to questions: its agreement with itself, and with what is known of the controls."""
+    """One grader of answers to questions: its agreement with itself, and with the known values of the controls."""
 
     consistency: Mapping[str, float | None]
     controls: Mapping[str, Mapping[str, float | None]]
@@ -184,13 +184,13 @@ class GraderTrust(GraderCounts):
     recall: float | None
     in_order: bool | None
     state: State = "unknown"
-    """Whether it passed its controls."""
+    """True if it passed its controls."""
     reason: str = ""
-    """Why it is not accepted."""
+    """Reason why it is not accepted."""
 
 
 class AnswersJudged(BesidePeople):
-    """Everything under one criterion."""
+    """All numbers of one criterion."""
 
     criterion: str
     rule: str = RULE
@@ -199,7 +199,7 @@ class AnswersJudged(BesidePeople):
     """Version of the rule by which graders are accepted."""
     maximum: float
     hallucinations: bool
-    """Whether the value is the share of answers that hold one, of which less is better."""
+    """True if the value is the share of answers with a hallucination, so that less is better."""
     profile: str
     columns: tuple[AnswersColumn, ...]
     by_grader: tuple[AnswersColumn, ...] = ()

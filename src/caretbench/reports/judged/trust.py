@@ -1,4 +1,4 @@
-"""How far a judge of answers can be believed: does it agree with itself, and with what is known of the controls?"""
+"""Trust in judges of answers: agreement with themselves, and with the known values of controls."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from caretbench.problem import Problem
 from caretbench.reports.judged.rated import JudgedTexts, TextValue
 
 TOP = 0.7
-"""From this share of the maximum on, a score says that a text is the reference, or as good: a grader is noisy."""
+"""Minimum share of the maximum at which a score counts a text as good as the reference: a grader is noisy."""
 
 
 class Consistency(NamedTuple):
-    """One grader beside itself, over the answers that it judged more than once.
+    """Consistency of one grader, over the answers that it judged more than once.
 
     ``same`` is the share of pairs of repeats with the same value, ``difference`` their mean distance, ``deviation`` the
     pooled standard deviation, ``alpha`` Krippendorff's between the repeats (ordinal).
@@ -41,7 +41,7 @@ class Consistency(NamedTuple):
 
 
 def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consistency:
-    """Return how far a grader's repeats agree, which go through so many ``orders`` in turn."""
+    """Return the agreement of a grader's repeats, which cycle through this number of ``orders``."""
     several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
     if not several:
         return Consistency(0, None, None, None, None)
@@ -62,7 +62,7 @@ def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consi
 
 
 def _gain(values: Mapping[int, float], orders: int) -> float | None:
-    """The mean with the answer first less the mean with the reference first."""
+    """Return the mean with the answer first less the mean with the reference first."""
     if orders < 2:
         return None
     first = [value for repeat, value in values.items() if repeat % 2]
@@ -74,7 +74,7 @@ def _gain(values: Mapping[int, float], orders: int) -> float | None:
 
 
 class ControlRating(NamedTuple):
-    """What a grader gave one control. ``right`` is the share of it that is judged as it must be, where that is known.
+    """Ratings of one control by a grader. ``right`` is the share that is judged correctly, if that is known.
 
     The reference must get :data:`TOP` of the best score and hold no hallucination; the other controls of
     hallucinations must be found out; a wrong answer must get less than half. ``separation`` is the probability that a
@@ -91,7 +91,7 @@ class ControlRating(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """One grader beside the controls. Precision and recall are about hallucinations: of those found, of those there.
+    """Calibration of one grader by the controls. Precision and recall are those of hallucinations.
 
     ``unjudged`` counts controls that the grader has not judged, of problems of which it judged some.
     """
@@ -130,7 +130,7 @@ def calibration(
 def _gathered(
     judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
-    """The values of every control that was judged, what it gains by being shown first, and how many were not judged."""
+    """Return the values of all judged controls, their gains by being shown first, and the number of unjudged ones."""
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
@@ -139,7 +139,7 @@ def _gathered(
             name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
         }
         there = {name: value for name, value in found.items() if value is not None}
-        # The golden text may have been a model's answer: controls were asked for where others are there, too.
+        # The reference may have been a model's answer: controls were asked for where others are there, too.
         if len(there) > 1:
             unjudged += len(found) - len(there)
             for name, value in there.items():
@@ -150,19 +150,19 @@ def _gathered(
 
 
 def _standard_error(values: Sequence[float]) -> float | None:
-    """The standard error of the mean; None of fewer than two values."""
+    """Return the standard error of the mean; None for fewer than two values."""
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
 def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
-    """Return whether a control got what it must get; ``bad``: the value is a share of hallucinations."""
+    """Return whether a control got the correct value; ``bad``: the value is a share of hallucinations."""
     if bad:
         return value < 0.5 if name == GOLDEN else value > 0.5
     return value >= TOP * maximum if name == GOLDEN else value < maximum / 2
 
 
 def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:
-    """Of hallucinations, over all controls; a repeat counts as a part of a verdict."""
+    """Return precision and recall of hallucinations over all controls; a repeat counts as a part of a verdict."""
     false_alarms = math.fsum(values.get(GOLDEN, ()))
     there = [value for name, numbers in values.items() if name != GOLDEN for value in numbers]
     found = math.fsum(there)

@@ -1,4 +1,4 @@
-"""What judges said of every answer to a question, as a table to be joined to the scores of a run."""
+"""Table of judged values of answers to questions, to be joined to the scores of a run."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SCHEMA = {
 
 
 def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
-    """One line for every completion that its problem's own criterion is about: the key, and what the judges gave it.
+    """Return one line for every completion judged by its problem's own criterion: the key and the judges' values.
 
     ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), null where it
-    is missing. Answers that say nothing have the value 1 for hallucinations; ``says_nothing`` tells them apart.
+    is missing. Answers without statements have the value 1 for hallucinations; ``says_nothing`` tells them apart.
     ``withheld``: why no score may contain ``judged``, null where the graders passed their controls.
     """
     return pl.DataFrame(list(_lines(answers)), schema=_SCHEMA)

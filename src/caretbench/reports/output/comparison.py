@@ -1,4 +1,4 @@
-"""The tables of a comparison of runs."""
+"""Tables of a comparison of runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.reports.tables import (
 
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
-    """The comparison as tables: overall, then by language and category; the report's notes belong beside them."""
+    """Return the comparison as tables: overall, then by language and category; the report's notes belong to them."""
     found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]

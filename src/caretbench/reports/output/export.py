@@ -1,4 +1,4 @@
-"""A summary as JSON, as CSV in long form (one number a line) and as Markdown."""
+"""Exports of a summary: JSON, CSV in long form (one number per line) and Markdown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CSV_FIELDS = (
 
 
 def to_json(summary: Summary) -> str:
-    """The whole summary; rates run from 0 to 1. :meth:`Summary.model_validate_json` reads it back."""
+    """Return the whole summary; rates run from 0 to 1. :meth:`Summary.model_validate_json` reads it back."""
     return summary.model_dump_json(indent=2)
 
 
 def to_csv(summary: Summary) -> str:
-    """One line per model, scope and metric; rates run from 0 to 1, the scope says which problems were counted."""
+    """Return one line per model, scope and metric; rates run from 0 to 1, the scope names the counted problems."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
     writer.writeheader()
@@ -34,7 +34,7 @@ def to_csv(summary: Summary) -> str:
 
 
 def to_markdown(summary: Summary, *, published: bool = False) -> str:
-    """The tables of the terminal as Markdown."""
+    """Return the tables of the terminal as Markdown."""
     parts = [f"# {summary.suite}: {summary.run}".rstrip(": ")]
     parts += [table_to_markdown(table) for table in summary_tables(summary, published=published)]
     parts += [f"- {note}" for note in (*summary.warnings, *summary.notes)]
@@ -42,7 +42,7 @@ def to_markdown(summary: Summary, *, published: bool = False) -> str:
 
 
 def table_to_markdown(table: ReportTable) -> str:
-    """One table under its title; bars in texts are escaped."""
+    """Return one table under its title; bars in texts are escaped."""
     lines = [f"## {table.title}", "", _line(table.heads)]
     lines.append(_line(["---:" if numeric else "---" for numeric in table.numeric]))
     lines += [_line([f"{f.text} ({f.note})" if f.note else f.text for f in row]) for row in table.rows]

@@ -1,4 +1,4 @@
-"""The page: one HTML file that holds everything it needs and asks nobody for anything."""
+"""HTML page of a report: one self-contained file without external resources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def render_html(
     samples: int = DEFAULT_LIMIT,
     comparison: ComparisonReport | None = None,
 ) -> str:
-    """Return the report of one run as a page, with at most so many ``samples`` in its browser.
+    """Return the report of one run as a page, with at most ``samples`` samples in its browser.
 
     It is HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
     policy lets nothing else run or load.
@@ -55,7 +55,7 @@ def render_html(
 
 
 def render_comparison(comparison: ComparisonReport) -> str:
-    """A comparison of runs as a page of its own, as self-contained as a report."""
+    """Return a comparison of runs as a page of its own, as self-contained as a report."""
     return _render(f"Comparison with {comparison.first}", [_comparison(comparison)])
 
 
@@ -126,7 +126,7 @@ def _drawn(part: PagePart) -> PagePart:
 
 
 def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """The manifest as names and texts, nested names joined by dots; problem lists stand elsewhere."""
+    """Yield the manifest as names and texts, nested names joined by dots; problem lists are elsewhere."""
     for name, value in manifest.items():
         if not path and name == "left_out":
             continue
@@ -142,7 +142,7 @@ def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tupl
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Only these scripts run (none that a completion smuggles in), and nothing is loaded from anywhere.
+    """Return the content security policy: only these scripts run (none of a completion), and nothing is loaded.
 
     Vega compiles its expressions, which needs ``unsafe-eval``; it sets styles on the elements that it draws.
     """

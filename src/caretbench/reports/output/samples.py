@@ -1,4 +1,4 @@
-"""The samples that a page's browser shows, packed: identical completions and messages stand there once."""
+"""Packed samples of a page's browser: identical completions and messages are stored once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def pack_samples(
     limit: int = DEFAULT_LIMIT,
     baselines: Sequence[str] = NAMES,
 ) -> dict[str, Any]:
-    """The browser's data.
+    """Return the browser's data.
 
-    Samples of one model with the same text and outcome for one problem become one entry that says which samples it
+    Samples of one model with the same text and outcome for one problem become one entry that names the samples it
     stands for. Models come before baselines and first samples of all problems before later ones, so that a limit thins
     out evenly.
 
@@ -68,7 +68,7 @@ def pack_samples(
 
 
 def to_island(value: Any) -> str:
-    """JSON that may stand in an HTML script element: no text in it can end the element or start a comment."""
+    """Return JSON that is safe in an HTML script element: no text in it can end the element or start a comment."""
     packed = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         packed = packed.replace(character, f"\\u{ord(character):04x}")
@@ -76,7 +76,7 @@ def to_island(value: Any) -> str:
 
 
 class _Pool:
-    """Texts by place, each once."""
+    """Pool of texts by index, each once."""
 
     def __init__(self) -> None:
         self.strings: list[str] = []
@@ -97,7 +97,7 @@ class _Pool:
 def _entry(
     row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool
 ) -> list[Any]:
-    """An entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
+    """Return an entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
     cosine = row.get("cosine")
     return [
         places[row["problem_id"]],
@@ -134,7 +134,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _cut(text: str | None, length: int, *, tail: bool = False) -> str | None:
-    """The text, shortened where it is too long for a page, with a mark that says so."""
+    """Return the text, shortened where it is too long for a page, with a mark that says so."""
     if text is None or len(text) <= length:
         return text
     note = f"[… {len(text) - length} more characters …]"

@@ -1,4 +1,4 @@
-"""A report on the terminal: framed tables where somebody looks, aligned plain lines where a program reads."""
+"""Terminal output of a report: framed tables on a terminal, aligned plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.reports.tables import Field, ReportTable
 
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
-    """The tables of a summary in the order in which they are read; cells of two labels are left to the page."""
+    """Return the tables of a summary in the order in which they are read; cells of two labels are left to the page."""
     sections = in_text(published=published)
     found = [
         group.named(table)
@@ -77,7 +77,7 @@ def _styled(field: Field) -> Text:
 
 
 def plain_lines(table: ReportTable) -> str:
-    """The table as lines aligned by blanks, with the intervals in brackets."""
+    """Return the table as lines aligned by blanks, with the intervals in brackets."""
     body = [[_plain(field) for field in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.heads, *body, strict=True)]
     lines = [

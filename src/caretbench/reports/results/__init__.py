@@ -1,1 +1,1 @@
-"""Values of a report and their computation: left-out problems, flags, errors, usage, best of three."""
+"""Results in a report and their computation: excluded problems, flags, errors, usage, best of three."""

@@ -1,4 +1,4 @@
-"""What went wrong with an answer: one of fourteen classes that mean the same in every language.
+"""Classification of failed answers into fourteen error classes, the same in every language.
 
 The outcome decides first; then what the compiler said, the type of the exception, and whether the parser could read the
 program. Rules are in ``error_classes.toml``, patterns in ``errors.toml`` of a language's folder. ``harness_error`` is
@@ -28,14 +28,14 @@ class _Entry(BaseModel):
 
 
 class RuntimeErrors(LanguageTable):
-    """The type of an exception is a group of ``pattern``; ``last``: the last one decides."""
+    """Runtime errors: a group of ``pattern`` is the exception's type; ``last``: the last match decides."""
 
     pattern: str
     last: bool = False
 
 
 class ErrorTable(LanguageTable):
-    """Errors of one language: patterns of its compiler by class, and what its runtime says of an exception."""
+    """Errors of one language: patterns of its compiler by class, and its runtime's exception messages."""
 
     compiler: Mapping[str, tuple[str, ...]] = {}
     runtime: RuntimeErrors | None = None
@@ -55,7 +55,7 @@ class _Rules(_Entry):
 
 
 class AnswerEvidence(NamedTuple):
-    """An answer that was run, and what is known of it; ``text`` and ``parses`` are None where nobody looked.
+    """Executed answer with its evidence; ``text`` and ``parses`` are None if not examined.
 
     ``outcome`` is a status of execution, or why there is no verdict; ``diagnostics`` is the text of the compiler or
     type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the parser's error.
@@ -83,19 +83,19 @@ def _errors(language: str) -> ErrorTable:
 
 
 def error_classes() -> tuple[str, ...]:
-    """All classes, in the order of the tables."""
+    """Return all classes, in the order of the tables."""
     return _rules().order
 
 
 def class_title(name: str) -> str:
-    """A class in words; an exception's type stays as it is."""
+    """Return a class in words; an exception's type stays as it is."""
     kind, _, detail = name.partition(":")
     title = _rules().titles[kind]
     return f"{title}: {detail.replace('_', ' ')}" if detail else title
 
 
 def class_of(evidence: AnswerEvidence) -> str:
-    """The class of an answer: a name of :func:`error_classes`; ``runtime_exception:TYPE`` where one was thrown."""
+    """Return the class of an answer: a name of :func:`error_classes`, or ``runtime_exception:TYPE``."""
     known = _rules().outcomes.get(evidence.outcome)
     if known in ("pass", OURS):
         return known
@@ -117,13 +117,13 @@ def _of_messages(evidence: AnswerEvidence) -> str:
     if thrown is not None:
         return thrown
     if evidence.outcome in ("compile_error", "type_error"):
-        # What a build prints may stand in its output.
+        # A build's messages may be in its output.
         return _of_compiler(evidence.language, evidence.output) or "compile_other"
     return "wrong_output" if evidence.outcome == "failed" else f"{EXCEPTION}:unknown"
 
 
 def _of_compiler(language: str, diagnostics: str) -> str | None:
-    """The class of the first error that a compiler names; None where it says nothing that is known."""
+    """Return the class of the first error in a compiler's output; None if no pattern matches."""
     best: tuple[int, int] | None = None
     found = None
     for place, (name, pattern) in enumerate(_compiler_patterns(language)):

@@ -1,4 +1,4 @@
-"""How answers went wrong, by model: classes that mean the same in every language (the paper's Figure 8, in form)."""
+"""Error classes of each model's answers, the same in every language (the paper's Figure 8, in form)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = ("language", "mode")
 
 
 class ErrorPart(Reported):
-    """How the answers to one part of the problems ended; ``counts`` by class, exceptions with their types."""
+    """Error classes of the answers to one part of the problems; ``counts`` by class, exceptions with their types."""
 
     labels: Mapping[str, str]
     counts: Mapping[str, int]
@@ -26,11 +26,11 @@ class ErrorPart(Reported):
 
     @property
     def total(self) -> int:
-        """Answers with a verdict."""
+        """Number of answers with a verdict."""
         return sum(self.counts.values())
 
     def by_class(self) -> Mapping[str, int]:
-        """The counts with all exceptions in one class."""
+        """Return the counts with all exceptions in one class."""
         folded: Counter[str] = Counter()
         for name, count in self.counts.items():
             folded[name.partition(":")[0]] += count
@@ -48,7 +48,7 @@ class ErrorColumn(Reported):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes it one column of a report."""
+        """Unique key of the column."""
         return tuple(str(getattr(self, name)) for name in GROUP)
 
 
@@ -94,6 +94,6 @@ def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEv
 
 
 def classes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
-    """The classes that occur, in the order of the tables."""
+    """Return the classes that occur, in the order of the tables."""
     present = {name for column in columns for part in column.parts for name in part.by_class()}
     return tuple(name for name in error_classes() if name in present)

@@ -1,7 +1,7 @@
-"""Passes under suspicion: how many hold something that an honest answer has no use for, and the rate without them.
+"""Flagged passes: counts of suspicious answers, and the pass rate without them.
 
 A flag decides nothing (``scan/tamper.py``). What a reader wants to know is how far the number could fall if every
-suspicion were right: flagged passes are counted as failures there, not left out, so that both rates stand on the same
+suspicion were right: flagged passes are counted as failures there, not excluded, so that both rates are over the same
 problems.
 """
 
@@ -18,14 +18,14 @@ from caretbench.reports.results.problem_lists import LeftOut, left_out_of
 
 
 class FlagCount(Reported):
-    """How many answers carry one kind of flag, and how many of them passed."""
+    """Number of answers with one kind of flag, and how many of them passed."""
 
     answers: int
     passes: int
 
 
 class Flagged(Reported):
-    """The flags of one model, under one policy and one profile, over the problems that count in its rates."""
+    """Flags of one model, under one policy and one profile, over the problems that count in its rates."""
 
     model: str
     parameters: str
@@ -82,6 +82,6 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
 
 
 def _rate(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
-    """pass@1 as the column's own is computed."""
+    """Return pass@1, computed as the column's own."""
     problems = fold_problems(judged.with_columns(eligible=True), ())
     return pass_estimates(problems, profile, seed)[1]

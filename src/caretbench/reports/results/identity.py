@@ -1,4 +1,4 @@
-"""The identity of a run, which must agree between runs that are compared, and the settings of its models."""
+"""Identity of a run, which must agree between compared runs, and the settings of its models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caretbench.reports.frame import Run
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
-"""What must agree between runs, and may be aligned by request."""
+"""Settings that must agree between runs, and may be aligned by request."""
 
 
 _LONGEST = 24
@@ -18,11 +18,11 @@ _LONGEST = 24
 
 
 class IncomparableError(DataError):
-    """The runs differ in what makes their numbers what they are; the message names it."""
+    """Error: the runs differ in settings that decide their numbers; the message names them."""
 
 
 def identity_of(run: Run) -> dict[str, str]:
-    """What must agree, as texts to show."""
+    """Return the settings that must agree, as texts to show."""
     manifest = run.manifest
     data = manifest.get("data")
     isolation = manifest.get("isolation")
@@ -73,7 +73,7 @@ def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[st
 
 
 def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dict[str, str] | None:
-    """The settings of a model that was asked in this run, flat (``sampling.temperature``); None for recorded ones."""
+    """Return the flat settings (``sampling.temperature``) of a model asked in this run; None for recorded ones."""
     for info in manifest.get("models") or ():
         if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
             return dict(_flattened(info.get("settings") or {}))
@@ -98,7 +98,7 @@ def context_titles(
 
 
 def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:
-    """What differs, one text each; what the client says of itself (weights, address) only if ``clients``."""
+    """Return the differences, one text each; the client's identity (weights, address) only if ``clients``."""
     return [
         f"{name} {_short(first.get(name))} and {_short(second.get(name))}"
         for name in dict.fromkeys((*first, *second))
@@ -107,7 +107,7 @@ def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients:
 
 
 def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Nested names joined by dots, each with its value as text."""
+    """Yield nested names joined by dots, each with its value as text."""
     for name, inner in value.items():
         if isinstance(inner, Mapping):
             yield from _flattened(inner, f"{path}{name}.")

@@ -28,11 +28,11 @@ _TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or
 _LOOKED_AT = 60
 _PREFIX_LINES, _SUFFIX_LINES, _LENGTH = 12, 6, 1500
 _MARK = "▮"
-"""Where the answer goes, in the texts that are shown."""
+"""Placeholder of the answer in the shown texts."""
 
 
 class BestOf(Reported):
-    """One model: pass@1 under each step alone, and when the tests choose among them."""
+    """Best of three of one model: pass@1 under each step alone, and if the tests choose among them."""
 
     model: str
     parameters: str
@@ -42,7 +42,7 @@ class BestOf(Reported):
 
 
 def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -> Iterator[BestOf]:
-    """The best of three of every model that was scored under all three steps, over the samples with all verdicts."""
+    """Yield the best of three of every model scored under all three steps, over samples with all verdicts."""
     steps = frame.with_columns(step=pl.col("policy").str.split("@").list.first()).filter(
         pl.col("step").is_in(list(STEPS)) & pl.col("passed").is_not_null()
     )
@@ -81,7 +81,7 @@ def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -
 
 
 class ShownStep(NamedTuple):
-    """A text on the way, and whether it passed; None: it was not run."""
+    """Text after one step, and whether it passed; None: it was not run."""
 
     title: str
     text: str
@@ -89,7 +89,7 @@ class ShownStep(NamedTuple):
 
 
 class StepExample(NamedTuple):
-    """One answer on its way to what is run."""
+    """Example of one answer through all steps."""
 
     title: str
     steps: tuple[ShownStep, ...]
@@ -148,7 +148,7 @@ def _told(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> S
 
 
 def _worth(example: StepExample) -> tuple[bool, int]:
-    """Whether the steps made it right, and how many different texts they made of it."""
+    """Return whether the steps repaired the answer, and the number of different texts they produced."""
     first, *_, last = (step.passed for step in example.steps if step.passed is not None)
     return bool(last) and not first, len({step.text for step in example.steps[1:-1]})
 

@@ -1,4 +1,4 @@
-"""The numbers of a report as a paper prints them: its intervals, and the forms of its tables."""
+"""Numbers of a report in the form of a paper: its intervals, and the layouts of its tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
 
 
 class PaperForm(Reported):
-    """The form of one table of a paper: which stratum it shows, and how it is laid out."""
+    """Form of one table of a paper: its stratum and layout."""
 
     title: str
     stratum: str
@@ -24,7 +24,7 @@ class PaperForm(Reported):
 
 
 def forms_of(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[PaperForm]:
-    """The forms whose stratum a run has; where one was cut for the profile already, its name has no ``@paper``."""
+    """Yield the forms whose stratum a run has; one already cut for the profile has no ``@paper`` in its name."""
     for table in wanted:
         cut = tuple(name.removesuffix(PRESET) for name in table.labels)
         for labels in dict.fromkeys((table.labels, cut)):
@@ -36,7 +36,7 @@ def forms_of(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[P
 
 
 def printed_estimates(rate: ReportedNumber, seed: int, *, all_three: bool) -> Mapping[str, ReportedNumber]:
-    """pass@1 with the intervals that papers print, by method; the paper's alone unless all three are wanted."""
+    """Return pass@1 with the intervals that papers print, by method; only the paper's unless all three are wanted."""
     passes, problems = round(rate.value * rate.problems), rate.problems
     found: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
     if all_three:

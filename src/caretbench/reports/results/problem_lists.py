@@ -1,4 +1,4 @@
-"""Lists of problems: those that a machine cannot judge, and those where similarity and execution disagree."""
+"""Lists of excluded problems, and of answers whose similarity and execution disagree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KIND_TITLES: Mapping[Kind, str] = {
 
 
 class LeftOut(Reported):
-    """Problems left out of one profile's rates for one cause; they are listed beside the score and never counted."""
+    """Problems excluded from one profile's rates for one cause; they are listed next to the score, never counted."""
 
     profile: str
     cause: str
@@ -45,10 +45,10 @@ def left_out_of(left_out: Sequence[LeftOut], profile: str) -> set[str]:
 def find_left_out(
     frame: pl.DataFrame, problems: Sequence[Problem], manifest: Mapping[str, Any]
 ) -> tuple[LeftOut, ...]:
-    """What the manifest lists (``left_out``: problem ids by cause), and what the rows themselves show.
+    """Return the problems excluded by the manifest (``left_out``: problem ids by cause) and by the rows.
 
-    A problem is left out where its golden row did not pass or where every row of it is ``skipped`` or lacks a
-    dependency that the golden program needs too. The manifest's cause wins; a problem is listed once per profile.
+    A problem is excluded where its reference's row did not pass or where every row of it is ``skipped`` or lacks a
+    dependency that the reference needs too. The manifest's cause wins; a problem is listed once per profile.
     """
     known = {problem.id for problem in problems}
     declared = {
@@ -89,7 +89,7 @@ def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
 
 
 class DiscordantCase(Reported):
-    """One completion whose similarity says the opposite of its execution."""
+    """Completion whose similarity and execution disagree."""
 
     kind: Kind
     profile: str
@@ -105,14 +105,14 @@ class DiscordantCase(Reported):
 
 
 class DiscordantCases(Reported):
-    """The listed cases, and how many there are in all by kind."""
+    """Listed cases, and the total numbers by kind."""
 
     listed: tuple[DiscordantCase, ...]
     totals: Mapping[str, int]
 
 
 def discordant_cases(frame: pl.DataFrame, limit: int) -> DiscordantCases:
-    """Completions that fail at a cosine of at least 0.9, or pass at one of at most 0.3.
+    """Return the completions that fail at a cosine of at least 0.9, or pass at one of at most 0.3.
 
     Each problem is listed once per model and kind (its first sample), the most extreme first, spread over models;
     totals count all samples.

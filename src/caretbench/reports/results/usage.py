@@ -1,4 +1,4 @@
-"""What the answers cost: requests, tokens, money, time, and what did not come, for each model.
+"""Usage of each model: requests, tokens, cost, time, and missing samples.
 
 Answers that came by one request (n samples at once) share its tokens and its time: tokens are divided by the number
 of answers that share them, and a request's time counts once.
@@ -35,7 +35,7 @@ class Spread(Reported):
 
 
 class ModelUsage(Reported):
-    """What the answers of one model with one set of parameters took. None: the provider does not tell."""
+    """Usage of one model with one set of parameters. None: the provider does not tell."""
 
     model: str
     parameters: str
@@ -44,7 +44,7 @@ class ModelUsage(Reported):
     requests: int
     """Requests that were answered; several answers may share one."""
     tries: int | None = None
-    """Of the answered requests, the repeated ones included."""
+    """Tries of the answered requests, including repeated ones."""
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
@@ -126,7 +126,7 @@ def _total(rows: Sequence[Completion], name: str) -> int | None:
 
 
 def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
-    """The time of every request.
+    """Yield the time of every request.
 
     Rows of one problem with the same usage and the same time are of one request, as far as the usage says that it is
     shared; a request of which a sample is missing is still one.

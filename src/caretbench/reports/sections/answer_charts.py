@@ -25,7 +25,7 @@ _MACHINE_FAULTS = {str(status) for status in Status if status.is_machine_fault}
 
 
 def status_shares(columns: Sequence[Column]) -> Spec | None:
-    """How the completions of each model and baseline ended, as shares of all of them."""
+    """Return a chart of each model's and baseline's statuses, as shares of all completions."""
     shown = [column for column in columns if column.statuses]
     present = {status for column in shown for status in column.statuses}
     order = [status for status in STATUS_ORDER if status in present] + sorted(present - set(STATUS_ORDER))
@@ -54,7 +54,7 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
 
 
 def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
-    """Of the answers that failed, the share of each class: a bar for each model, language and mode.
+    """Return a chart of the error classes' shares of failed answers: a bar for each model, language and mode.
 
     None where nothing failed.
     """
@@ -79,7 +79,7 @@ def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
 
 
 def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
-    """How all answers of each model ended, passes too, as shares of all of them: the paper's Figure 8, in form.
+    """Return a chart of all outcomes of each model, passes too, as shares: the paper's Figure 8, in form.
 
     None where there is no verdict.
     """
@@ -103,10 +103,10 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
 
 
 def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: str, description: str) -> Spec:
-    """Bars of shares that add up to one, each class in its colour."""
+    """Return stacked bars of shares that add up to one, each class in its colour."""
     names = [class_title(name) for name in classes]
     bad = iter(BAD * 2)
-    # The legend begins where the bars do: beside long names there is less room for it.
+    # The legend begins where the bars do: next to long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [GOOD if name == "pass" else next(bad) for name in classes]
     bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))

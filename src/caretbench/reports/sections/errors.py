@@ -1,4 +1,4 @@
-"""The section of errors: how answers went wrong."""
+"""Section of error classes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from caretbench.reports.summary import Column
 from caretbench.reports.tables import Cells, Field, ReportTable, present, share_field, shown_labels, table_of
 
 MOST_TYPES = 8
-"""So many types of exceptions have a column of their own; the rest are others."""
+"""Maximum number of exception types with a column of their own; the rest are others."""
 
 
 class Errors(Section):
-    """Classes of errors, by model, language and mode. Programs fail in many ways; an answer to a question does not."""
+    """Section of error classes by model, language and mode; only for programs, not for answers to questions."""
 
     def compute(self, source: Source) -> Mapping[str, Any]:
         """Return the classes by model, where the answers are at hand and some are programs."""
@@ -44,7 +44,7 @@ class Errors(Section):
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
-    """The titles of the models among the columns of a report; of baselines where there is nothing else."""
+    """Return the titles of the models among the columns of a report; of baselines where there is nothing else."""
     shown = [column for column in columns if not column.baseline] or columns
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 

@@ -1,4 +1,4 @@
-"""The section of flagged passes; only where a run has flags."""
+"""Section of flagged passes, for runs with flags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.reports.tables import ReportTable, number_field, percent, rate_f
 
 
 class Flags(Section):
-    """Passes under suspicion."""
+    """Section of flagged passes."""
 
     places = SectionPlaces(text=30, page=50, lines=20)
     part = PagePart("flagged", "Flagged", "Passes under suspicion")
@@ -88,7 +88,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _lines(entry: Flagged) -> Iterator[Line]:
-    """Flagged passes, the rate without them, and how many answers and passes carry each flag."""
+    """Yield flagged passes, the rate without them, and the numbers of answers and passes with each flag."""
     common = {name: getattr(entry, name) for name in GROUP} | {"scope": "flagged"}
     yield common | {"metric": "pass@1 without flagged"} | entry.pass_at_1_without.numbers()
     yield common | {"metric": "flagged_passes", "value": entry.flagged_passes}

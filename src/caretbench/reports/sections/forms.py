@@ -1,4 +1,4 @@
-"""Tables in the form of a paper's: rates with its ±, parts and models laid out as there."""
+"""Sections of tables in the form of a paper: rates with its ±, parts and models in its layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CAPTION = (
 
 
 class PrintedIntervals(Section):
-    """pass@1 with the intervals that papers print."""
+    """Section of pass@1 with the intervals that papers print."""
 
     group_place = "lead"
 
@@ -41,7 +41,7 @@ class PrintedIntervals(Section):
 
 
 class Forms(Section):
-    """The paper's tables of results, in form; on the page only."""
+    """Section of the paper's tables of results, in form; on the page only."""
 
     group_place = "forms"
 
@@ -51,7 +51,7 @@ class Forms(Section):
 
 
 def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
-    """pass@1 by the main labels with the intervals of three methods beside ours; None where nobody asked for them."""
+    """Return pass@1 by the main labels with the intervals of three methods next to ours; None unless requested."""
     rows: list[Cells] = [
         (
             column.title,
@@ -79,7 +79,7 @@ def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
 
 
 def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[ReportTable, ...]:
-    """The tables of a paper, in form; those for which there are no numbers are left out."""
+    """Return the tables of a paper, in form; those without numbers are omitted."""
     shown = models_in(columns)
     return tuple(
         table
@@ -98,7 +98,7 @@ def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | 
 
 
 def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
-    """The stratum's last label below each other, the other labels across; with two labels, only models below."""
+    """Return a table with the stratum's last label down and the others across; with two labels, models down."""
     by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
     for column in columns:

@@ -1,4 +1,4 @@
-"""The section of what the judges said: of texts at carets, and of answers to questions."""
+"""Section of judge scores: of texts at carets, and of answers to questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.reports.tables import ReportTable
 
 
 class JudgeScores(Section):
-    """Scores by criterion, calibration and agreement of the graders."""
+    """Section of scores by criterion, calibration and agreement of the graders."""
 
     places = SectionPlaces(text=50, page=30, lines=40)
     part = PagePart("judged", "Judged", "What the judges said")

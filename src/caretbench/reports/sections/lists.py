@@ -1,4 +1,4 @@
-"""Sections that list problems: those that no rate contains, and those where similarity misleads."""
+"""Sections of problem lists: excluded problems, and answers whose similarity misleads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LISTED_CASES = 40
 
 
 class LeftOutProblems(Section):
-    """Problems that no rate contains, by cause."""
+    """Section of excluded problems, by cause."""
 
     places = SectionPlaces(text=40, page=60)
     part = PagePart("left-out", "Left out", "What the rates leave out")
@@ -38,7 +38,7 @@ class LeftOutProblems(Section):
 
 
 class Discordant(Section):
-    """Answers whose similarity says the opposite of their execution; on the page only."""
+    """Section of answers whose similarity and execution disagree; on the page only."""
 
     places = SectionPlaces(page=70)
     part = PagePart("discordant", "Discordant", "Where similarity misleads")

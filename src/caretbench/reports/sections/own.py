@@ -1,4 +1,4 @@
-"""The section of a suite's own tables."""
+"""Section of a suite's own tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from caretbench.suites import suite_of_run
 
 
 class OwnTables(Section):
-    """Tables that a suite computes itself."""
+    """Section of tables that a suite computes itself."""
 
     places = SectionPlaces(text=20, page=10)
 
     def compute(self, source: Source) -> Mapping[str, Any]:
-        """Return the tables as the suite gives them."""
+        """Return the suite's tables."""
         return {"own": source.own}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
@@ -41,7 +41,7 @@ class OwnTables(Section):
 
 
 def own_table(entry: OwnTable, baselines: Collection[str] = ()) -> ReportTable:
-    """A suite's own table; the names of baselines are marked in it."""
+    """Return a suite's own table; the names of baselines are marked in it."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
     rows = tuple(

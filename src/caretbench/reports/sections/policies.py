@@ -1,4 +1,4 @@
-"""The section of the same answers under several policies, and of the paper's best of three."""
+"""Section of the same answers under several policies, and of the paper's best of three."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STEPS_ASIDE = "▮: where the answer goes; the paper's Figures 6 and 7, in form
 
 
 class Policies(Section):
-    """Pass rates of the same answers under several policies."""
+    """Section of pass rates of the same answers under several policies."""
 
     places = SectionPlaces(text=10, page=20)
     part = PagePart(
@@ -64,7 +64,7 @@ class Policies(Section):
 
 
 def _further(summary: Summary) -> Iterator[ReportTable]:
-    """Pass rates and errors under each further policy."""
+    """Yield tables of pass rates and errors under each further policy."""
     for group in groups(summary):
         if group.further and (judged := pass_columns(group.columns)):
             errors = error_tables(summary.errors, error_titles(group.columns))
@@ -73,7 +73,7 @@ def _further(summary: Summary) -> Iterator[ReportTable]:
 
 
 def policies_table(summary: Summary, profile: str) -> ReportTable | None:
-    """pass@1 under every policy side by side, for all problems and by the main labels; None where there is one."""
+    """Return pass@1 under every policy side by side, in total and by the main labels; None with one policy."""
     columns = models_in(column for column in summary.columns if column.profile == profile)
     policies = [group.policy for group in groups(summary) if group.profile == profile]
     if len(policies) < 2 or not columns:
@@ -100,7 +100,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
 
 
 def best_of_table(summary: Summary) -> ReportTable | None:
-    """The paper's post-processing step by step, and its best of three; None where no model has all three."""
+    """Return the paper's post-processing step by step, and its best of three; None where no model has all three."""
     if not summary.best_of:
         return None
     rows: list[Cells] = [

@@ -1,4 +1,4 @@
-"""The section of numbers that the suite's paper prints, next to ours."""
+"""Section of the suite's published numbers, next to ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from caretbench.reports.tables import (
 
 
 class Published(Section):
-    """Printed numbers next to ours; only where they are asked for."""
+    """Section of printed numbers next to ours; only on request."""
 
     places = SectionPlaces(text=80, page=40)
     part = PagePart("published", "Published", "Published numbers")
@@ -33,7 +33,7 @@ class Published(Section):
 
 
 def published_table(rows: Sequence[Beside]) -> ReportTable | None:
-    """Printed numbers beside ours; None where nothing is published for what was run."""
+    """Return printed numbers next to ours; None if nothing is published for what was run."""
     if not rows:
         return None
     fields = [

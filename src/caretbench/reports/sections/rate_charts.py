@@ -27,7 +27,7 @@ _SPLIT = "split(datum.label, ' ')"
 
 
 def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
-    """pass@1 by one label: a bar for each model with its 95 % interval; None where there is nothing to show."""
+    """Return pass@1 by one label: a bar for each model with its 95 % interval; None if there is nothing to show."""
     judged = [column for column in pass_columns(columns) if not column.baseline]
     models = [column.title for column in judged]
     rows = [
@@ -56,7 +56,7 @@ def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
 
 
 def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
-    """pass@1 by three labels or more, a chart for each value of the first: its title, and the specification.
+    """Yield pass@1 by three labels or more, a chart for each value of the first: title and specification.
 
     ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
     """
@@ -78,7 +78,7 @@ def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
 
 
 def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -> dict[str, Spec]:
-    """pass@1 by the main labels of every model that was scored under several policies, a bar for each policy."""
+    """Yield pass@1 by the main labels of every model scored under several policies, a bar for each policy."""
     by_model: dict[tuple[str, str], list[Column]] = {}
     for column in pass_columns(columns):
         if not column.baseline:
@@ -93,7 +93,7 @@ def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -
 
 
 def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell, ...]:
-    """The cells with this value of a label, without it."""
+    """Return the cells with this value of a label, without it."""
     return tuple(
         cell.model_copy(
             update={
@@ -107,7 +107,7 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
 
 
 def heat_map(column: Column, stratum: str = "language / category") -> Spec | None:
-    """pass@1 of one model by the labels of a stratum: the last across, the others down; None without such cells."""
+    """Return pass@1 of one model by a stratum's labels: the last across, the others down; None without cells."""
     cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
     if not cells:
         return None
@@ -140,14 +140,14 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
-    """Texts by their places, then by the alphabet, each once."""
+    """Return texts by their places, then by the alphabet, each once."""
     return list(
         dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
     )
 
 
 def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
-    """Mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
+    """Return mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
     models = [column for column in pass_columns(columns) if not column.baseline]
     rows: list[dict[str, Any]] = []
     for column in models:
@@ -194,7 +194,7 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
 
 
 def _finest(column: Column) -> Sequence[RateCell]:
-    """The finest cells that the problems' labels allow."""
+    """Return the finest cells that the problems' labels allow."""
     pairs = [name for name in column.strata if name.count(" / ") == 1]
     for stratum in (*pairs[:1], "category", "language"):
         if column.strata.get(stratum):

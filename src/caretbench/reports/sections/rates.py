@@ -1,4 +1,4 @@
-"""The sections of rates: pass rates, strata, statuses and similarities under one profile and policy."""
+"""Sections of rates: pass rates, strata, statuses and similarities under one profile and policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HEAT_MAPS = 12
 
 
 class PassRates(Section):
-    """Pass rates of models and baselines, and how the problems of a run are broken down."""
+    """Section of pass rates of models and baselines."""
 
     places = SectionPlaces(lines=10)
     group_place = "lead"
@@ -59,7 +59,7 @@ class PassRates(Section):
         return coverage_warnings(summary.columns)
 
     def notes(self, summary: Summary) -> Iterator[str]:
-        """Yield how columns of one model differ, and what holds for intervals."""
+        """Yield notes on differences between columns of one model, and on intervals."""
         yield from asked_twice(summary.columns, summary.manifest)
         yield from interval_notes(summary.columns)
 
@@ -74,7 +74,7 @@ class PassRates(Section):
 
 
 class Strata(Section):
-    """pass@1 by single labels; by several at once on the page."""
+    """Section of pass@1 by single labels; by several at once on the page."""
 
     def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return a table for each label."""
@@ -102,7 +102,7 @@ class Strata(Section):
 
 
 class Statuses(Section):
-    """Completions by status."""
+    """Section of completions by status."""
 
     def group_tables(self, group: Group) -> Iterable[ReportTable]:
         """Return one table of counts."""
@@ -116,7 +116,7 @@ class Statuses(Section):
 
 
 class HeatMaps(Section):
-    """Heat maps of pass@1 by crossed labels, the best models first; on the page only."""
+    """Section of heat maps of pass@1 by crossed labels, the best models first; on the page only."""
 
     def group_charts(self, group: Group) -> Iterator[Chart]:
         """Yield a map for each stratum and model."""
@@ -132,7 +132,7 @@ class HeatMaps(Section):
 
 
 def headline(columns: Sequence[Column]) -> ReportTable:
-    """Models, then baselines: pass rates on all problems, on the valid ones, net of the empty answer; coverage."""
+    """Return the main table, models first: pass rates on all and valid problems, net of the empty answer; coverage."""
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
     heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
     valid = any(column.valid is not None for column in columns)
@@ -162,7 +162,7 @@ def _part_rate(cell: RateCell | None) -> Field | None:
 
 
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
-    """pass@1 by one label or two, a column for each model (baselines only where they are alone).
+    """Return pass@1 by one label or two, a column for each model (baselines only if there are no models).
 
     None where the problems lack the label.
     """
@@ -186,7 +186,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
 
 
 def status_table(columns: Sequence[Column]) -> ReportTable | None:
-    """How many completions ended in which status."""
+    """Return the numbers of completions by status."""
     judged = [column for column in columns if column.statuses]
     statuses = sorted({status for column in judged for status in column.statuses})
     if not statuses:
@@ -225,7 +225,7 @@ def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
 
 
 def _labels(cell: RateCell) -> dict[str, str]:
-    """The labels that have columns of their own, and the others as ``name=value; name=value``."""
+    """Return the labels that have columns of their own, and the others as ``name=value; name=value``."""
     own = {name: value for name, value in cell.labels.items() if name in LABELS}
     further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
     return own | ({"labels": "; ".join(further)} if further else {})

@@ -1,4 +1,4 @@
-"""The sections of a report, in the order of the blocks of one profile and policy."""
+"""Registry of the sections of a report, in the order of the blocks of one profile and policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of similarities to the reference: their means, and how far they go with passing."""
+"""Sections of similarities to the reference: means, and correlation with passing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.reports.tables import (
 
 
 class SimilarityMeans(Section):
-    """Means of similarities to the reference."""
+    """Section of mean similarities to the reference."""
 
     group_place = "after"
 
@@ -27,7 +27,7 @@ class SimilarityMeans(Section):
 
 
 class SimilarityAgainstPassing(Section):
-    """Similarity against pass rate, cell by cell; on the page only."""
+    """Section of similarity against pass rate, cell by cell; on the page only."""
 
     def group_charts(self, group: Group) -> Iterator[Chart]:
         """Yield one chart of dots."""
@@ -40,7 +40,7 @@ class SimilarityAgainstPassing(Section):
 
 
 def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
-    """The similarity means of one profile; None where the scores hold none."""
+    """Return the similarity means of one profile; None where the scores hold none."""
     titles: dict[str, str] = {}
     for column in columns:
         titles |= column.similarity_titles

@@ -1,4 +1,4 @@
-"""The section of usage: requests, tokens, money and time of the answers."""
+"""Section of usage: requests, tokens, cost and time of the answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caretbench.reports.tables import Cells, Field, ReportTable, number_field, p
 
 
 class UsageOfModels(Section):
-    """Requests, tokens, money and time, of the models that were asked here."""
+    """Section of requests, tokens, cost and time of the models that were asked here."""
 
     places = SectionPlaces(text=70, page=80, lines=30)
     part = PagePart("usage", "Usage", "What the answers took")

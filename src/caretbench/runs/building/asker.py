@@ -1,4 +1,4 @@
-"""Implementation of a build's models: opens them, asks by the resumable stage, keeps what is answered."""
+"""Models of a build: opened on demand, asked by the resumable stage; their answers are stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 
 
 class OpenModels:
-    """The models of a build, opened when they are first asked; one is open at a time.
+    """Models of a build, opened when they are first asked; one is open at a time.
 
     Local servers hold their weights in memory, so that two of them may be too many.
     """
@@ -64,7 +64,7 @@ class OpenModels:
 
 
 class BuildAsker:
-    """The models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
+    """Models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
 
     Use it as a context manager. From the first question on, the folder's ``asked.jsonl`` is held against other builds.
     """
@@ -91,12 +91,12 @@ class BuildAsker:
 
     @cached_property
     def _answers(self) -> dict[AskedKey, BuildAnswer]:
-        """The stored answers."""
+        """Stored answers."""
         return {row.key: row for row in self._files.answers()}
 
     @cached_property
     def _budget(self) -> CostBudget:
-        """The budget of the whole build: the stored answers are spent, those to other prompts included."""
+        """Budget of the whole build: the stored answers are spent, those to other prompts included."""
         return CostBudget(
             self._models.asking.max_cost, sum(row.cost or 0.0 for row in self._answers.values())
         )
@@ -138,7 +138,7 @@ class BuildAsker:
         return report
 
     def _note(self, work: BuildQuestions) -> None:
-        """Tell of answers that were cut, and of the client's notices."""
+        """Report answers that were cut, and the client's notices."""
         cut = sum(row.finish_reason == "length" for row in work.answers.values())
         if cut:
             self._progress.note(

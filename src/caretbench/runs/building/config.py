@@ -16,7 +16,7 @@ from caretbench.runs.plans.roles import ROLES, NamedModel, named_model, refuse_r
 
 @dataclass(frozen=True)
 class BuildAsking:
-    """The models of a build.
+    """Configuration of the models of a build.
 
     Args:
         models: One model for each role that has one.

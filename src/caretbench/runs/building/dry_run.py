@@ -52,7 +52,7 @@ class RoleForecast:
 
 @dataclass
 class BuildForecast:
-    """Everything that a build would ask, up to the first answer that is missing.
+    """Forecast of a build's requests, up to the first answer that is missing.
 
     ``complete``: all answers are stored, so that the same build asks nothing. ``spent`` is the cost of all stored
     answers in US dollars.

@@ -33,7 +33,7 @@ AskedKey = tuple[str, str, str, str, str]
 
 
 class _Question(Row):
-    """The key of an answer. ``prompt`` and ``parameters`` are hashes, so that another text is another question."""
+    """Key of an answer. ``prompt`` and ``parameters`` are hashes, so that another text is another question."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     role: str
@@ -44,7 +44,7 @@ class _Question(Row):
 
     @property
     def key(self) -> AskedKey:
-        """The key."""
+        """Unique key of the row."""
         return (self.role, self.request, self.prompt, self.model, self.parameters)
 
 
@@ -63,7 +63,7 @@ class BuildAnswer(_Question):
 
 
 class MissingBuildAnswer(_Question):
-    """An answer that did not come: a line of ``errors.jsonl`` of a build; the next call asks again."""
+    """Missing answer: a line of ``errors.jsonl`` of a build; the next call asks again."""
 
     kind: str
     message: str
@@ -71,7 +71,7 @@ class MissingBuildAnswer(_Question):
 
 
 class AskedFiles:
-    """The two files in the folder of a build."""
+    """The two answer files of a build's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.answers_path = folder / "asked.jsonl"
@@ -100,7 +100,7 @@ class BuildQuestion:
 
 @dataclass
 class BuildQuestions(Work[BuildQuestion]):
-    """The questions of one role for its model."""
+    """Questions of one role for its model."""
 
     asking: BuildAsking
     role: str
@@ -111,7 +111,7 @@ class BuildQuestions(Work[BuildQuestion]):
 
     @property
     def model(self) -> str:
-        """The model's name in the rows."""
+        """Name of the model in the rows."""
         return self.asking.models[self.role].name
 
     def of(self, requests: Iterable[BuildRequest]) -> list[BuildQuestion]:

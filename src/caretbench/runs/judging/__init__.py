@@ -1,1 +1,1 @@
-"""The judging stage: texts of a run, graders at work, forecasts, ratings by people."""
+"""Parts of the judging stage: texts of a run, graders, forecasts, ratings by people."""

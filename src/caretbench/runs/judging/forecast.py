@@ -1,4 +1,4 @@
-"""What judging would take, before anything is asked."""
+"""Forecast of a judging: requests, tokens and cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caretbench.runs.judging.subjects import Subject
 from caretbench.runs.plans.prices import Price
 
 EXPECTED_TOKENS = 300
-"""Of an answer: a few sentences and the scores. Models that reason first need many more."""
+"""Expected tokens of an answer: a few sentences and the scores. Models that reason first need many more."""
 
 EXPECTED_CLAIMS = 8
 """Statements of an answer that nobody has taken apart yet."""
@@ -30,7 +30,7 @@ _CLAIM_CHARACTERS = 120
 
 
 class JudgingForecast(NamedTuple):
-    """What a grader would be asked. Costs are in US dollars; None: no price is known.
+    """Forecast for one grader. Costs are in US dollars; None: no price is known.
 
     Tokens are counted by the grader's tokenizer where it is known, and estimated from bytes elsewhere.
     """
@@ -53,7 +53,7 @@ def judging_forecast(
     sampling: Sampling,
     price: Price | None,
 ) -> JudgingForecast:
-    """What :func:`caretbench.runs.judge.grade` would ask of one grader.
+    """Return the forecast of :func:`caretbench.runs.judge.grade` for one grader.
 
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
@@ -86,7 +86,7 @@ def _parameters(
 
 
 def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted]:
-    """As many statements as may be expected of the texts without a row, in the average length."""
+    """Return the expected statements of the texts without a row, in the average length."""
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     return [
         (Subject(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"), (repeat,))

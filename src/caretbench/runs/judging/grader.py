@@ -35,7 +35,7 @@ class Grader(Work[Subject]):
     price: Price | None
 
     def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: Report) -> Tally:
-        """Ask for everything that is missing, and again for what cannot be read."""
+        """Ask for all missing judgements, and again for unreadable ones."""
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             Appender(self.folder.judgements_path) as rows,
@@ -54,7 +54,7 @@ class Grader(Work[Subject]):
     def _missing_parts(
         self, wanted: Sequence[Wanted], done: set[JudgementKey], paid: Mapping[JudgementKey, float | None]
     ) -> Iterator[tuple[Subject, tuple[int, ...], float | None]]:
-        """The missing judgements. One request asks for all repeats that are shown in the same order."""
+        """Yield the missing judgements. One request asks for all repeats that are shown in the same order."""
         for subject, repeats in wanted:
             keys = {number: self._key(subject, number) for number in repeats}
             keys = {number: key for number, key in keys.items() if key not in done}
@@ -77,13 +77,13 @@ class Grader(Work[Subject]):
     # --- the stage's questions ----------------------------------------------------------------------------------
 
     def sampling(self, pending: Pending[Subject]) -> Sampling:
-        """As it is chosen; with a seed, another try would get the same answer again, so the seed moves on."""
+        """Return the chosen sampling; a new try has another seed, since the same one would repeat the answer."""
         if self.sampled.seed is None or pending.attempt == 1:
             return self.sampled
         return self.sampled.model_copy(update={"seed": self.sampled.seed + 1000 * (pending.attempt - 1)})
 
     def worst_cost(self, pending: Pending[Subject]) -> float:
-        """Each answer with the whole prompt, and in full length."""
+        """Return the cost of answers in full length, each with the whole prompt."""
         if pending.prompt is None:
             return 0.0
         return worst_cost(
@@ -91,7 +91,7 @@ class Grader(Work[Subject]):
         )
 
     def row(self, pending: Pending[Subject], answer: ModelAnswer, cost: float | None) -> Judgement | None:
-        """A line of ``judgements.jsonl``; None where the answer cannot be read and a try is left."""
+        """Return a line of ``judgements.jsonl``; None where the answer cannot be read and a try is left."""
         parsed = parse(self.criterion, answer.text)
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
             return None
@@ -107,13 +107,13 @@ class Grader(Work[Subject]):
         )
 
     def unreadable(self, row: Judgement) -> bool:
-        """Whether the answer could not be read after all tries."""
+        """Return whether the answer could not be read after all tries."""
         return row.fault is not None
 
     def missing(
         self, pending: Pending[Subject], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> MissingJudgement:
-        """A line of ``judge_errors.jsonl``."""
+        """Return a line of ``judge_errors.jsonl``."""
         return MissingJudgement(
             **self._identity(pending, sample), kind=kind, message=message, attempts=attempts
         )
@@ -129,7 +129,7 @@ class Grader(Work[Subject]):
         return (*identity, self.name, self.parameters, self.criterion.key, repeat)
 
     def _forget_faults(self, texts: set[tuple[str, str]]) -> dict[JudgementKey, float | None]:
-        """Take out the judgements that could not be read, since they are asked for again now; gives their costs."""
+        """Remove unreadable judgements, which are asked for again now; return their costs."""
         paid: dict[JudgementKey, float | None] = {}
         ours = (self.name, self.parameters, self.criterion.key)
 

@@ -1,4 +1,4 @@
-"""A judging of a stored run: which texts, by which criteria, by which judges, for how much."""
+"""Plan of judging a stored run: texts, criteria, judges and budget."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from caretbench.suites.selection import Selection
 
 @dataclass(frozen=True)
 class JudgingConfig:
-    """What a stored run's judges are asked.
+    """Configuration of judging a stored run.
 
     Args:
         judges: Specs by name.
         criterion: A criterion's name or file; None: what the problems' checks name, or the profile's.
         control_problems: Number of problems, for each criterion, whose controls are judged too; 0: none.
         baselines: Judge the baselines' answers too.
-        repeats: How often each text is judged; None: as often as the criterion says.
-        sampling: What of each criterion's sampling is otherwise.
+        repeats: Number of judgements of each text; None: as the criterion defines.
+        sampling: Changes of each criterion's sampling.
         selection: The problems.
-        options: How the judges are reached.
-        prices: What tokens cost.
+        options: Connection settings of the judges.
+        prices: Prices of tokens.
         max_cost: US dollars over the whole run, answers included.
         local_only: Refuse every remote judge.
     """
@@ -63,7 +63,7 @@ class JudgingConfig:
 
 
 class JudgingPlan:
-    """A judging, resolved and checked.
+    """Resolved and checked plan of a judging.
 
     Raises:
         DataError: this is no run.
@@ -100,7 +100,7 @@ class JudgingPlan:
             refuse_remote(config.judges.values(), [config.options.base_url])
 
     def texts(self, part: Part) -> Texts:
-        """The texts of a part."""
+        """Return the texts of a part."""
         return self._settings().texts(self.folder, part)
 
     def _settings(
@@ -113,7 +113,7 @@ class JudgingPlan:
         )  # fmt: skip
 
     def forecast(self, opener: Opener) -> list[dict[str, Any]]:
-        """What would be asked and what it would cost, by judge and criterion; nothing is sent."""
+        """Return forecasts by judge and criterion; nothing is sent."""
         rows: list[dict[str, Any]] = []
         with ExitStack() as stack:
             clients: dict[str, ModelClient] = {
@@ -135,7 +135,7 @@ class JudgingPlan:
         return rows
 
     def judge(self, opener: Opener, progress: Progress | None = None) -> dict[str, dict[str, GradingResult]]:
-        """Ask the judges, one at a time; gives the results by judge and criterion."""
+        """Ask the judges, one at a time; return the results by judge and criterion."""
         config = self.config
         results = {}
         with self.folder.locked():
@@ -149,7 +149,7 @@ class JudgingPlan:
         return results
 
     def write_sheet(self, path: Path, size: int) -> int:
-        """Write texts for people to rate, ``size`` of each language; gives their number.
+        """Write texts for people to rate, ``size`` per language; return their number.
 
         Raises:
             DataError: the file is there already.

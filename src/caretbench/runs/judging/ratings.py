@@ -1,6 +1,6 @@
-"""What people said of the same texts: ``human_ratings.jsonl`` in a run's folder.
+"""Ratings of the same texts by people: ``human_ratings.jsonl`` in a run's folder.
 
-Without it no number of a judge is more than the judge's own opinion, and the report says so.
+Without it no number of a judge is more than the judge's own opinion, as the report notes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RATINGS_NAME = "human_ratings.jsonl"
 class HumanRating(Row):
     """One person's rating of one text; a row whose ``values`` are not all numbers is still to be filled in.
 
-    The texts are for the person to read; the hash ``answer`` says which text was rated. Of an answer to a question
+    The texts are for the person to read; the hash ``answer`` identifies the rated text. Of an answer to a question
     that is what was shown (``question``), the ``reference``, and the answer as ``completion``.
     """
 
@@ -45,13 +45,13 @@ class HumanRating(Row):
 
     @property
     def total(self) -> float | None:
-        """The sum of the scores; None where one is not there yet. Rounded, so that equal sums have equal ranks."""
+        """Sum of the scores; None if one is not there yet. Rounded, so that equal sums have equal ranks."""
         scores = [value for value in self.values.values() if value is not None]
         return round(math.fsum(scores), 9) if scores and len(scores) == len(self.values) else None
 
 
 class HumanAgreement(NamedTuple):
-    """A judge beside people, over the texts that both rated: totals, of people the mean over the raters.
+    """Agreement of a judge with people on the texts that both rated: totals, for people the mean over raters.
 
     ``alpha`` is Krippendorff's (ordinal) among the people themselves, where several rated the same texts.
     """
@@ -66,7 +66,7 @@ class HumanAgreement(NamedTuple):
 
 
 def ratings(folder: RunFolder) -> list[HumanRating]:
-    """The ratings of a run that are filled in.
+    """Return the ratings of a run that are filled in.
 
     Raises:
         DataError: a row does not fit, lacks its rater, or a person rated a text twice.
@@ -87,12 +87,12 @@ def ratings(folder: RunFolder) -> list[HumanRating]:
 
 
 def rated_scores(criterion: Criterion) -> list[str]:
-    """The scores that a person gives: the criterion's, or whether an answer holds a hallucination (1) or not (0)."""
+    """Return the names of a person's scores: the criterion's, or hallucination (1) or none (0)."""
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 
 
 def sheet(subjects: Iterable[Subject], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
-    """Rows for a person to fill in: texts as evenly over the languages as can be, blind, and always the same ones."""
+    """Return rows for a person to fill in: blind texts, evenly over the languages, always the same ones."""
     counts: dict[str, int] = defaultdict(int)
     for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):
         row = HumanRating(
@@ -116,7 +116,7 @@ def _shown(problem: Problem) -> dict[str, str]:
 
 
 def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:
-    """How far a judge's totals agree with people's; None where they have fewer than three texts in common."""
+    """Return the agreement of a judge's totals with people's; None with fewer than three common texts."""
     by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row.total is not None and (row.problem_id, row.answer) in judged:

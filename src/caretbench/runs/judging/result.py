@@ -1,4 +1,4 @@
-"""What judging did, in numbers."""
+"""Counts and costs of a judging."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.stage import Tally
 
 COVERAGE_WANTED: Final = 0.98
-"""Of the answers to questions so many must be judged, or the run has failed."""
+"""Minimum share of the answers to questions that must be judged; otherwise the run fails."""
 
 Report = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many judgements were added, and the total where it is known."""
@@ -18,7 +18,7 @@ Report = Callable[[str, int, int | None], None]
 
 @dataclass
 class GradingResult:
-    """What one call of :func:`caretbench.runs.judge.grade` did.
+    """Result of one call of :func:`caretbench.runs.judge.grade`.
 
     ``cost`` is in US dollars, of the answers whose price is known.
     """
@@ -36,62 +36,62 @@ class GradingResult:
 
     @property
     def wanted(self) -> int:
-        """Judgements that there should be, those stored before included."""
+        """Number of wanted judgements, including those stored before."""
         return sum(tally.wanted for tally in self.tallies)
 
     @property
     def asked(self) -> int:
-        """Answers that graders gave, those included that could not be read."""
+        """Number of answers of graders, including unreadable ones."""
         return sum(tally.asked for tally in self.tallies)
 
     @property
     def judged(self) -> int:
-        """Judgements that came and could be read."""
+        """Number of readable judgements."""
         return sum(tally.answered - tally.unreadable for tally in self.tallies)
 
     @property
     def unreadable(self) -> int:
-        """Judgements whose answers could not be read after all tries."""
+        """Number of judgements whose answers were unreadable after all tries."""
         return sum(tally.unreadable for tally in self.tallies)
 
     @property
     def not_asked(self) -> int:
-        """Judgements for which there was no money left."""
+        """Number of judgements for which the budget was too small."""
         return sum(tally.missing["budget"] for tally in self.tallies)
 
     @property
     def failed(self) -> int:
-        """Judgements that did not come, those without money apart."""
+        """Number of missing judgements, without those for which the budget was too small."""
         return sum(tally.missing.total() for tally in self.tallies) - self.not_asked
 
     @property
     def cost(self) -> float:
-        """US dollars."""
+        """Cost in US dollars."""
         return sum(tally.cost for tally in self.tallies)
 
     @property
     def ended(self) -> str:
-        """The reason why a grader could not be asked any more (a wrong key, nobody at the address)."""
+        """Reason why a grader could not be asked any more (a wrong key, no server at the address)."""
         return next((tally.ended for tally in self.tallies if tally.ended), "")
 
     @property
     def complete(self) -> bool:
-        """Whether every judgement that was wanted is there."""
+        """Return whether every wanted judgement is there."""
         return not (self.unreadable or self.failed or self.not_asked or self.unscored or self.ended)
 
     @property
     def coverage(self) -> float:
-        """The share of the judgements that there should be that is there."""
+        """Share of the wanted judgements that is there."""
         missing = self.unreadable + self.failed + self.not_asked
         return 1 - missing / self.wanted if self.wanted else 1.0
 
     @property
     def sufficient(self) -> bool:
-        """Whether so many judgements are there as there must be."""
+        """Return whether enough judgements are there."""
         return not (self.ended or self.unscored) and self.coverage >= self.coverage_wanted
 
     def complaint(self, folder: RunFolder) -> str:
-        """What is not there, and why, in one line."""
+        """Return what is missing, and why, in one line."""
         numbers = (
             (self.unreadable, "could not be read"),
             (self.failed, "did not come"),

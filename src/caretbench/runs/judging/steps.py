@@ -1,4 +1,4 @@
-"""Judging in two steps: what an answer states, then each statement by itself.
+"""Two-step judging: extraction of an answer's statements, then a judgement of each.
 
 Both steps leave rows of their own in ``judgements.jsonl``. The second one's ``answer`` is the hash of a statement, so
 that equal statements about one problem are judged once, whoever made them, and its ``parameters`` cover those of the
@@ -18,14 +18,14 @@ from caretbench.runs.judging.grader import Wanted
 from caretbench.runs.judging.subjects import Subject
 
 AFTER: Final = "after"
-"""Where the settings of a second step name the parameters of the first."""
+"""Field of a second step's settings that contains the parameters of the first."""
 
 NOTHING: Final = answer_key("")
-"""The answer that says nothing: it makes no statements, and nobody is asked for them."""
+"""Empty answer: it makes no statements, and no judge is asked for them."""
 
 
 def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
-    """The judgements of the texts that a criterion asks for first; None: as often as it says itself.
+    """Return the judgements of texts that a criterion asks for first; None: as often as it defines.
 
     Nobody is asked which statements the empty answer makes.
     """
@@ -36,11 +36,11 @@ def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | Non
 def second_step(
     first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
 ) -> list[Wanted]:
-    """The distinct statements that a grader found, with the repeats in which it found them.
+    """Return the distinct statements that a grader found, with the repeats in which it found them.
 
     Args:
         first: The grader's judgements by the criterion of the first step.
-        wanted: What the first step was to judge: statements of other texts do not count.
+        wanted: Texts of the first step: statements of other texts do not count.
         problems: By id.
     """
     asked = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in wanted}

@@ -1,4 +1,4 @@
-"""What a run has to judge: every distinct text of every problem, once."""
+"""Texts of a run to judge: every distinct text of every problem, once."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def subjects(
     baselines: bool = False,
     asked: Callable[[Completion], bool] = lambda _completion: True,
 ) -> tuple[list[Subject], int]:
-    """The distinct texts to judge, and how many completions inserted them.
+    """Return the distinct texts to judge, and how many completions inserted them.
 
     Args:
         folder: The run: its completions, and its problems, from which the controls are taken.
         problems: The problems to judge.
         policy: From raw text to inserted text: the run's.
         profile: The run's.
-        control_problems: Of so many problems of the run the controls are judged too; 0 for none.
+        control_problems: Number of the run's problems whose controls are judged too; 0 for none.
         baselines: Judge the completions of the baselines too.
         asked: Chooses completions, where a criterion asks only about some.
     """
@@ -73,7 +73,7 @@ def answer_subjects(
     baselines: bool = False,
     text_of: TextOf = plain_answer,
 ) -> tuple[list[Subject], int]:
-    """The distinct answers to a part's questions, and how many completions gave them; as :func:`subjects` otherwise.
+    """Return the distinct answers to a part's questions, and how many completions gave them; see :func:`subjects`.
 
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
@@ -100,13 +100,13 @@ def answer_subjects(
 
 
 def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> list[Problem]:
-    """The problems from which the controls of a part are taken: all that its criterion judges, whichever are chosen."""
+    """Return the problems from which a part's controls are taken: all that its criterion judges, chosen or not."""
     known = {entry.criterion.key: entry.problems for entry in parts(problems, profile)}
     return list(known.get(part.criterion.key, part.problems))
 
 
 def _baselines(folder: RunFolder) -> tuple[str, ...]:
-    """The names of the models whose answers nobody gave."""
+    """Return the names of the baselines."""
     if not folder.manifest_path.exists():
         return baselines_of(None)
     manifest = folder.manifest()

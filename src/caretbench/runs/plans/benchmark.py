@@ -1,4 +1,4 @@
-"""The problems of one suite as a run scores them: chosen, under a policy and a profile."""
+"""Benchmark of a run: the selected problems of one suite, a policy and a profile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caretbench.versions import versions
 
 
 class Benchmark(NamedTuple):
-    """One suite's chosen problems with everything but models that a run's folder is about."""
+    """Selected problems of one suite, with all settings of a run's folder except models."""
 
     suite: Suite
     data: ProblemSet
@@ -45,7 +45,7 @@ class Benchmark(NamedTuple):
         output: Path | None = None,
         root: Path = Path("runs"),
     ) -> Benchmark:
-        """The benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
+        """Return the benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
 
         Raises:
             ValueError: an option is wrong.
@@ -66,7 +66,7 @@ class Benchmark(NamedTuple):
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
-        """The manifest of a run about this, without models."""
+        """Return the manifest of a run on this benchmark, without models."""
         return Manifest(
             suite=self.suite.name,
             data=DataInfo(
@@ -86,7 +86,7 @@ class Benchmark(NamedTuple):
 
 
 def variants_of(options: Iterable[str]) -> dict[str, str]:
-    """The named builds of ``language=name`` options, by language.
+    """Return the named builds of ``language=name`` options, by language.
 
     Raises:
         ValueError: an option is wrong, or the language has no such build.
@@ -109,7 +109,7 @@ def variants_of(options: Iterable[str]) -> dict[str, str]:
 
 
 def baseline_names(wanted: Sequence[str] | None, suites: Iterable[Suite]) -> list[str]:
-    """The names of baselines that a run writes; None: every one that one of the suites has.
+    """Return the names of baselines that a run writes; None: all baselines of the suites.
 
     Raises:
         KeyError: a suite has no such baseline.

@@ -1,4 +1,4 @@
-"""The configuration of a run: suites × models, judges, money. The schema of run files, and what options make.
+"""Configuration of a run: suites × models, judges, budget. Schema of run files and target of options.
 
 A run file in TOML, the options of ``run`` and ``score``, the parameters of Inspect's tasks and the Python API all
 make a :class:`RunConfig`; :class:`caretbench.runs.plans.plan.Plan` resolves it.
@@ -56,7 +56,7 @@ Spec = Annotated[str, AfterValidator(_model_name)]
 
 
 class SamplingConfig(_Table):
-    """Sampling as far as it is chosen; ``none``: the field is not sent."""
+    """Sampling settings as far as chosen; ``none``: the field is not sent."""
 
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | Literal["none"] | None = None
@@ -65,7 +65,7 @@ class SamplingConfig(_Table):
 
 
 class AskConfig(_Table):
-    """How a model is asked. In ``[defaults]`` it holds for every model that does not say it itself."""
+    """Request settings of a model. In ``[defaults]`` they hold for every model without its own."""
 
     preset: str | None = None
     samples: int | None = Field(default=None, ge=1)
@@ -79,7 +79,7 @@ class AskConfig(_Table):
 
 
 class ModelConfig(AskConfig):
-    """One model under test: ``spec`` is PROVIDER/MODEL, ``name`` is what the rows say."""
+    """One model under test: ``spec`` is PROVIDER/MODEL, ``name`` is its name in the rows."""
 
     spec: Spec
     name: str | None = None
@@ -94,7 +94,7 @@ class JudgeConfig(_Table):
 
 
 class SuiteConfig(_Table):
-    """The problems of one suite, and how answers to them are scored."""
+    """Problems of one suite, and the scoring of answers to them."""
 
     name: str
     data: str = "starter"
@@ -112,15 +112,15 @@ class SuiteConfig(_Table):
 
     @property
     def selection(self) -> Selection:
-        """The problems that it chooses."""
+        """Selection of problems."""
         return Selection(self.select, self.limit, self.per_cell, self.seed)
 
 
 class RunConfig(_Table):
-    """Everything that one run does. ``max_cost`` is in US dollars, over all models, judges and folders.
+    """Configuration of one run. ``max_cost`` is in US dollars, over all models, judges and folders.
 
     Without ``output``, a run file writes below ``runs/STEM``, and other runs to ``runs/SUITE-DATA-PROFILE``. With one
-    suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` says that it holds folders.
+    suite and no ``folder`` of its own, ``output`` is the run's folder unless ``together`` makes it hold folders.
     """
 
     suites: tuple[SuiteConfig, ...] = Field(min_length=1)
@@ -134,7 +134,7 @@ class RunConfig(_Table):
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output: Path | None = None
     together: bool = False
-    """Whether ``output`` is a folder of run folders."""
+    """True if ``output`` is a folder of run folders."""
     execute: bool = True
     score: bool = True
     fail_under: float | None = Field(default=None, ge=0, le=1)
@@ -146,7 +146,7 @@ class RunConfig(_Table):
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:
-        """The configuration of a run file; ``changes`` win over it.
+        """Return the configuration of a run file; ``changes`` win over it.
 
         Relative paths are as on the command line: they begin at the working folder.
 
@@ -171,7 +171,7 @@ def config_of(
     judges: Iterable[NamedModel] = (),
     judge_base_url: str | None = None,
 ) -> RunConfig:
-    """The configuration that options make (:mod:`caretbench.runs.plans.options`).
+    """Return the configuration that options make (:mod:`caretbench.runs.plans.options`).
 
     Raises:
         ValueError: an option is wrong.

@@ -1,4 +1,4 @@
-"""The options of a run as data: the command line and Inspect's tasks make their parameters of them.
+"""Options of a run as data, from which the command line and Inspect's tasks derive their parameters.
 
 Each option fills one field of :class:`caretbench.runs.plans.config.RunConfig`. This module imports nothing heavy, so
 that ``caretbench --help`` stays quick.
@@ -92,7 +92,7 @@ OVER_A_FILE: Final = frozenset(option.name for option in OPTIONS if option.group
 
 
 def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The given options as the tables of a configuration; what is None, or an empty list, is not given.
+    """Return the given options as the tables of a configuration; None and empty lists count as not given.
 
     Raises:
         ValueError: ``temperature`` or ``top_p`` is neither a number nor ``none``.
@@ -120,7 +120,7 @@ def _number(name: str, value: Any) -> float | Literal["none"]:
 
 
 def _names(text: str) -> list[str] | None:
-    """The names that ``--baseline`` lists; None: all."""
+    """Return the names that ``--baseline`` lists; None: all."""
     if text == "all":
         return None
     return [] if text == "none" else [name.strip() for name in text.split(",") if name.strip()]

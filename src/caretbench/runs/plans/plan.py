@@ -1,4 +1,4 @@
-"""A run resolved and checked: benchmarks with their data, models, judges, money."""
+"""Plan of a run, resolved and checked: benchmarks with their data, models, judges, budget."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JudgePlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does, resolved from its configuration. Nothing is opened and nothing written yet."""
+    """Plan of a run, resolved from its configuration. Nothing is opened and nothing written yet."""
 
     config: RunConfig
     benchmarks: Sequence[Benchmark]
@@ -68,7 +68,7 @@ class Plan:
 
     @classmethod
     def of(cls, config: RunConfig, source: Path | None = None) -> Plan:
-        """The plan of a configuration. ``source`` is the run file that it comes from, for messages.
+        """Return the plan of a configuration. ``source`` is the run file that it comes from, for messages.
 
         Raises:
             DataError: a key of the run file is wrong, or the data are.
@@ -127,7 +127,7 @@ class Plan:
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
     def judged_parts(self, benchmark: Benchmark) -> list[Part]:
-        """The problems of a benchmark that judges are asked about, by criterion.
+        """Return the problems of a benchmark that judges are asked about, by criterion.
 
         Raises:
             KeyError: no such criterion.
@@ -136,7 +136,7 @@ class Plan:
         return parts(benchmark.problems, benchmark.profile, asked)
 
     def price(self, wanted: ModelPlan | JudgePlan) -> Price | None:
-        """The price of a model's tokens.
+        """Return the price of a model's tokens.
 
         Raises:
             ValueError: money is limited, and no price is known.
@@ -222,7 +222,7 @@ def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig
 
 
 def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
-    """The sampling that ``chosen`` makes of ``base``.
+    """Return ``base`` with the changes of ``chosen``.
 
     Raises:
         ValidationError: a value is out of its range.

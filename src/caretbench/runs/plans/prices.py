@@ -1,4 +1,4 @@
-"""What tokens cost: a price file in TOML, the cost of a request, and a budget that is never overdrawn.
+"""Prices of tokens (a TOML file), the cost of a request, and a budget that is never exceeded.
 
 A price file holds one table for each model, as it is asked for; the name may be a pattern::
 
@@ -7,7 +7,7 @@ A price file holds one table for each model, as it is asked for; the name may be
     cached_input_per_million = 0.075
     output_per_million = 0.60
 
-Prices change, so none are shipped. What runs on this machine costs nothing where no file says otherwise.
+Prices change, so none are shipped. What runs on this machine costs nothing unless a file sets a price.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FREE = ("gguf/*", "command/*", "mockllm/*", "ollama/*", "hf/*", "fim/ollama/*",
 
 
 class Price(Row):
-    """US dollars for a million tokens. Cached input costs as much as other input where nothing else is said."""
+    """Price in US dollars per million tokens. Cached input costs as much as other input by default."""
 
     input_per_million: float = Field(ge=0, allow_inf_nan=False)
     output_per_million: float = Field(ge=0, allow_inf_nan=False)
@@ -37,7 +37,7 @@ class Price(Row):
     currency: Literal["USD"] = "USD"
 
     def of_tokens(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """US dollars; ``cached_tokens`` are among the ``input_tokens``."""
+        """Return the cost in US dollars; ``cached_tokens`` are among the ``input_tokens``."""
         cached_price = self.input_per_million
         if self.cached_input_per_million is not None:
             cached_price = self.cached_input_per_million
@@ -46,7 +46,7 @@ class Price(Row):
         return (cost + output_tokens * self.output_per_million) / _MILLION
 
     def share(self, usage: Usage | None) -> float | None:
-        """What one of the answers of a request costs, in US dollars; None where the provider does not tell enough."""
+        """Return the cost of one of a request's answers in US dollars; None if the provider does not tell enough."""
         if self.free:
             return 0.0
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
@@ -75,7 +75,7 @@ class Prices:
 
     @classmethod
     def load(cls, path: Path) -> Prices:
-        """The prices of a file.
+        """Return the prices of a file.
 
         Raises:
             DataError: it cannot be read, or is no price file.
@@ -84,7 +84,7 @@ class Prices:
 
     @classmethod
     def parse(cls, value: object, where: str) -> Prices:
-        """The prices of a table ``models``, as a price file holds it.
+        """Return the prices of a table ``models``, as a price file holds it.
 
         Raises:
             DataError: it is no such table; the message begins with ``where``.
@@ -95,7 +95,7 @@ class Prices:
             raise DataError(f"{where}: {describe(error)}") from None
 
     def find(self, spec: str) -> Price | None:
-        """The price of the model ``spec``: under its own name, else under the longest pattern that fits it.
+        """Return the price of the model ``spec``: under its own name, else under the longest pattern that fits it.
 
         None where no price is known; programs and models on this machine are free by default.
         """
@@ -108,7 +108,7 @@ class Prices:
 
 
 def read_toml(path: Path) -> dict[str, object]:
-    """The tables of a TOML file.
+    """Return the tables of a TOML file.
 
     Raises:
         DataError: it cannot be read, or is no TOML.
@@ -122,7 +122,7 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 class CostBudget:
-    """US dollars that may be spent, that are spent, and that are reserved for requests in flight.
+    """Budget in US dollars: limit, amount spent, and amount reserved for requests in flight.
 
     A request is sent only when its worst case fits in what is left; so the limit holds whatever comes back. Requests
     are taken and answered in different threads.
@@ -135,7 +135,7 @@ class CostBudget:
         self._lock = threading.Lock()
 
     def reserve(self, worst: float) -> bool:
-        """Keep US dollars for a request; False where they are not there, and then nothing is kept."""
+        """Reserve US dollars for a request; return False, and reserve nothing, if they are not there."""
         with self._lock:
             if self.limit is not None and worst > 0 and self.spent + self._reserved + worst > self.limit:
                 return False
@@ -143,7 +143,7 @@ class CostBudget:
             return True
 
     def commit(self, worst: float, spent: float) -> None:
-        """Free what was reserved, and count ``spent`` as spent."""
+        """Release the reserved amount, and count ``spent`` as spent."""
         with self._lock:
             self._reserved -= worst
             self.spent += spent

@@ -30,7 +30,7 @@ class NamedModel(NamedTuple):
 
 
 def named_model(option: str) -> NamedModel:
-    """The model of ``-m SPEC``, ``-m NAME=SPEC``, ``-m ROLE=SPEC`` or ``-m ROLE=NAME=SPEC``.
+    """Return the model of ``-m SPEC``, ``-m NAME=SPEC``, ``-m ROLE=SPEC`` or ``-m ROLE=NAME=SPEC``.
 
     Raises:
         ValueError: there is no spec, or it is no model's name.
@@ -50,7 +50,7 @@ def named_model(option: str) -> NamedModel:
 
 
 def by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
-    """The models by role; those under test under None.
+    """Return the models by role; those under test under None.
 
     Raises:
         ValueError: a role has no meaning here.

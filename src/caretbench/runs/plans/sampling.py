@@ -1,4 +1,4 @@
-"""How answers are drawn, by name: the presets of ``sampling_presets.toml``."""
+"""Sampling presets by name, from ``sampling_presets.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.models import Sampling
 
 
 class Preset(NamedTuple):
-    """A named way to draw answers: how many of each problem, and how."""
+    """Named sampling preset: number of samples per problem and sampling settings."""
 
     name: str
     about: str
@@ -22,7 +22,7 @@ class Preset(NamedTuple):
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """All presets by name."""
+    """Return all presets by name."""
     text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
     found = {}
     for name, entry in tomllib.loads(text).items():
@@ -32,7 +32,7 @@ def presets() -> Mapping[str, Preset]:
 
 
 def preset(name: str) -> Preset:
-    """The preset ``name``.
+    """Return the preset ``name``.
 
     Raises:
         KeyError: no such preset; the message lists the known ones.

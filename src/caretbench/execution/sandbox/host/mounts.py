@@ -1,4 +1,4 @@
-"""Folders of root's given to another user: mounts of their own, in which files have another owner than on the disk.
+"""Mounts of root's folders with mapped owners: inside them, files have another owner than on the disk.
 
 What root alone can reach is opened by root and handed on as a mount that lies nowhere yet. In it the files belong to
 the user who is to read them: the modes on the disk stay as they are, and nobody else of the machine sees the mount.
@@ -39,7 +39,7 @@ def _check(result: int, what: str) -> int:
 
 
 def private_mounts(stage: str) -> None:
-    """In this thread alone: mounts that no other process sees, with an empty folder in memory at ``stage``."""
+    """Give this thread a private mount namespace, with an empty folder in memory at ``stage``."""
     _check(_libc.unshare(_NEW_MOUNTS), "unshare")
     _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE), None), "mount")
     flags = ctypes.c_ulong(_NO_SUID | _NO_DEVICES)
@@ -47,14 +47,14 @@ def private_mounts(stage: str) -> None:
 
 
 def attach(descriptor: int, place: str) -> None:
-    """Put a mount that lies nowhere in its place, in this thread's mounts."""
+    """Attach a detached mount at its place, in this thread's mounts."""
     _check(
         _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
     )
 
 
 def detach(place: str) -> None:
-    """Undo :func:`attach`; who uses the mount keeps it."""
+    """Undo :func:`attach`; processes that use the mount keep it."""
     _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
 
 
@@ -105,7 +105,7 @@ def _id_map(owner: int, group: int, user: int, binary: str) -> int:
 
 
 def forget_maps() -> None:
-    """Close what is kept for the next programs; it is made again when it is wanted."""
+    """Close the user namespaces kept for the next programs; they are made again on demand."""
     with _lock:
         while _maps:
             os.close(_maps.popitem()[1])
@@ -164,7 +164,7 @@ def child_of(facts: int) -> int:
 
 
 def write_maps(process: int, users: str, groups: str) -> None:
-    """Say which users and groups a process's new user namespace has."""
+    """Write the users and groups of a process's new user namespace."""
     for name, rows in (("uid_map", users), ("gid_map", groups)):
         descriptor = os.open(f"/proc/{process}/{name}", os.O_WRONLY | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
 """Reasons why no sandbox, no warm sandbox or no overlay can be built on this machine, each with its remedy.
 
 What failed is known from the attempt itself: the step and the kernel's answer. What the kernel's answer means is looked
-up where the kernel says it: its release, its configuration, its file systems, the modes of the folders on the way.
+up in the kernel's own data: its release, its configuration, its file systems, the modes of the folders on the way.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ATTEMPT = re.compile(
 
 
 class Kernel(NamedTuple):
-    """Facts of a kernel; ``configured`` holds the options that are set, None where the kernel does not say."""
+    """Facts of a kernel; ``configured`` holds the options that are set, None if the kernel does not tell."""
 
     release: str
     filesystems: frozenset[str]
@@ -57,7 +57,7 @@ class Kernel(NamedTuple):
 
     @property
     def version(self) -> tuple[int, int]:
-        """Its first two numbers."""
+        """First two numbers of the release."""
         found = re.match(r"(\d+)\.(\d+)", self.release)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -1,4 +1,4 @@
-"""The users of the host that programs run as where root starts them: numbers that no account of the machine has.
+"""Users of the host that programs run as if root starts them: user ids that no account has.
 
 Every program that runs has one of them for itself, so what the kernel counts for a user (descriptors on their way
 through sockets, pages of pipes) is counted for one program. No program runs as the machine's root, mapped or not. In a
@@ -28,12 +28,12 @@ _NEEDED = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 _CAPABILITIES = {"CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_ADMIN": 21}
 _ACCOUNTS = (("/etc/passwd", 2), ("/etc/group", 2))
 FOLDERS = ("/run/caretbench", "/var/lib/caretbench")
-"""Where the locks of leases may lie, the first that can be made; nobody but root can make or enter them."""
+"""Folders for the locks of leases, the first that can be made; only root can make or enter them."""
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
 
 class NoUsers(SandboxUnavailable):
-    """Root starts programs, and this machine has no user for them; the message says what to do."""
+    """Error: root starts programs, and this machine has no user for them; the message contains the remedy."""
 
 
 @cache
@@ -132,7 +132,7 @@ def lease(users: Iterable[int]) -> tuple[int, int] | None:
 
 
 def _folder() -> int:
-    """A descriptor of the first folder that is this user's alone."""
+    """Return a descriptor of the first folder that is this user's alone."""
     faults = []
     for place in FOLDERS:
         try:
@@ -192,7 +192,7 @@ def _mapped(wanted: range, kind: str) -> bool:
 
 
 def _is_ordinary_outside() -> bool:
-    """Return whether root here is another user to the machine. A map that says 0 may hide either: it counts as root."""
+    """Return whether root here is another user of the machine. A map with 0 may hide either: it counts as root."""
     return any(first == 0 and outside != 0 for first, outside, _ in _map("uid_map"))
 
 

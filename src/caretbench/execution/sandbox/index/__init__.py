@@ -1,1 +1,1 @@
-"""The package index proxy: the only network that a set-up command reaches."""
+"""Package index proxy: the only network that a set-up command reaches."""

@@ -1,8 +1,8 @@
-"""Which package indexes a command may reach that sets an environment up, and within which bounds.
+"""Policy for set-up commands: the package indexes that they may reach, and bounds.
 
-Public indexes stand in ``index_hosts.toml``. The user's own are named explicitly, by the settings that their tools
+Public indexes are in ``index_hosts.toml``. The user's own are named explicitly, by the settings that their tools
 understand (``PIP_INDEX_URL``); they alone may lie in a private network, and on ports other than 80 and 443. Keys that
-stand in such an address are dropped: they would be in the hands of every package's set-up script.
+are part of such an address are dropped: they would be in the hands of every package's set-up script.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from caretbench.execution.types import Frozen
 from caretbench.redaction import redact
 
 PROXY_PORT = 3128
-"""Where the proxy is found inside, on the sandbox's own loopback interface."""
+"""Address of the proxy inside, on the sandbox's own loopback interface."""
 
 INDEX_SETTINGS = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
@@ -41,7 +41,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class IndexHost(Frozen):
-    """A host that may be reached. ``explicit``: the user named it, so its addresses may be private ones."""
+    """Host that may be reached. ``explicit``: the user named it, so its addresses may be private."""
 
     name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$", max_length=253)
     ports: tuple[int, ...] = Field(default=(443,), min_length=1)
@@ -51,7 +51,7 @@ class IndexHost(Frozen):
 
 @cache
 def index_hosts() -> tuple[IndexHost, ...]:
-    """The public indexes, as the data file has them."""
+    """Return the public indexes, as the data file has them."""
     text = (
         resources.files("caretbench.execution.sandbox.index").joinpath("index_hosts.toml").read_text("utf-8")
     )
@@ -59,7 +59,7 @@ def index_hosts() -> tuple[IndexHost, ...]:
 
 
 class IndexPolicy(Frozen):
-    """Hosts, bounds, and what tools inside are told beside the proxy. Times are in seconds."""
+    """Hosts, bounds, and settings of the tools inside in addition to the proxy. Times are in seconds."""
 
     hosts: tuple[IndexHost, ...] = Field(default_factory=index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
@@ -74,14 +74,14 @@ class IndexPolicy(Frozen):
     up_bytes: int = 16 << 20  # that it sends
 
     def host(self, name: str) -> IndexHost | None:
-        """The entry of a host, or None where it may not be reached. The user's own word goes first."""
+        """Return the entry of a host, or None if it may not be reached. The user's entries take precedence."""
         wanted = name.lower().removesuffix(".")
         found = [host for host in self.hosts if host.name == wanted]
         return next((host for host in found if host.explicit), found[0] if found else None)
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
-    """The public indexes and those that ``settings`` name, which the tools inside are then told, too.
+    """Return the public indexes and those that ``settings`` name; the tools inside get the settings, too.
 
     Args:
         settings: Any of :data:`INDEX_SETTINGS`; nothing is taken from this process's environment.
@@ -130,7 +130,7 @@ def _address(setting: str, url: str) -> SplitResult:
 
 
 def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
-    """What tells pip, uv, npm, Maven, Go, curl and apt to go through the proxy, and whose certificates to believe."""
+    """Return variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and its certificates."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
     java = " ".join(
         f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https")
@@ -150,7 +150,7 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
 
 
 def _meant(address: Address) -> list[Address]:
-    """The addresses that one stands for: itself, and what is wrapped in it."""
+    """Return the addresses that an address contains: itself, and those embedded in it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -162,7 +162,7 @@ def _meant(address: Address) -> list[Address]:
 
 
 def refused_address(text: str, *, explicit: bool) -> str:
-    """Why a host's address is not connected to; empty where it is.
+    """Return why a host's address is refused; empty if it is accepted.
 
     Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
     """
@@ -177,7 +177,7 @@ def refused_address(text: str, *, explicit: bool) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Whether a host is given by its address rather than its name, in any notation that resolvers take."""
+    """Return whether a host is given by its address rather than its name, in any notation that resolvers take."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:

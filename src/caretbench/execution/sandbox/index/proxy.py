@@ -1,4 +1,4 @@
-"""The way out for a command that sets an environment up: to package indexes, and to nothing else.
+"""Network proxy for set-up commands, which lets them reach package indexes only.
 
 The sandbox keeps its empty network namespace. Its launcher listens on the loopback interface inside, and hands that
 listening socket out before the command starts; here, outside, its connections are accepted and judged. So nothing of
@@ -79,12 +79,12 @@ def _passed_on(method: str, fields: list[bytes]) -> Iterator[bytes]:
 
 
 def _shown(text: str) -> str:
-    """What a program inside wrote, fit for a log."""
+    """Return text of a program inside, escaped and redacted for a log."""
     return redact(ascii(text[:120])[1:-1])
 
 
 class IndexProxy:
-    """The proxy of one command; a context manager. It ends with the block, and with it every connection.
+    """Proxy of one command; a context manager. Its end closes every connection.
 
     By default the public indexes can be reached, and the host's resolver looks names up.
     """
@@ -92,7 +92,7 @@ class IndexProxy:
     def __init__(self, policy: IndexPolicy | None = None, *, resolve: Resolve = _look_up) -> None:
         self.policy = policy or IndexPolicy()
         self.refusals: list[str] = []
-        """What was refused, a line each, the first hundred."""
+        """Refused connections, a line each, the first hundred."""
         self.received_bytes = 0
         self.sent_bytes = 0
         self._resolve = resolve
@@ -106,7 +106,7 @@ class IndexProxy:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the command's environment needs to hold."""
+        """Environment variables that the command needs."""
         return proxy_environment(self.policy)
 
     def __enter__(self) -> IndexProxy:
@@ -226,7 +226,7 @@ class IndexProxy:
             raise _Refused(f"{_shown(method)}: only GET, HEAD and CONNECT are let through")
 
     def _target(self, place: str, scheme: str) -> _Target:
-        """The host and port that are meant, if they may be reached."""
+        """Return the target's host and port, if they may be reached."""
         name, colon, digits = place.rpartition(":")
         if not colon or digits.endswith("]"):
             name, digits = place, "80" if scheme else "443"
@@ -244,7 +244,7 @@ class IndexProxy:
         return _Target(host, port)
 
     async def _connect(self, target: _Target) -> _Upstream:
-        """A connection to an address of the host that was judged: the name is not looked up again."""
+        """Return a connection to an address of the host that was judged: the name is not looked up again."""
         host, port = target
         try:
             async with asyncio.timeout(self.policy.connect_s):
@@ -277,7 +277,7 @@ class IndexProxy:
             upstream.writer.close()
 
     async def _hello(self, host: str, reader: asyncio.StreamReader) -> bytes:
-        """The first TLS message, if it asks for the host that was connected to: some servers answer for many."""
+        """Return the first TLS message, if it asks for the host that was connected to: some servers answer for many."""
         try:
             async with asyncio.timeout(self.policy.head_s):
                 header = await reader.readexactly(HEADER_BYTES)
@@ -297,7 +297,7 @@ class IndexProxy:
     async def _fetch(
         self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
     ) -> None:
-        """One plain request; nothing that the client sends after its head is passed on."""
+        """Forward one plain HTTP request; what the client sends after the head is dropped."""
         try:
             parts = urlsplit(address)
         except ValueError:
@@ -329,7 +329,7 @@ class IndexProxy:
 
     @contextlib.contextmanager
     def _under_way(self) -> Iterator[None]:
-        """Where the other side's bytes have begun to come, a refusal is no longer answered."""
+        """Mark that bytes of the other side have arrived: from then on a refusal is not answered."""
         try:
             yield
         except _Refused as refused:
@@ -354,7 +354,7 @@ class IndexProxy:
     async def _pump(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, last: list[float], *, received: bool
     ) -> None:
-        """Pass bytes on until the source ends; ``last`` is when either way was last in use."""
+        """Forward bytes until the source ends; ``last`` is the last time that either direction was in use."""
         while True:
             try:
                 async with asyncio.timeout(self.policy.idle_s):

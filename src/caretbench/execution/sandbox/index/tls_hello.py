@@ -1,4 +1,4 @@
-"""The host that a TLS client asks for, read from its first message without taking part in the conversation.
+"""Parser of the host name in a TLS client's first message (ClientHello).
 
 RFC 8446 section 4.1.2 (ClientHello) and RFC 6066 section 3 (server_name).
 """
@@ -13,7 +13,7 @@ _ENCRYPTED_HELLO = 0xFE0D
 
 
 class NoHello(Exception):  # noqa: N818 - what was found
-    """The bytes are no client's first message."""
+    """Error: the bytes are no ClientHello."""
 
 
 class _Bytes:
@@ -31,7 +31,7 @@ class _Bytes:
         return int.from_bytes(self.take(count), "big")
 
     def block(self, count: int) -> _Bytes:
-        """What a length of ``count`` bytes announces."""
+        """Return a reader of the block announced by a length of ``count`` bytes."""
         return _Bytes(self.take(self.number(count)))
 
     @property
@@ -53,7 +53,7 @@ def record_length(header: bytes) -> int:
 
 
 def server_name(record: bytes) -> str | None:
-    """The host that a ClientHello names, in lower case; None where it names none.
+    """Return the host that a ClientHello names, in lower case; None where it names none.
 
     Raises:
         NoHello: it is none, it comes in pieces, or what it asks for is hidden (encrypted hello).

@@ -1,4 +1,4 @@
-"""Memory bounded by the kernel: a control group for each program, where this process has been given room for them.
+"""Memory limits by control groups, one for each program, if this process may create them.
 
 The watchdog looks several times a second; what grows faster meets the group's bound, and the kernel ends it. The second
 version of control groups is looked for where a service manager or a container gives its writable part; the first one is
@@ -30,14 +30,14 @@ from caretbench.execution.types import Limits
 Version = Literal["cgroup-v2", "cgroup-v1"]
 
 ROOM_MB = 32
-"""What the launcher takes, and what the watchdog does not count, beside a program's memory and its files in memory."""
+"""Memory of the launcher, and other memory that the watchdog does not count as the program's or its files'."""
 
 _PREFIX = "caretbench-"
 _ENDS_S = 5.0
 
 
 class _Files(NamedTuple):
-    """The names that one version of control groups gives to the same things."""
+    """File names of one version of control groups."""
 
     bound: str
     events: str
@@ -52,7 +52,7 @@ _FILES: dict[Version, _Files] = {
 
 
 class MemoryGroup:
-    """One group, for one program at a time."""
+    """Control group for one program at a time."""
 
     def __init__(self, place: Path, version: Version) -> None:
         self._place = place
@@ -68,7 +68,7 @@ class MemoryGroup:
             (self._place / name).write_text(text)
 
     def prepare(self, memory_bytes: int) -> None:
-        """Set the bound and forget what happened before, or raise OSError where the bound does not hold."""
+        """Set the bound and reset counters, or raise OSError if the bound does not hold."""
         # The two bounds of the first version must never cross, so the one above is lifted first.
         swap, most = self._files.swap
         if most is None:
@@ -78,13 +78,13 @@ class MemoryGroup:
         self._before = self._count()
 
     def take(self, pid: int) -> None:
-        """Put a sandbox's first process, and what it has started, into the group; what they start comes there too."""
+        """Move a sandbox's first process and its children into the group; later children inherit it."""
         self._write("cgroup.procs", str(pid))
         for process in descendants(pid):
             self._write("cgroup.procs", str(process))
 
     def exceeded(self) -> bool:
-        """Whether the kernel has ended something here since :meth:`prepare`."""
+        """Return whether the kernel has ended something here since :meth:`prepare`."""
         return self._count() > self._before
 
     def _count(self) -> int:
@@ -95,7 +95,7 @@ class MemoryGroup:
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
     def end(self) -> bool:
-        """End all that is in the group; whether it is empty now."""
+        """Kill all processes of the group; return whether it is empty now."""
         deadline = time.monotonic() + _ENDS_S
         while time.monotonic() < deadline:
             try:
@@ -112,7 +112,7 @@ class MemoryGroup:
 
 
 class MemoryGroups:
-    """The groups of one process, below a folder of its own in a group that has the memory controller.
+    """Control groups of one process, below a folder of its own in a group with the memory controller.
 
     Raises:
         OSError: nothing can be made there.
@@ -133,7 +133,7 @@ class MemoryGroups:
 
     @contextlib.contextmanager
     def group(self, memory_bytes: int) -> Iterator[MemoryGroup | None]:
-        """A group for one program; None where the kernel gives none, which the watchdog makes up for."""
+        """Provide a group for one program; None if the kernel gives none (the watchdog then bounds memory)."""
         try:
             group = self._take()
             group.prepare(memory_bytes)
@@ -155,7 +155,7 @@ class MemoryGroups:
             return MemoryGroup(self._root / str(self._made), self.version)
 
     def holds(self) -> bool:
-        """Whether a process can really be bounded here."""
+        """Return whether a process can really be bounded here."""
         with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
             if group is None:
                 return False
@@ -167,7 +167,7 @@ class MemoryGroups:
             return self._root.name in inside
 
     def close(self) -> None:
-        """End what is left, and remove the groups."""
+        """Kill remaining processes and remove the groups."""
         _remove(self._root)
         with contextlib.suppress(OSError):
             os.close(self._held)
@@ -193,7 +193,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
-    """Groups of the second version that this process may make groups in: its own and those above, the nearest first.
+    """Yield version-2 groups in which this process may create groups: its own and its parents, the nearest first.
 
     ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
     """
@@ -218,7 +218,7 @@ def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = 
 def first_version(
     mounted: Path = Path("/sys/fs/cgroup/memory"), memberships: str | None = None
 ) -> Path | None:
-    """This process's group of the first version's memory controller, if it may make groups in it."""
+    """Return this process's group of the version-1 memory controller, if it may create groups in it."""
     if memberships is None:
         memberships = Path("/proc/self/cgroup").read_text()
     rows = (line.split(":", 2) for line in memberships.splitlines())
@@ -231,7 +231,7 @@ def first_version(
 
 @cache
 def find_groups() -> MemoryGroups | None:
-    """This process's groups of the second version, found by really bounding a process; None where there are none."""
+    """Return this process's version-2 groups, checked by really bounding a process; None if there are none."""
     with contextlib.suppress(OSError):
         for parent in delegated():
             with contextlib.suppress(OSError):
@@ -251,5 +251,5 @@ def bounded(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManag
 
 
 def version_of(groups: MemoryGroups | None) -> str:
-    """Return what bounds the memory of programs, as :class:`caretbench.execution.types.Isolation` names it."""
+    """Return the mechanism that bounds memory, as :class:`caretbench.execution.types.Isolation` names it."""
     return groups.version if groups is not None else "watchdog"

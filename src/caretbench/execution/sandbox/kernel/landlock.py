@@ -1,7 +1,7 @@
-"""Landlock walls, for machines that forbid user namespaces: what may be read and written, and by whom.
+"""Landlock isolation, for machines that forbid user namespaces: rules for reading, writing and sockets.
 
 A program may read and execute the toolchains of ``/usr`` and what is bound, write in a private folder alone, and
-make no socket. ``landlock_keeper.py`` builds the walls around it and ends all it leaves; what differs from namespaces
+make no socket. ``landlock_keeper.py`` confines it and kills all it leaves; what differs from namespaces
 is said in ``docs/execution.md``.
 """
 
@@ -76,16 +76,16 @@ def end_the_rest():
 
 
 class LandlockUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """This machine builds no such walls; the message says why."""
+    """Error: Landlock isolation does not work here; the message contains the reason."""
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that the kernel offers; 0 where there is none."""
+    """Return the version of Landlock that the kernel offers; 0 where there is none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
 
 
 class ConfinedProcess:
-    """A keeper as its program's supervisor holds it; it ends everything when the control pipe closes."""
+    """Keeper process as its program's supervisor holds it; it kills everything when the control pipe closes."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
         self.pid = process.pid
@@ -96,19 +96,19 @@ class ConfinedProcess:
         self._lock = threading.Lock()
 
     def kill(self) -> None:
-        """End everything behind the walls."""
+        """Kill everything inside the sandbox."""
         with self._lock:
             if self._control is not None:
                 os.close(self._control)
                 self._control = None
 
     def wait(self) -> int:
-        """Until it is gone."""
+        """Wait until it is gone."""
         return self._process.wait()
 
 
 class LandlockWalls:
-    """Runs programs behind Landlock, a system call filter and resource limits.
+    """Runner of programs under Landlock, a system call filter and resource limits.
 
     Args:
         abi: Use no later version of Landlock than this one.
@@ -142,7 +142,7 @@ class LandlockWalls:
     ) -> SandboxResult:
         """Run one program and wait for its end; ``interrupted`` ends it when it is set.
 
-        ``group`` is the control group that bounds its memory; ``memory`` says what does, for the result.
+        ``group`` is the control group that bounds its memory; ``memory`` names the mechanism for the result.
         """
         invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
         with ExitStack() as stack:
@@ -219,7 +219,7 @@ class LandlockWalls:
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
-        """The number of processes counts per user: what else the caller runs is added, and room for other programs."""
+        """Return the resource limits. Processes count per user: the caller's and other programs' are added."""
         now = time.monotonic()
         if now - self._threads[0] > _THREADS_KNOWN_S:
             self._threads = (now, _threads_of(os.getuid()))
@@ -232,13 +232,13 @@ class LandlockWalls:
 
 
 def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
-    """Return what is bound that an unprivileged user cannot reach."""
+    """Return the bound paths that an unprivileged user cannot reach."""
     closed = [path for path in binds.values() if not reachable_by_others(path)]
     return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
 
 
 def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, ConfinedProcess, socket.socket]:
-    """Start the keeper: when that was, its process, and the channel to it, which ``stack`` closes."""
+    """Start the keeper; return the time, its process and the channel to it, which ``stack`` closes."""
     ours, theirs = socket.socketpair()
     stack.callback(ours.close)
     stack.callback(theirs.close)
@@ -269,7 +269,7 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Conf
 
 
 def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
-    """The job with every path where it lies here."""
+    """Return the job with every path translated to its place here."""
     told = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
     assert isinstance(files, list)  # noqa: S101  ours, as all below
@@ -297,7 +297,7 @@ def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _private_folder() -> Iterator[tuple[str, int]]:
-    """A fresh folder, with a descriptor whose lock says that it is in use."""
+    """Provide a fresh folder, with a descriptor whose lock marks it as in use."""
     root = tempfile.mkdtemp(prefix=_PREFIX)
     held = os.open(root, _FOLDER)
     try:
@@ -326,7 +326,7 @@ def remove_leftovers() -> None:
 
 
 def _is_full(root: str, most_bytes: int) -> bool:
-    """Whether a folder holds more than it may, counted by what it takes on the disk; empty where it is mounted."""
+    """Return whether a folder takes more than ``most_bytes`` of disk blocks, or holds too many entries."""
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:
@@ -344,7 +344,7 @@ def _is_full(root: str, most_bytes: int) -> bool:
 
 
 def _give_away(folder: str, user: int) -> None:
-    """What a compiler left belongs to a user that no program has; what is not its own (a hard link) stays as it is."""
+    """Give a compiler's output to a user that no program has; files of others (hard links) stay as they are."""
     to = unprivileged_user()
     for _, folders, files, opened in os.fwalk(folder):
         for name in (".", *folders, *files):

@@ -1,6 +1,6 @@
-"""Where the paths of a sandbox lie when nothing can be mounted: below a private folder, by links to what is bound.
+"""Path mapping of a sandbox without mounts: a private folder with links to the bound paths.
 
-With namespaces a program finds its work in ``/tmp/work`` and what is bound where the caller says. Without them these
+With namespaces a program finds its work in ``/tmp/work`` and bound paths at given places. Without them these
 paths would be the host's. So they are given other names, in this one place: in arguments, environment and files.
 """
 
@@ -18,10 +18,10 @@ _PATH = re.compile(r"(^-[A-Za-z]|^|[\s:;,=\"'@])(/[^\s:;,=\"']*)")
 
 
 class Places:
-    """The paths of one program.
+    """Path mapping of one program.
 
     Args:
-        root: The private folder on the host, which stands for the sandbox's ``/tmp``.
+        root: The private folder on the host, which is the sandbox's ``/tmp``.
         bound: Path inside -> path on the host, of all that is bound.
 
     Raises:
@@ -48,11 +48,11 @@ class Places:
         return f"{self.root}/{_INSIDE}{inside}"
 
     def path(self, inside: str) -> str:
-        """One path as the program is to use it."""
+        """Return a path in the form that the program uses."""
         places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
         nearest = next((place for place in places if place in self._kept or place in self._moved), None)
         return self._under(inside) if nearest in self._moved else inside
 
     def text(self, words: str) -> str:
-        """An argument or a variable with every path in it: alone, in a list, or after an option."""
+        """Return an argument or a variable with every path in it: alone, in a list, or after an option."""
         return _PATH.sub(lambda found: found[1] + self.path(found[2]), words)

@@ -1,4 +1,4 @@
-"""A system call filter in classic BPF, written by hand: what no benchmark program needs is refused.
+"""System call filter in classic BPF, which refuses calls that no benchmark program needs.
 
 The numbers are data (``system_calls.toml``). A refused call gives EPERM; ``clone3`` gives ENOSYS, so that the
 C library falls back to ``clone``, whose flags a filter can read; a socket of a family outside the allow-list
@@ -51,7 +51,7 @@ _ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class Machine(NamedTuple):
-    """System call numbers of one processor architecture: those that every program is refused, and all by name."""
+    """System call numbers of one processor architecture: the refused ones, and all by name."""
 
     audit: int
     refused: Mapping[str, int]
@@ -59,7 +59,7 @@ class Machine(NamedTuple):
 
 
 class _Table(Frozen):
-    """The data file: for each call a column of numbers, one for each machine that has it."""
+    """Data file of system calls: for each call its number on each architecture that has it."""
 
     machines: tuple[str, ...]
     audit: tuple[int, ...]
@@ -98,7 +98,7 @@ def _give(action: int) -> bytes:
 
 
 def seccomp_filter(machine: str | None = None) -> bytes | None:
-    """The compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
+    """Return the compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
     table = machine_of(machine)
     if table is None:
         return None

@@ -1,4 +1,4 @@
-"""Looks at a process tree from outside: memory really used, processes, CPU time.
+"""Measurement of a process tree from outside: resident memory, processes, CPU time.
 
 Resource limits count per process, and shared mappings escape them; so the sandbox's supervisor asks here
 several times a second and kills the tree that has too much. Memory is PSS (shared pages counted once over
@@ -16,12 +16,12 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _USUAL_SOCKETS = 256
 _SOCKET_MB = 0.25
-"""What can wait in one socket, whose buffers keep their usual size (see ``seccomp``)."""
+"""Maximum data in one socket, whose buffers keep their usual size (see ``seccomp``)."""
 
 
 @dataclass(frozen=True)
 class TreeUsage:
-    """What a process tree uses at one moment."""
+    """Resource usage of a process tree at one moment."""
 
     processes: int
     memory_mb: float
@@ -29,7 +29,7 @@ class TreeUsage:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below ``pid``, which itself is left out."""
+    """Return all processes below ``pid``, without ``pid`` itself."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -50,7 +50,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def _sockets_mb(pid: int) -> float:
-    """Of the program's network namespace: sockets that are on their way to another process count, too."""
+    """Return the memory in MB of the sockets of a network namespace; those in transit between processes count, too."""
     try:
         if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino:  # noqa: PTH116
             return 0.0  # everybody's
@@ -92,7 +92,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def tree_usage(pid: int, most_processes: int) -> TreeUsage:
-    """The use of all below ``pid``; beyond ``most_processes`` only their number is taken, to stay cheap."""
+    """Return the usage of all processes below ``pid``; beyond ``most_processes`` only their number is counted."""
     tree = descendants(pid)
     if len(tree) > most_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
