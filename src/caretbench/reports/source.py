@@ -16,6 +16,7 @@ from caretbench.reports.judged.rated_answers import JudgedAnswers
 from caretbench.reports.judged.values import KEY, judged_values
 from caretbench.reports.results.problem_lists import LeftOut, find_left_out
 from caretbench.reports.summary import Column, OwnTable
+from caretbench.suites import naming
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ORDINARY, OwnChart, Stratification
 
@@ -43,7 +44,8 @@ class Source:
         """Suite's own tables."""
         if self.suite is None:
             return ()
-        found = self.suite.result_tables(self._results, self._problems, self.seed)
+        with naming(self.suite, "result_tables"):
+            found = tuple(self.suite.result_tables(self._results, self._problems, self.seed))
         return tuple(OwnTable(**table._asdict()) for table in found)
 
     @property
@@ -51,7 +53,8 @@ class Source:
         """Suite's own charts."""
         if self.suite is None:
             return ()
-        return self.suite.result_charts(self._results, self._problems, self.seed)
+        with naming(self.suite, "result_charts"):
+            return tuple(self.suite.result_charts(self._results, self._problems, self.seed))
 
     @cached_property
     def _results(self) -> pl.DataFrame:

@@ -81,7 +81,8 @@ class Clients:
         }
         if len(kinds) > 1:
             raise ValueError(
-                "questions and places in programs are asked by different prompts: make two runs of it"
+                f"{' and '.join(benchmark.suite.name for benchmark in self._plan.benchmarks)}: questions and places in "
+                "programs are asked by different prompts; make two runs of it"
             )
         return kinds == {True}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -87,11 +88,24 @@ def load_problems(house: Suite, source: str) -> ProblemSet:
         DataError: the data are wrong, or the suite cannot load them.
         MachineError: this machine lacks something.
     """
+    with naming(house, f"--data {source}"):
+        return house.load(source)
+
+
+@contextmanager
+def naming(house: Suite, doing: str) -> Iterator[None]:
+    """Name the suite of another package in what its hook raises; errors of our suites stay as they are.
+
+    Raises:
+        DataError: the hook failed.
+        MachineError: this machine lacks something.
+    """
     if house.name in _OURS:
-        return house.load(source)
-    whose = f"the suite {house.name!r} of {type(house).__module__}, --data {source}"
+        yield
+        return
+    whose = f"the suite {house.name!r} of {type(house).__module__}, {doing}"
     try:
-        return house.load(source)
+        yield
     except MachineError as error:
         raise MachineError(f"{whose}: {error}") from error
     except Exception as error:

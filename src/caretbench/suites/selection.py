@@ -83,7 +83,7 @@ class Selection:
     def shortfall(self, count: int) -> Iterator[str]:
         """Yield a note where fewer problems are there than :attr:`limit` asks for."""
         if self.limit is not None and count < self.limit:
-            yield f"--limit {self.limit}: there are {count} problems that do not overlap"
+            yield f"--limit {self.limit}: {count} problems were found that do not overlap"
 
     def _wanted(self, suite: Suite) -> dict[str, set[str]]:
         wanted: dict[str, set[str]] = {}

@@ -26,7 +26,7 @@ from caretbench.runs.plans.config import (
     in_words,
 )
 from caretbench.runs.plans.prices import Price, Prices
-from caretbench.runs.plans.roles import refuse_remote
+from caretbench.runs.plans.roles import ROLES, refuse_remote
 from caretbench.runs.plans.sampling import preset as find_preset
 from caretbench.suites import baselines_of
 from caretbench.suites.showing import showing
@@ -119,6 +119,11 @@ class Plan:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
+        role = next((model.name for model in self.models if model.name in ROLES), None)
+        if role is not None:
+            raise ValueError(
+                f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC"
+            )
         baselines = {name for one in self.benchmarks for name in baselines_of(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             if name in baselines:
