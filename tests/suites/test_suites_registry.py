@@ -12,11 +12,15 @@ from typer.testing import CliRunner
 
 from caretbench import suites
 from caretbench.cli import app
+from caretbench.errors import DataError
 from caretbench.plugins import PluginError
 from caretbench.problem import PredicateCheck
+from caretbench.reports.source import Source
 from caretbench.suites import suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
+from caretbench.suites.values import ProblemSet, Table
 from tests.support.make_problem import MakeProblem
+from tests.support.report_runs import make_run
 
 Install = Callable[[str, str], None]
 
@@ -97,3 +101,29 @@ def test_predicates_are_measured_by_default(make_problem: MakeProblem) -> None:
     assert (measured.values, measured.details) == ({"passed": 0.0}, {"missing": "too long"})
     assert Short().measure(problem, "x", "default")[0].values == {"passed": 1.0}
     assert Short().measure(make_problem(), "x", "default") == []
+
+
+class Foreign(Suite):
+    """A suite of another package whose table cannot be made."""
+
+    name = "foreign"
+    title = "Foreign"
+    about = "Raises."
+    strata = ("language",)
+
+    def load(self, source: str) -> ProblemSet:
+        raise NotImplementedError
+
+    def request(self, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    def result_tables(self, *_: object) -> tuple[Table, ...]:
+        raise RuntimeError("no column 'size'")
+
+
+def test_a_hook_that_fails_names_its_suite_and_itself() -> None:
+    source = Source(make_run(per_cell=1), suite=Foreign())
+    with pytest.raises(
+        DataError, match=r"the suite 'foreign' of .*result_tables: RuntimeError: no column 'size'"
+    ):
+        _ = source.own
