@@ -427,8 +427,7 @@ def test_a_role_is_no_name_of_a_model_in_a_run_file(tmp_path: Path) -> None:
     path = tmp_path / "role.toml"
     path.write_text(RUN_FILE.replace('name = "b"', 'name = "grader"'))
     done = Done(str(path), "-o", str(tmp_path / "out"), "--dry-run")
-    assert done.code == 2
-    assert "'grader' is the name of a role" in done.err
+    assert "'grader' is the name of a role" in str(done.error)
 
 
 def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) -> None:
