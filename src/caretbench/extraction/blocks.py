@@ -31,7 +31,7 @@ def _says_enough(lines: list[str]) -> bool:
 
 
 def without_prefix_repetition(text: str, around: Surroundings) -> str:
-    """The text without whole lines at its beginning that repeat the end of the prefix.
+    """Return the text without whole lines at its beginning that repeat the end of the prefix.
 
     Two lines that say something, or one that opens a block, or the begun line of the caret with at least two words.
     What of the caret's line goes on stays.
@@ -68,7 +68,7 @@ def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | No
 
 
 def without_suffix_repetition(text: str, around: Surroundings) -> str:
-    """The text up to where it goes on with the suffix that is shown, wherever that begins in the text.
+    """Return the text up to where it goes on with the suffix that is shown, wherever that begins in the text.
 
     Two lines must repeat; one line at the end of the text goes where the program is well formed only without it.
     """
@@ -99,7 +99,7 @@ def _margin(line: str) -> int:
 
 
 def _columns(around: Surroundings) -> list[int]:
-    """The columns where the first statement may stand, the nearest to the caret first."""
+    """Return the columns where the first statement may stand, the nearest to the caret first."""
     *whole, caret_line = around.before.split("\n")
     last = next((line for line in reversed(whole) if line.strip()), "")
     following = next((line for line in around.after.split("\n")[1:] if line.strip()), "")
@@ -141,7 +141,7 @@ def indented(text: str, around: Surroundings) -> str:
 
 
 def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
-    """The brackets that are open at byte ``end``."""
+    """Return the brackets that are open at byte ``end``."""
     stack: list[str] = []
     for token in leaves(tree, 0, end):
         if token.end_byte <= end:
@@ -159,7 +159,7 @@ def _follow(stack: list[str], token: tree_sitter.Node) -> None:
 
 
 def _closing_end(text: str, around: Surroundings) -> int | None:
-    """The character right after the bracket that closes the innermost construct that is open at the caret."""
+    """Return the character right after the bracket that closes the innermost construct that is open at the caret."""
     before = encode(around.before)
     tree = parse(before + encode(text), around.language)
     tokens = list(leaves(tree, len(before), len(before) + len(encode(text))))
@@ -199,7 +199,7 @@ _HEADERS = (
 
 
 def within_block(text: str, around: Surroundings) -> str:
-    """The text up to the end of the block or construct that is open at the caret.
+    """Return the text up to the end of the block or construct that is open at the caret.
 
     With a suffix, brackets decide only where the program is not well formed with the whole text.
     """
@@ -223,7 +223,7 @@ def within_block(text: str, around: Surroundings) -> str:
 
 
 def _cuts_at_brackets(text: str, around: Surroundings) -> Iterator[str]:
-    """The text before each bracket that it closes and did not open, the last first."""
+    """Yield the text before each bracket that it closes and did not open, the last first."""
     offset = len(encode(around.before))
     tree = parse(around.program(text), around.language)
     offsets = Offsets(text)
@@ -238,7 +238,7 @@ def _cuts_at_brackets(text: str, around: Surroundings) -> Iterator[str]:
 
 
 def bracketed(text: str, around: Surroundings) -> str:
-    """The text with the closing brackets that the program needs: surplus ones cut off, missing ones added.
+    """Return the text with the closing brackets that the program needs: surplus ones cut off, missing ones added.
 
     Where the program is well formed already, where the suffix is hidden, or where nothing helps, the text stays.
     """

@@ -58,7 +58,7 @@ def _without_reasoning(text: str, around: Surroundings) -> str:
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line is clearly chatter: its first words, how it ends, no mark of code."""
+    """Return whether a line is clearly chatter: its first words, how it ends, no mark of code."""
     line = line.strip().lstrip("*_> ")
     if line.lower() in {"sure!", "certainly!", "absolutely!"}:
         return True
@@ -68,7 +68,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
-    """The fenced blocks: a fence closes with at least as many marks and no word; the last may stay open."""
+    """Return the fenced blocks: a fence closes with at least as many marks and no word; the last may stay open."""
     found: list[_Block] = []
     opening: re.Match[str] | None = None
     for fence in fences:
@@ -90,7 +90,7 @@ def _speaks(word: str, language: str) -> bool:
 
 
 def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
-    """The code of the first block in the right language or without a language, else of the first block."""
+    """Return the code of the first block in the right language or without a language, else of the first block."""
     head = text[: fences[0].start()]
     first_closes = len(fences) % 2 == 1 and not fences[0]["word"] and head.strip()
     if first_closes and not any(_is_prose(line) for line in head.splitlines()):
@@ -100,7 +100,7 @@ def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
 
 
 def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool:
-    """Whether a text is one block that names the language, and nothing else.
+    """Return whether a text is one block that names the language, and nothing else.
 
     So models answer that are asked for a fence. A comment that were nothing but a fenced example would look the
     same, and does not occur.

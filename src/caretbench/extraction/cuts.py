@@ -18,7 +18,7 @@ _FEWEST_CUTS = 8
 
 
 def _ends(text: str) -> list[int]:
-    """The ends of lines that are not blank, newline excluded, without the end of the text itself."""
+    """Return the ends of lines that are not blank, newline excluded, without the end of the text itself."""
     ends = []
     position = 0
     for line in text.split("\n")[:-1]:
@@ -30,18 +30,18 @@ def _ends(text: str) -> list[int]:
 
 
 def closed(text: str, around: Surroundings) -> str:
-    """A cut text with the end of its last line, where the suffix needs one."""
+    """Return a cut text with the end of its last line, where the suffix needs one."""
     return text + "\n" if text and around.needs_newline and not text.endswith("\n") else text
 
 
 def first_line(text: str, around: Surroundings) -> str:
-    """The text up to the end of its first line that is not blank; a blank text stays."""
+    """Return the text up to the end of its first line that is not blank; a blank text stays."""
     ends = _ends(text)
     return closed(text[: ends[0]], around) if ends else text
 
 
 def leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
-    """The tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
+    """Yield the tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
     open_nodes = [tree.root_node]
     while open_nodes:
         node = open_nodes.pop()
@@ -55,7 +55,7 @@ def leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter
 
 
 def dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
-    """The character at which a text leaves the indented block of its first statement, or None."""
+    """Return the character at which a text leaves the indented block of its first statement, or None."""
     caret_line = around.before.rpartition("\n")[2]
     head = text.split("\n", 1)[0]
     continues_line = bool(caret_line.strip() and head.strip())
@@ -79,7 +79,7 @@ def dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offs
 
 
 def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | None:
-    """The character at which a text closes a bracket it did not open, or the end of the line before."""
+    """Return the character at which a text closes a bracket it did not open, or the end of the line before."""
     depth = 0
     for token in tokens:
         depth += (token.type in {"(", "[", "{", "${"}) - (token.type in {")", "]", "}"})
@@ -92,7 +92,7 @@ def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | N
 
 
 def same_block(text: str, around: Surroundings) -> str:
-    """The text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
+    """Return the text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
     offset = len(encode(around.before))
     tree = parse(around.program(text), around.language)
     tokens = list(leaves(tree, offset, offset + len(encode(text))))
@@ -102,7 +102,7 @@ def same_block(text: str, around: Surroundings) -> str:
 
 
 def _candidates(ends: list[int], size: int) -> list[int]:
-    """The cuts to try, longest first; of too many the first ones are all kept and the later ones thinned out.
+    """Return the cuts to try, longest first; of too many the first ones are all kept and the later ones thinned out.
 
     A text that runs on goes wrong after its first statements, so that the right cut stands near the start.
     """
@@ -127,7 +127,7 @@ def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, progra
 
 
 def longest_fit(text: str, around: Surroundings) -> str:
-    """The text itself if the program parses with it, else its longest line-wise beginning with which it does.
+    """Return the text itself if the program parses with it, else its longest line-wise beginning with which it does.
 
     If nothing parses the whole text stays: no cut could make that program run, and which cut has the fewest
     errors is an accident of error recovery (and an unfinished prefix, or syntax newer than the grammar, has
@@ -151,7 +151,7 @@ def longest_fit(text: str, around: Surroundings) -> str:
 
 
 def without_overlap(text: str, around: Surroundings) -> str:
-    """The text without the longest run of whole lines at its end that repeats the beginning of the suffix.
+    """Return the text without the longest run of whole lines at its end that repeats the beginning of the suffix.
 
     At least one line that says something (a name or a number) must repeat; the text must not become blank.
     """

@@ -32,7 +32,7 @@ _MOST_WORDS, _FEWEST_SYMBOLS = 4, 2
 
 
 def cleaned(text: str, around: Surroundings) -> str:
-    """The first fenced block that names the language, or what stands between the markers, as it is.
+    """Return the first fenced block that names the language, or what stands between the markers, as it is.
 
     Without either, reasoning, fence lines, blank lines, comments and whatever does not look like code go.
     """
@@ -73,7 +73,7 @@ def _collapsed(line: str) -> str:
 
 
 def trimmed(text: str, around: Surroundings) -> str:
-    """The text between a line that stands anywhere in the prefix and one that stands anywhere in the suffix.
+    """Return the text between a line that stands anywhere in the prefix and one that stands anywhere in the suffix.
 
     One equal line is enough; then lines that are nearly equal to the last two of the prefix or the first two of the
     suffix. Where the beginning would lie behind the end, only the end is cut; where nothing would be left, all stays.
@@ -137,7 +137,7 @@ def _first_word(line: str) -> str:
 
 
 def _target(first: str, whole: Sequence[str]) -> int:
-    """The column that the first line should have."""
+    """Return the column that the first line should have."""
     filled = [line for line in whole if line.strip()]
     if not filled:
         return 0
@@ -178,7 +178,7 @@ def _balanced(text: str, around: Surroundings) -> str:
 
 
 def _stripped(text: str, closing: str, surplus: int) -> str:
-    """The text without so many closing brackets at the ends of its lines, the last line first."""
+    """Return the text without so many closing brackets at the ends of its lines, the last line first."""
     lines = text.split("\n")
     for number in range(len(lines) - 1, -1, -1):
         while surplus and lines[number].rstrip().endswith(closing):

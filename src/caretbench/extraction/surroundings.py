@@ -22,23 +22,23 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def of(cls, caret: Caret, after: str | None = None) -> Surroundings:
-        """The surroundings of a caret; ``after`` stands in for a suffix that is not shown in full."""
+        """Return the surroundings of a caret; ``after`` stands in for a suffix that is not shown in full."""
         name = language_named(caret.language).name
         return cls(caret.prefix, caret.suffix if after is None else after, name)
 
     def program(self, text: str) -> str:
-        """The visible program with ``text`` at the caret."""
+        """Return the visible program with ``text`` at the caret."""
         return self.before + text + self.after
 
     @property
     def needs_newline(self) -> bool:
-        """Whether a text at the caret must end its last line itself, because the suffix begins a new one."""
+        """Return whether a text at the caret must end its last line itself, because the suffix begins a new one."""
         at_line_start = not self.before or self.before.endswith("\n")
         return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
 
 
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
-    """Whether byte ``position`` stands inside a string or comment, behind its beginning."""
+    """Return whether byte ``position`` stands inside a string or comment, behind its beginning."""
     node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
     while node is not None:
         ends_line = "comment" in node.type and node.end_byte == position  # which goes on until a newline
@@ -51,7 +51,7 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
 
 
 def caret_in_literal(around: Surroundings, text: str) -> bool:
-    """Whether the caret stands inside a string or comment, where prose and fences are as good as code."""
+    """Return whether the caret stands inside a string or comment, where prose and fences are as good as code."""
     position = len(encode(around.before))
     trees = (parse(around.program(middle), around.language) for middle in (text, "\n", ""))
     return any(within_literal(tree, position) for tree in trees)

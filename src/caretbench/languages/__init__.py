@@ -63,13 +63,13 @@ def _all() -> Mapping[str, Language]:
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """All languages by name, in their order; those that are parsed only are not among them."""
+    """Return all languages by name, in their order; those that are parsed only are not among them."""
     return {name: entry for name, entry in _all().items() if not entry.parsed_only}
 
 
 @cache
 def parsed_only() -> Mapping[str, Language]:
-    """The languages that are read in patches and never run, by name."""
+    """Return the languages that are read in patches and never run, by name."""
     return {name: entry for name, entry in _all().items() if entry.parsed_only}
 
 
@@ -81,7 +81,7 @@ def _names() -> Mapping[str, str]:
 
 
 def language(name: str) -> Language:
-    """The language with this name or alias, whatever its case.
+    """Return the language with this name or alias, whatever its case.
 
     Raises:
         KeyError: no such language; the message lists the known ones.
@@ -93,7 +93,7 @@ def language(name: str) -> Language:
 
 
 def of_grammar(name: str) -> Language:
-    """The language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
+    """Return the language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
 
     Raises:
         KeyError: no language has this grammar.

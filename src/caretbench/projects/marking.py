@@ -119,7 +119,7 @@ def _filled(template: str, numbers: Mapping[str, str]) -> str:
 
 
 def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
-    """The call as it stands before a statement: in Python a compound one shares its line with none."""
+    """Return the call as it stands before a statement: in Python a compound one shares its line with none."""
     if not language(source.language).indented or not _is_compound(node):
         return call
     line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
@@ -132,7 +132,7 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 
 
 def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
-    """The statements before which a mark may stand."""
+    """Yield the statements before which a mark may stand."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
     constant = _constant_bodies(root, source, table.constant) if table.constant else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
@@ -151,7 +151,7 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
 
 
 def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
-    """How many statements come first by rule: docstrings, directives, imports from the future."""
+    """Return how many statements come first by rule: docstrings, directives, imports from the future."""
     head = 0
     if not table.text_first:
         return head
@@ -164,7 +164,7 @@ def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
 
 
 def _is_class_body(node: tree_sitter.Node) -> bool:
-    """Whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
+    """Return whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
     function = node.parent
     if function is None or function.type != "function_definition":
         return False

@@ -107,7 +107,7 @@ def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
 
 
 def languages_in(taken: Taken) -> tuple[str, ...]:
-    """The languages of a project that can be mined, the one with the most files first."""
+    """Return the languages of a project that can be mined, the one with the most files first."""
     counts = dict.fromkeys(project_tables(), 0)
     for path in taken.files:
         name = language_of(path)
@@ -117,7 +117,7 @@ def languages_in(taken: Taken) -> tuple[str, ...]:
 
 
 def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
-    """The languages to mine: the chosen ones, all of the project by default.
+    """Return the languages to mine: the chosen ones, all of the project by default.
 
     Raises:
         DataError: one is not mined, or the project has none.
@@ -175,7 +175,7 @@ def read(
 
 
 def line_count(source: SourceFile) -> int:
-    """How many lines a file has; what follows the last line feed counts where it is something."""
+    """Return how many lines a file has; what follows the last line feed counts where it is something."""
     return len(source.line_starts) - (source.line_starts[-1] == len(source.data))
 
 

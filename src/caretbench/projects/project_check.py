@@ -85,7 +85,7 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
 
 
 def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
-    """The check with what saves time, if all tests pass with that too.
+    """Return the check with what saves time, if all tests pass with that too.
 
     An answer may change what all has to be made anew for: bounds leave room for that.
     """
@@ -155,7 +155,7 @@ def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
 
 
 def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
-    """The names of tests that did not pass, as reports have them."""
+    """Return the names of tests that did not pass, as reports have them."""
     return (*result.counts.names("failed"), *result.counts.names("error"))
 
 
@@ -175,7 +175,7 @@ def _runs_nothing(result: WorkspaceResult) -> str:
 
 
 def passed_tests(result: WorkspaceResult) -> int:
-    """How many tests passed, by reports or the runner's last words; 0 where neither tells."""
+    """Return how many tests passed, by reports or the runner's last words; 0 where neither tells."""
     if result.tests:
         return result.counts.passed
     return spoken_tests(result.stdout.text, result.stderr.text) or 0
@@ -226,7 +226,7 @@ def _first_error(result: WorkspaceResult) -> str:
 
 
 def deselected(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """The command without these tests (``CLASS::NAME``); None where its runner has no option for that.
+    """Return the command without these tests (``CLASS::NAME``); None where its runner has no option for that.
 
     Tests are chosen by their own name alone: one of the same name in another class is left out too.
     """

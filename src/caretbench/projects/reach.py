@@ -63,12 +63,12 @@ class Reach:
 
     @property
     def nothing(self) -> bool:
-        """Whether it is known of every file that the tests execute nothing of it."""
+        """Return whether it is known of every file that the tests execute nothing of it."""
         hits = (hit for statements in self.statements.values() for _, hit in statements)
         return bool(self.statements) and not self.unknown and not any(hits)
 
     def tests_of(self, path: str, start: int, end: int) -> tuple[str, ...]:
-        """The tests that execute something of the bytes ``start`` to ``end``, in their order.
+        """Return the tests that execute something of the bytes ``start`` to ``end``, in their order.
 
         Empty where that is not known of each statement, or where it is all of them.
         """
@@ -84,7 +84,7 @@ class Reach:
         return tuple(name for name in self.all_tests if name in found)
 
     def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
-        """The numbers of the statements that begin in a span; else that of the innermost one around it."""
+        """Return the numbers of the statements that begin in a span; else that of the innermost one around it."""
         if path not in self._places:
             return ()
         starts, nesting = self._places[path]
@@ -102,7 +102,7 @@ class Reach:
         }
 
     def lines(self, path: str, source: SourceFile) -> frozenset[int]:
-        """The lines, from 1, of the statements that are executed, without those of inner ones that are not."""
+        """Return the lines, from 1, of the statements that are executed, without those of inner ones that are not."""
         found: set[int] = set()
         for span, hit in self.statements.get(path, ()):
             lines = range(source.line_at(span.start), source.line_at(max(span.start, span.end - 1)) + 1)
@@ -164,7 +164,7 @@ class _Probe:
     cpu_s: float = 0.0
 
     def run(self, paths: Sequence[str], unknown: dict[str, str]) -> Marks:
-        """The marks of all files; those of single tests only where one run tells of all files."""
+        """Return the marks of all files; those of single tests only where one run tells of all files."""
         if paths and runs_pytest(self.request.command):
             result = self._once(paths, by_test=True)
             if result.status is Status.PASSED and result.file(MARKS_FILE) is not None:

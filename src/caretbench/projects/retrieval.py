@@ -19,7 +19,7 @@ def words(text: str) -> list[str]:
 
 
 def most_alike(query: str, files: Sequence[tuple[str, Numbered]], count: int) -> list[tuple[str, Numbered]]:
-    """At most ``count`` parts of 20 lines that share words with the query, the most alike last."""
+    """Return at most ``count`` parts of 20 lines that share words with the query, the most alike last."""
     import bm25s
 
     parts = [

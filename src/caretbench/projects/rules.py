@@ -32,5 +32,5 @@ class ProjectRules(Row):
 
 @cache
 def project_rules() -> ProjectRules:
-    """The rules."""
+    """Return the rules."""
     return ProjectRules.model_validate(packaged_table("caretbench.projects", "projects.toml"))

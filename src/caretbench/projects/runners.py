@@ -26,7 +26,7 @@ _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
-    """Whether a command starts pytest, itself or by a shell."""
+    """Return whether a command starts pytest, itself or by a shell."""
     return _STARTS_PYTEST.search(" ".join(command)) is not None
 
 
@@ -48,7 +48,7 @@ def selected(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceReques
 
 
 def is_selected(request: WorkspaceRequest) -> bool:
-    """Whether a command runs chosen tests alone."""
+    """Return whether a command runs chosen tests alone."""
     return _TESTS in request.patch
 
 
@@ -58,7 +58,7 @@ def watched(request: WorkspaceRequest, place: str) -> WorkspaceRequest:
 
 
 def reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    """The command with its tests in another order; None where its runner has no way to do that.
+    """Return the command with its tests in another order; None where its runner has no way to do that.
 
     pytest and unittest run them from the last to the first, CTest shuffles them.
     """

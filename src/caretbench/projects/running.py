@@ -20,7 +20,7 @@ from caretbench.projects.runners import in_one_order, runs_pytest, selected
 
 
 def tests_check(problem: Problem) -> TestsCheck:
-    """The one check of a problem that is tests of its project.
+    """Return the one check of a problem that is tests of its project.
 
     Raises:
         DataError: it has none, or several.
@@ -43,7 +43,7 @@ def file_splice(problem: Problem) -> FileSplice:
 
 
 def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> WorkspaceRequest:
-    """The command of a check in a project as it is.
+    """Return the command of a check in a project as it is.
 
     Of the tests that the check names those alone run, where its command is one of pytest; else all run.
     """
@@ -66,12 +66,12 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
 
 
 def project_key(check: TestsCheck, snapshot: str) -> str:
-    """The command of a check in a project as it is, as the gate knows it: what ran already is not run again."""
+    """Return the command of a check in a project as it is, as the gate knows it: what ran already is not run again."""
     return repr(check_request(check, snapshot, identity="project"))
 
 
 def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | None = None) -> WorkspaceRequest:
-    """The command that decides whether ``text`` is right: the file that holds the span is replaced as a whole.
+    """Return the command that decides whether ``text`` is right: the file that holds the span is replaced as a whole.
 
     Raises:
         DataError: the answer goes into no file, no tests check it, or the project is not in the store.
@@ -86,7 +86,7 @@ def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | Non
 
 
 def original(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
-    """A file of a project as it was.
+    """Return a file of a project as it was.
 
     Raises:
         DataError: the project is not in the store, or has no such file.

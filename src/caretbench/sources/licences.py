@@ -28,7 +28,7 @@ class Licence(Row):
     without: tuple[str, ...] = ()
 
     def fits(self, text: str) -> bool:
-        """Whether a normalised text is this licence."""
+        """Return whether a normalised text is this licence."""
         beginning = text[:_BEGINNING]
         return (
             all(words in beginning for words in self.begins)
@@ -45,12 +45,12 @@ def _licences() -> tuple[Licence, ...]:
 
 
 def is_licence_file(name: str) -> bool:
-    """Whether a file at the top of a repository is named as licences are."""
+    """Return whether a file at the top of a repository is named as licences are."""
     return _FILE.fullmatch(name) is not None
 
 
 def identify(text: str) -> str | None:
-    """The SPDX name of a licence's text; none when no entry of the table fits."""
+    """Return the SPDX name of a licence's text; none when no entry of the table fits."""
     normal = re.sub(r"\s+", " ", _QUOTES.sub("", text)).strip().lower()
     return next((licence.name for licence in _licences() if licence.fits(normal)), None)
 

@@ -38,7 +38,7 @@ WHOLE_HISTORY: Final = Period()
 def newest(
     pulls: Iterable[PullRequest], since: str | None = None, until: str | None = None, limit: int | None = None
 ) -> list[PullRequest]:
-    """The changes that were merged within a time, by repository, the newest first.
+    """Return the changes that were merged within a time, by repository, the newest first.
 
     At most ``limit`` of each repository.
 
@@ -85,7 +85,7 @@ class MiningYield(Row):
 
     @property
     def skipped_by_reason(self) -> dict[str, int]:
-        """How many commits each reason took."""
+        """Return how many commits each reason took."""
         return dict(Counter(commit.reason for commit in self.skipped).most_common())
 
 
@@ -175,7 +175,7 @@ def mine_git(
 
 
 def _known(path: Path, repo: str, history: Set[str]) -> set[str]:
-    """The changes of a repository that stand in a file.
+    """Return the changes of a repository that stand in a file.
 
     Raises:
         DataError: none of them belongs to this history: two clones go by the same name.
@@ -195,7 +195,7 @@ def _known(path: Path, repo: str, history: Set[str]) -> set[str]:
 
 
 def _dated(facts: RepositoryFacts, times: list[int]) -> RepositoryFacts:
-    """The facts with the length and the ends of the history."""
+    """Return the facts with the length and the ends of the history."""
     ends = {"first_merged_at": min(times), "last_merged_at": max(times)} if times else {}
     return facts.model_copy(
         update={"commits": len(times)} | {name: utc_moment(time) for name, time in ends.items()}

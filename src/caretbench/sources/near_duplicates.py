@@ -36,7 +36,7 @@ def line_shingles(patch: str, size: int = LINES) -> Shingles:
 
 
 def as_shingles(hashes: Iterable[int]) -> Shingles:
-    """Any integers as shingles."""
+    """Return any integers as shingles."""
     return np.unique(np.fromiter((value & 0xFFFFFFFFFFFFFFFF for value in hashes), dtype=np.uint64))
 
 
@@ -72,7 +72,7 @@ def near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float = TH
 
 
 def _rarest_first(sets: Sequence[Shingles]) -> Iterable[NDArray[np.int64]]:
-    """Each set as ranks of its shingles by how rare they are among all sets, the rarest first."""
+    """Return each set as ranks of its shingles by how rare they are among all sets, the rarest first."""
     found, counts = np.unique(np.concatenate(sets), return_counts=True)
     ranks = np.empty(len(found), dtype=np.int64)
     ranks[np.argsort(counts, kind="stable")] = np.arange(len(found))
@@ -82,7 +82,7 @@ def _rarest_first(sets: Sequence[Shingles]) -> Iterable[NDArray[np.int64]]:
 def _first_above(
     sets: Sequence[Shingles], index: int, candidates: Sequence[int], threshold: float
 ) -> int | None:
-    """The first candidate that is near enough; only firsts of their kind are candidates."""
+    """Return the first candidate that is near enough; only firsts of their kind are candidates."""
     mine = sets[index]
     for other in candidates:
         theirs = sets[other]

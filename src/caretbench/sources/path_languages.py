@@ -20,7 +20,7 @@ class PathLanguage(Row):
 
 @cache
 def path_languages() -> Mapping[str, PathLanguage]:
-    """All languages by name, in the order of the table."""
+    """Return all languages by name, in the order of the table."""
     return TypeAdapter(dict[str, PathLanguage]).validate_python(
         packaged_table("caretbench.sources", "path_languages.toml")
     )

@@ -29,7 +29,7 @@ of GitHub, which does not say how it was merged."""
 
 
 def in_utc(text: str) -> str:
-    """An ISO 8601 moment in UTC, ``2026-08-21T18:36:59Z``, so that texts sort as moments do.
+    """Return an ISO 8601 moment in UTC, ``2026-08-21T18:36:59Z``, so that texts sort as moments do.
 
     Raises:
         ValueError: it is no moment with an offset.
@@ -139,7 +139,7 @@ class PullRequest(Row):
         )
 
     def _in_code(self, word: str) -> bool:
-        """Whether an ``@word`` stands there, or what it is written for is made there."""
+        """Return whether an ``@word`` stands there, or what it is written for is made there."""
         made = re.compile(rf"\b(?:class|interface|def|fun|func|function|macro|enum) {re.escape(word[1:])}\b")
         return any(
             word in file.patch or made.search(file.patch)
@@ -159,7 +159,7 @@ class PullRequest(Row):
 
 
 def read_pull_requests(paths: list[Path]) -> Iterator[PullRequest]:
-    """The records of JSONL files (``.gz`` too), each change once.
+    """Yield the records of JSONL files (``.gz`` too), each change once.
 
     Raises:
         DataError: with file and line; or the same change stands in two records that differ.

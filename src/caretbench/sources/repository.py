@@ -129,7 +129,7 @@ class RepositoryFacts(Row):
         return _PAGES[self.host][0].format(repo=self.repo) if self.host in _PAGES else None
 
     def change_url(self, number: int | None, sha: str) -> str | None:
-        """The page of a pull request, or of a commit without a number."""
+        """Return the page of a pull request, or of a commit without a number."""
         if self.host not in _PAGES:
             return None
         base, request, commit = _PAGES[self.host]
@@ -137,7 +137,7 @@ class RepositoryFacts(Row):
         return page.format(base=base.format(repo=self.repo), number=number, sha=sha)
 
     def table_row(self, questions: int | tuple[int, int] | None = None) -> dict[str, str]:
-        """The columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
+        """Return the columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
         span = questions if isinstance(questions, tuple) else (questions, questions)
         ends = sorted({str(end) for end in span if end is not None}, key=int)
         language = path_languages().get(self.primary_language or "")

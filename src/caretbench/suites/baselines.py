@@ -26,7 +26,7 @@ def _empty(_problem: Problem) -> str:
 
 
 def _copy_context(problem: Problem) -> str:
-    """The lines after the shown line that is most like the last whole line before the caret.
+    """Return the lines after the shown line that is most like the last whole line before the caret.
 
     The comparison is by Indel similarity; of equal ones the nearest before the caret wins. Retrieval from the same
     file only: other problems are not looked at.
@@ -71,7 +71,7 @@ NAMES = (*BASELINES, *OF_QUESTIONS)
 def baseline(
     name: str, problems: Sequence[Problem], writers: Mapping[str, Writer] = BASELINES
 ) -> Iterator[Completion]:
-    """The completions of one baseline for every problem that it has an answer to.
+    """Yield the completions of one baseline for every problem that it has an answer to.
 
     Raises:
         KeyError: no such baseline; the message lists the known ones.

@@ -50,7 +50,7 @@ class Selection:
     seed: int = 0
 
     def of(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
-        """The chosen problems, in their order.
+        """Return the chosen problems, in their order.
 
         Raises:
             ValueError: an unknown label, or nothing is left.

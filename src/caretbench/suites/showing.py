@@ -29,7 +29,7 @@ class Showing:
 
 
 def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
-    """The context of this name; None where problems are shown as they are, named or not.
+    """Return the context of this name; None where problems are shown as they are, named or not.
 
     Raises:
         ValueError: a suite offers no contexts, or none of this name.

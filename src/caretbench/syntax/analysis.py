@@ -62,7 +62,7 @@ class FileAnalysis:
         return [block.span.start for block in self.blocks]
 
     def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], Nesting]:
-        """The blocks of some kinds, and how they nest."""
+        """Return the blocks of some kinds, and how they nest."""
         if kinds not in self._nestings:
             numbers = [n for n, block in enumerate(self.blocks) if kinds is None or block.kind in kinds]
             self._nestings[kinds] = numbers, Nesting([self.blocks[n].span for n in numbers])
@@ -77,20 +77,20 @@ class FileAnalysis:
         return Nesting([scope.span for scope in self.scopes])
 
     def references_in(self, span: tuple[int, int]) -> tuple[Reference, ...]:
-        """The references inside a span."""
+        """Return the references inside a span."""
         first = bisect.bisect_left(self._reference_starts, span[0])
         last = bisect.bisect_left(self._reference_starts, span[1])
         return self.references[first:last]
 
     def blocks_in(self, span: tuple[int, int]) -> tuple[Block, ...]:
-        """The blocks inside a span."""
+        """Return the blocks inside a span."""
         wanted = Span(*span)
         first = bisect.bisect_left(self._block_starts, wanted.start)
         last = bisect.bisect_right(self._block_starts, wanted.end)
         return tuple(block for block in self.blocks[first:last] if wanted.holds(block.span))
 
     def blocks_around(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
-        """The blocks that hold a span, outermost first.
+        """Return the blocks that hold a span, outermost first.
 
         All ``kinds`` are many: one block for every statement before the span in a list.
         """
@@ -98,11 +98,11 @@ class FileAnalysis:
         return tuple(self.blocks[numbers[index]] for index in sorted(nesting.around(*span)))
 
     def scopes_around(self, span: tuple[int, int]) -> tuple[Scope, ...]:
-        """The scopes that hold a span, the file's own first."""
+        """Return the scopes that hold a span, the file's own first."""
         return tuple(self.scopes[index] for index in self._scope_nesting.around(*span))[::-1]
 
     def is_test(self, span: tuple[int, int]) -> bool:
-        """Whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
+        """Return whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
         return self._test_nesting.innermost(*span) is not None
 
     def comment_distance(

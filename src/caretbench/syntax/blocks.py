@@ -33,7 +33,7 @@ class StatementList(NamedTuple):
 
 
 def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList]:
-    """All lists of statements, in the order of the text."""
+    """Return all lists of statements, in the order of the text."""
     found = captures(root, language, "blocks")
     skipped = {node.id for node in found.get("not_statement", [])}
     lists = []
@@ -81,7 +81,7 @@ def _is_elif(node: tree_sitter.Node, elifs: set[int]) -> bool:
 
 
 def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name: str) -> Span:
-    """The span from one node to another, or between two tokens, without the blanks at its ends."""
+    """Return the span from one node to another, or between two tokens, without the blanks at its ends."""
     if f"{name}.first" in match:
         return Span(match[f"{name}.first"][0].start_byte, match[f"{name}.last"][-1].end_byte)
     first, last = match[f"{name}.open"][0].end_byte, match[f"{name}.close"][-1].start_byte
@@ -101,12 +101,12 @@ class _Maker:
         self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
 
     def covers_run(self, span: Span) -> bool:
-        """Whether a span covers statements of a list exactly."""
+        """Return whether a span covers statements of a list exactly."""
         around = (self.edges[index] for index in self.nesting.around(*span))
         return any(span.start in starts and span.end in ends for starts, ends in around)
 
     def content(self, span: Span) -> tuple[Span, int]:
-        """The statements in a body (or in the body within a clause), and how many they are."""
+        """Return the statements in a body (or in the body within a clause), and how many they are."""
         one = self.by_span.get(span)
         if one is None:
             at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
@@ -142,7 +142,7 @@ class _Maker:
         return "", content.end
 
     def runs(self, one: StatementList, is_function: bool) -> Iterator[Block]:
-        """Every statement, and every tail of two or more statements, or of a function."""
+        """Yield every statement, and every tail of two or more statements, or of a function."""
         spans = one.statements
         end = spans[-1].end if spans else 0
         for number, span in enumerate(spans):
@@ -155,7 +155,7 @@ class _Maker:
 
 
 def blocks_of(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
-    """All blocks of a file in the order of the text, larger ones first."""
+    """Return all blocks of a file in the order of the text, larger ones first."""
     lists = statement_lists(root, source.grammar)
     maker = _Maker(source, lists, scopes)
     made = [maker.make(*found) for found in _constructs(root, source)]

@@ -33,7 +33,7 @@ def _badly_laid_out(body: tree_sitter.Node) -> bool:
 
 
 def _line_column(node: tree_sitter.Node) -> int:
-    """The column at which the statement that holds ``node`` begins."""
+    """Return the column at which the statement that holds ``node`` begins."""
     statement: tree_sitter.Node | None = node
     while statement is not None and statement.parent is not None:
         if statement.parent.type in {"module", "block"}:
@@ -58,15 +58,15 @@ def layout_faults(tree: tree_sitter.Tree, language: str) -> int:
 
 
 def fault_count(tree: tree_sitter.Tree, language: str) -> int:
-    """The number of faults of a program: error nodes, invented tokens, and what a grammar leaves out."""
+    """Return the number of faults of a program: error nodes, invented tokens, and what a grammar leaves out."""
     return error_count(tree) + _extra_faults(tree, language)
 
 
 def is_well_formed(tree: tree_sitter.Tree, language: str) -> bool:
-    """Whether the program has no syntactic fault."""
+    """Return whether the program has no syntactic fault."""
     return not has_error(tree) and _extra_faults(tree, language) == 0
 
 
 def fits(text: str, language: str) -> bool:
-    """Whether ``text`` is a well-formed program of its language."""
+    """Return whether ``text`` is a well-formed program of its language."""
     return is_well_formed(parse(text, language), language)

@@ -28,7 +28,7 @@ def _blank(text: bytes) -> bytes:
 
 
 def masked(data: bytes) -> bytes:
-    """The text without conditional directives and all but their first branches, and without export macros."""
+    """Return the text without conditional directives and all but their first branches, and without export macros."""
     parts: list[bytes] = []
     hidden: list[bool] = []  # per open condition: whether its first branch is over
     position = 0
@@ -51,7 +51,7 @@ def masked(data: bytes) -> bytes:
 
 
 def parse_file(source: SourceFile) -> tree_sitter.Tree:
-    """The tree of a file; of the masked text where that has fewer faults."""
+    """Return the tree of a file; of the masked text where that has fewer faults."""
     tree = parse(source.data, source.grammar)
     if not language(source.language).preprocessed or (
         not tree.root_node.has_error and not _EXPORT.search(source.data)

@@ -67,7 +67,7 @@ class FileSizes:
         return 1 + sum(ends[n] <= span[1] for n in inside)
 
     def size(self, span: tuple[int, int]) -> BlockSize:
-        """The size of a span."""
+        """Return the size of a span."""
         start, end = span
         if end <= start:
             return BlockSize(0, 0, 1)

@@ -21,12 +21,12 @@ _loading = threading.Lock()
 
 
 def encode(text: str) -> bytes:
-    """The UTF-8 bytes that trees count in; lone surrogates, which models do produce, are kept."""
+    """Return the UTF-8 bytes that trees count in; lone surrogates, which models do produce, are kept."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def text_of(node: tree_sitter.Node) -> str:
-    """The text of a node."""
+    """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "surrogatepass")
 
 
@@ -55,7 +55,7 @@ def dialect_named(language: str) -> str:
 
 
 def grammar(language: str) -> tree_sitter.Language:
-    """The grammar of a language, by name or alias.
+    """Return the grammar of a language, by name or alias.
 
     Raises:
         KeyError: the table has no such language.
@@ -74,7 +74,7 @@ def _parser(language: str) -> tree_sitter.Parser:
 
 
 def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
-    """The syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
+    """Return the syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
 
     ``old`` is the edited tree of an earlier version of the text, to parse incrementally.
 
@@ -87,12 +87,12 @@ def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = No
 
 
 def has_error(tree: tree_sitter.Tree) -> bool:
-    """Whether some part of the text does not fit the grammar."""
+    """Return whether some part of the text does not fit the grammar."""
     return tree.root_node.has_error
 
 
 def error_count(tree: tree_sitter.Tree) -> int:
-    """The number of error nodes and of tokens that the parser had to invent."""
+    """Return the number of error nodes and of tokens that the parser had to invent."""
     if not tree.root_node.has_error:
         return 0
     count = 0
@@ -118,5 +118,5 @@ class Offsets:
             self._starts.append(position)
 
     def characters(self, position: int) -> int:
-        """The character that holds byte ``position``."""
+        """Return the character that holds byte ``position``."""
         return position if self._ascii else bisect.bisect_right(self._starts, position) - 1

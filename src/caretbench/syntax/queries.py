@@ -29,7 +29,7 @@ def _compiled(language: str, name: str) -> tree_sitter.Query | None:
 
 
 def query_text(folder: str, name: str) -> str | None:
-    """A language's query file with what it inherits; None where there is none."""
+    """Return a language's query file with what it inherits; None where there is none."""
     text = text_of(folder, f"{name}.scm")
     first = (text or "").partition("\n")[0]
     if not first.startswith(_INHERITS):
@@ -49,6 +49,6 @@ def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:
 
 
 def matches(node: tree_sitter.Node, language: str, name: str) -> list[Captures]:
-    """One dictionary of captured nodes per match; empty where the language has no query file of this name."""
+    """Return one dictionary of captured nodes per match; empty where the language has no query file of this name."""
     query = _query(language, name)
     return [found for _, found in tree_sitter.QueryCursor(query).matches(node)] if query else []

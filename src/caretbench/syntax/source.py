@@ -32,12 +32,12 @@ def _grammars_by_suffix() -> Mapping[str, str]:
 
 
 def language_of(path: str) -> str | None:
-    """The language that a file's suffix stands for, or None."""
+    """Return the language that a file's suffix stands for, or None."""
     return _by_suffix().get(PurePosixPath(path).suffix.lower())
 
 
 def grammar_of(path: str) -> str | None:
-    """The name of the grammar that reads a file, by its suffix; None where there is none.
+    """Return the name of the grammar that reads a file, by its suffix; None where there is none.
 
     It is a language's, a dialect's (``tsx``), or that of a language that is parsed only (``ruby``).
     """
@@ -77,7 +77,7 @@ class SourceFile:
 
     @classmethod
     def read(cls, root: Path, path: str, language: str | None = None) -> SourceFile:
-        """The file at ``root / path``.
+        """Return the file at ``root / path``.
 
         Raises:
             OSError: it cannot be read.
@@ -100,12 +100,12 @@ class SourceFile:
         return starts
 
     def line_at(self, position: int) -> int:
-        """The line, from 1, that holds byte ``position``."""
+        """Return the line, from 1, that holds byte ``position``."""
         return bisect.bisect_right(self.line_starts, position)
 
     @cached_property
     def _characters_before_lines(self) -> array[int] | None:
-        """How many characters stand before each line; None where every byte is one."""
+        """Return how many characters stand before each line; None where every byte is one."""
         if self.data.isascii():
             return None
         ends = [*self.line_starts[1:], len(self.data)]
@@ -113,7 +113,7 @@ class SourceFile:
         return array("Q", accumulate((len(line) for line in lines), initial=0))
 
     def characters_before(self, position: int) -> int:
-        """How many characters stand before byte ``position``, at which one begins."""
+        """Return how many characters stand before byte ``position``, at which one begins."""
         counts = self._characters_before_lines
         if counts is None:
             return position
@@ -121,7 +121,7 @@ class SourceFile:
         return counts[line] + len(self.text((self.line_starts[line], position)))
 
     def lines_of(self, first: int, last: int) -> Span:
-        """The bytes of lines ``first`` to ``last`` (from 1, both included), line end included.
+        """Return the bytes of lines ``first`` to ``last`` (from 1, both included), line end included.
 
         Raises:
             ValueError: there are no such lines.
@@ -132,6 +132,6 @@ class SourceFile:
         return Span(starts[first - 1], starts[last] if last < len(starts) else len(self.data))
 
     def text(self, span: tuple[int, int] | None = None) -> str:
-        """The text of a span, or of the whole file."""
+        """Return the text of a span, or of the whole file."""
         part = self.data if span is None else self.data[span[0] : span[1]]
         return part.decode("utf-8", "surrogatepass")

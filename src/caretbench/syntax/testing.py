@@ -31,7 +31,7 @@ class TestConventions(LanguageTable):
 
 @cache
 def test_conventions(language: str) -> TestConventions:
-    """The conventions of a language, by name or alias.
+    """Return the conventions of a language, by name or alias.
 
     Raises:
         KeyError: the table has no such language, or its folder no conventions.
@@ -47,7 +47,7 @@ test_conventions.__test__ = False  # type: ignore[attr-defined]
 
 
 def is_test_path(path: str, language: str) -> bool:
-    """Whether a file's path says that it holds tests."""
+    """Return whether a file's path says that it holds tests."""
     return any(pattern.search(path) for pattern in test_conventions(language).paths)
 
 
@@ -56,7 +56,7 @@ def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
 
 
 def is_test_scope(names: Names, source: SourceFile) -> bool:
-    """Whether a class or function is test code by its name, its bases or what stands above it."""
+    """Return whether a class or function is test code by its name, its bases or what stands above it."""
     conventions = test_conventions(source.language)
     if names.kind in {"class", "interface"} and (
         _whole(conventions.classes, names.name)
@@ -80,7 +80,7 @@ def is_test_scope(names: Names, source: SourceFile) -> bool:
 
 
 def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
-    """The calls whose arguments are tests (``describe(…)``, ``it(…)``)."""
+    """Return the calls whose arguments are tests (``describe(…)``, ``it(…)``)."""
     patterns = test_conventions(source.language).calls
     if not patterns:
         return []

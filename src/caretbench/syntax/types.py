@@ -39,7 +39,7 @@ class Span(NamedTuple):
     end: int
 
     def holds(self, other: tuple[int, int]) -> bool:
-        """Whether the other span lies inside this one, or is the same."""
+        """Return whether the other span lies inside this one, or is the same."""
         return self.start <= other[0] and other[1] <= self.end
 
 
@@ -143,7 +143,7 @@ class Nesting:
             stack.append(number)
 
     def around(self, start: int, end: int) -> Iterator[int]:
-        """The spans that hold bytes ``start`` to ``end``, innermost first."""
+        """Yield the spans that hold bytes ``start`` to ``end``, innermost first."""
         number = bisect.bisect_right(self._starts, start) - 1
         while number >= 0:
             if self._ends[number] >= end:
@@ -151,5 +151,5 @@ class Nesting:
             number = self._parents[number]
 
     def innermost(self, start: int, end: int) -> int | None:
-        """The smallest span that holds bytes ``start`` to ``end``, or None."""
+        """Return the smallest span that holds bytes ``start`` to ``end``, or None."""
         return next(self.around(start, end), None)

@@ -54,12 +54,12 @@ class GateOutcome(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether all checks hold."""
+        """Return whether all checks hold."""
         return self.status is Status.PASSED and not self.faults
 
     @property
     def killed(self) -> bool:
-        """Whether the answer compiled and then failed."""
+        """Return whether the answer compiled and then failed."""
         return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.faults))
 
 
@@ -140,7 +140,7 @@ class Gate(GateLoop):
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
 
     def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
-        """The outcome of an answer without a program: it fails, unless predicates alone decide."""
+        """Return the outcome of an answer without a program: it fails, unless predicates alone decide."""
         if any(check.kind == "program" for check in problem.checks):
             return GateOutcome(Status.RUNTIME_ERROR, (), None)
         return GateOutcome(Status.PASSED, tuple(self.faults(problem, answer.text)), None)
@@ -157,7 +157,7 @@ def _patience(outcomes: GateOutcomes, most_s: float) -> float:
 
 
 def _nothing(problem: Problem) -> list[GateAnswer]:
-    """The empty answer and the stub, once where they are the same."""
+    """Return the empty answer and the stub, once where they are the same."""
     answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
     return answers if answers[1].text else answers[:1]
 
@@ -194,7 +194,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 
 
 def _killer(outcomes: GateOutcomes) -> str | None:
-    """A wrong answer that compiled and failed; one that proves more than reach, if there is one."""
+    """Return a wrong answer that compiled and failed; one that proves more than reach, if there is one."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name != "golden" and one.killed]
     return next((name for name in killed if name not in REACH_ONLY), killed[0] if killed else None)
 

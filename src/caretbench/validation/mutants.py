@@ -56,7 +56,7 @@ def _subject(problem: Problem) -> MutationSubject:
 
 
 def _comments_of(problem: Problem) -> list[Comment]:
-    """The comments of the golden program that reach into the reference."""
+    """Return the comments of the golden program that reach into the reference."""
     splice = _splice(problem)
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
@@ -65,7 +65,7 @@ def _comments_of(problem: Problem) -> list[Comment]:
 
 
 def only_comment(problem: Problem) -> bool:
-    """Whether the reference is nothing but comments or a docstring, which no execution can check.
+    """Return whether the reference is nothing but comments or a docstring, which no execution can check.
 
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
@@ -96,7 +96,7 @@ def _vague_comments(problem: Problem) -> list[Mutant]:
 
 
 def _in_turn(subject: MutationSubject) -> list[MutationEdit]:
-    """The first change of every kind, then the second of every kind, up to the third; crashes last."""
+    """Return the first change of every kind, then the second of every kind, up to the third; crashes last."""
     kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
     edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
     return sorted(edits, key=lambda edit: edit.name in REACH_ONLY)

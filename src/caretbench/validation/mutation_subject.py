@@ -54,7 +54,7 @@ class MutationSubject:
         }
 
     def nodes(self, capture: str) -> list[tree_sitter.Node]:
-        """The captured nodes within the reference, in the order of the text, outside of assertions.
+        """Return the captured nodes within the reference, in the order of the text, outside of assertions.
 
         An assertion that the reference itself holds would be killed by its own change.
         """
@@ -62,41 +62,41 @@ class MutationSubject:
         return sorted((node for node in found if not self.asserts(node)), key=lambda node: node.start_byte)
 
     def asserts(self, node: tree_sitter.Node) -> bool:
-        """Whether a node is, or stands in, an assertion."""
+        """Return whether a node is, or stands in, an assertion."""
         statement = statement_around(node)
         return statement is not None and _ASSERTION.match(text_of(statement)) is not None
 
     def holds(self, node: tree_sitter.Node) -> bool:
-        """Whether the node lies within the reference."""
+        """Return whether the node lies within the reference."""
         return self.start <= node.start_byte and node.end_byte <= self.end
 
     def after(self, edit: MutationEdit) -> str:
-        """The reference after a change."""
+        """Return the reference after a change."""
         changed = self._changed(edit)
         rest = len(self.program) - self.end
         return changed[self.start : len(changed) - rest].decode("utf-8", "surrogatepass")
 
     def parses_after(self, edit: MutationEdit) -> bool:
-        """Whether the program has no more syntactic faults after a change."""
+        """Return whether the program has no more syntactic faults after a change."""
         return fault_count(parse(self._changed(edit), self.language), self.language) <= self._faults
 
     def _changed(self, edit: MutationEdit) -> bytes:
         return self.program[: edit.start] + encode(edit.text) + self.program[edit.end :]
 
     def indentation(self, node: tree_sitter.Node) -> str | None:
-        """The blanks before a node, or None where something else stands before it on its line."""
+        """Return the blanks before a node, or None where something else stands before it on its line."""
         line_start = self.program.rfind(b"\n", 0, node.start_byte) + 1
         before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
         return None if before.strip() else before
 
     def function_at(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
-        """The innermost function that ``node`` is or lies in."""
+        """Return the innermost function that ``node`` is or lies in."""
         while node is not None and node.id not in self.functions:
             node = node.parent
         return node
 
     def function_around(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
-        """The innermost function that holds ``node``."""
+        """Return the innermost function that holds ``node``."""
         return self.function_at(node.parent)
 
     def return_type(self, function: tree_sitter.Node) -> str | None:

@@ -19,7 +19,7 @@ _LEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 
 
 def insertion(subject: MutationSubject, node: tree_sitter.Node, name: str, statement: str) -> MutationEdit:
-    """A statement before another one; in Python on a line of its own where the other has one."""
+    """Return a statement before another one; in Python on a line of its own where the other has one."""
     if subject.language != "python":
         return MutationEdit(name, node.start_byte, node.start_byte, f"{statement} ")
     indentation = subject.indentation(node)
@@ -48,14 +48,14 @@ def own_functions(subject: MutationSubject) -> list[tuple[tree_sitter.Node, tree
 
 
 def is_entry(function: tree_sitter.Node) -> bool:
-    """Whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
+    """Return whether a function is the program's own: leaving it early skips the assertions instead of failing them."""
     declarator = function.child_by_field_name("declarator") or function
     name = declarator.child_by_field_name("name") or declarator.child_by_field_name("declarator")
     return name is not None and text_of(name).lower() == "main"
 
 
 def always_runs(function: tree_sitter.Node | None) -> bool:
-    """Whether code is the program's own: at its top level or in its main function."""
+    """Return whether code is the program's own: at its top level or in its main function."""
     return function is None or is_entry(function)
 
 
@@ -101,7 +101,7 @@ def early_throw(subject: MutationSubject) -> MutationEdit | None:
 
 
 def late_throw(subject: MutationSubject) -> Iterator[MutationEdit]:
-    """A throw where the reference ends, for references that hold no statement of their own."""
+    """Yield a throw where the reference ends, for references that hold no statement of their own."""
     if next(statements(subject), None) is not None or own_functions(subject):
         return
     node = subject.tree.root_node.descendant_for_byte_range(subject.end, subject.end)

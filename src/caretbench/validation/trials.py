@@ -74,7 +74,7 @@ def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
 
 
 def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
-    """The answers that hold nothing: only such as the program parses with, if it does with the reference."""
+    """Yield the answers that hold nothing: only such as the program parses with, if it does with the reference."""
     language = problem.caret.language
 
     def parses(text: str) -> bool:
@@ -100,7 +100,7 @@ def _closers(reference: str) -> Iterator[tuple[str, str]]:
 
 
 def next_answer(trial: Trial) -> TrialAnswer | None:
-    """The answer to try next; no other throw where one at the start was stopped at."""
+    """Return the answer to try next; no other throw where one at the start was stopped at."""
     answer = next(trial.answers, None)
     while answer is not None and trial.stopped_by and answer.name in {THROW, *REACH_ONLY}:
         answer = next(trial.answers, None)
@@ -108,7 +108,7 @@ def next_answer(trial: Trial) -> TrialAnswer | None:
 
 
 def judge(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
-    """The verdict that a result decides; None: the next answer is tried."""
+    """Return the verdict that a result decides; None: the next answer is tried."""
     trial.cpu_s += result.cpu_s
     if result.status.is_machine_fault:
         return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")

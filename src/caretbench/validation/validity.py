@@ -35,7 +35,7 @@ class Validity(Row):
 
 
 def verdicts_path(suite_name: str, data_hash: str) -> Path:
-    """The file in the cache that stores the gate's verdicts on a set of problems."""
+    """Return the file in the cache that stores the gate's verdicts on a set of problems."""
     return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
 
 

@@ -63,16 +63,16 @@ class WorkspaceGate(GateLoop):
         yield from self._try(trials)
 
     def request(self, problem: Problem, text: str) -> WorkspaceRequest:
-        """The command for an answer, with the patched file."""
+        """Return the command for an answer, with the patched file."""
         return workspace_request(problem, text, store=self.store)
 
     def original(self, problem: Problem) -> bytes:
-        """The file that holds a problem's span, as it is."""
+        """Return the file that holds a problem's span, as it is."""
         splice = file_splice(problem)
         return original(splice.snapshot, splice.path, self.store)
 
     def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
-        """The ids of the problems that the project's tests reach, as far as can be told."""
+        """Return the ids of the problems that the project's tests reach, as far as can be told."""
         reach = self.reach
         if reach is None and all(tests_check(problem).tests for problem in problems):
             return {problem.id for problem in problems}  # their checks name the tests that reach them
@@ -83,7 +83,7 @@ class WorkspaceGate(GateLoop):
         return {name for name, span in splices.items() if reach.covers(span.path, span.start, span.end)}
 
     def _project(self, problem: Problem) -> ProjectCheck:
-        """The project's own tests, run once for all its problems."""
+        """Return the project's own tests, run once for all its problems."""
         command = self._command(problem)
         key = repr(command)
         if key not in self._projects:
@@ -91,7 +91,7 @@ class WorkspaceGate(GateLoop):
         return self._projects[key]
 
     def _command(self, problem: Problem) -> WorkspaceRequest:
-        """The command in the project as it is."""
+        """Return the command in the project as it is."""
         request = self.request(problem, problem.reference)
         path = file_splice(problem).path
         beside = {name: content for name, content in request.patch.items() if name != path}
@@ -121,7 +121,7 @@ class WorkspaceGate(GateLoop):
     # --- what the tests say -------------------------------------------------------------------------------------
 
     def _with_project(self, problems: Sequence[Problem], trials: deque[Trial]) -> Iterator[Validity]:
-        """The verdicts that the project's own tests decide; what is left has to be tried."""
+        """Yield the verdicts that the project's own tests decide; what is left has to be tried."""
         project = self._project(problems[0])
         if project.fault:
             verdict: Verdict = "unverified" if project.machine else "invalid"

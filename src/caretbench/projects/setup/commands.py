@@ -41,7 +41,7 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def commands() -> tuple[TestCommand, ...]:
-    """The commands of all languages' folders and of this one's table, in the order in which they are tried."""
+    """Return the commands of all languages' folders and of this one's table, in the order in which they are tried."""
     of_all = (TestCommand.model_validate(row) for row in _table()["commands"])
     return (*language_commands(last=False), *of_all, *language_commands(last=True))
 
@@ -57,11 +57,11 @@ class NamedCheck(NamedTuple):
     prepare_files: tuple[str, ...] = ("*",)
 
     def decides(self, path: str) -> bool:
-        """Whether it names this file."""
+        """Return whether it names this file."""
         return _is_named(path, self.files)
 
     def check_for(self, *paths: str) -> TestsCheck:
-        """The check where these files change: what is prepared holds for some files only."""
+        """Return the check where these files change: what is prepared holds for some files only."""
         holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
 
@@ -86,7 +86,7 @@ def checks_of(
     given: CheckSettings | None = None,
     settings: Sequence[CheckSettings] = (),
 ) -> tuple[NamedCheck, ...]:
-    """The checks of a project; ``given`` is the user's word, which goes before the project's own ``settings``.
+    """Return the checks of a project; ``given`` is the user's word, which goes before the project's own ``settings``.
 
     Raises:
         DataError: nothing tells how the project is tested, or expected output is missing.
@@ -166,7 +166,7 @@ def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
 
 
 def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
-    """A row's text with what it asks of the project: the name of a class, folders, switches."""
+    """Return a row's text with what it asks of the project: the name of a class, folders, switches."""
     if "{pytest}" in template:
         template = template.replace("{pytest}", pytest_options(snapshot))
     text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
@@ -226,7 +226,7 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
 
 
 def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
-    """The bundle of the module that a command starts, where that is built and the module not here without it."""
+    """Return the bundle of the module that a command starts, where that is built and the module not here without it."""
     rows = (row for row in commands() if row.module and f"-m {row.module}" in command)
     wanted = next(((row.module, row.bundle) for row in rows if row.module and row.bundle), None)
     if wanted is None or is_here(snapshot, wanted[0]):
@@ -235,7 +235,7 @@ def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
 
 
 def _words(command: str) -> tuple[str, ...]:
-    """A command line as program and arguments; by the shell where only a shell understands it."""
+    """Return a command line as program and arguments; by the shell where only a shell understands it."""
     if not command.strip():
         raise DataError("an empty test command")
     try:

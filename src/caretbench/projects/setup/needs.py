@@ -63,7 +63,7 @@ def setup_command(
 def wanted_setup(
     said: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """The setup to run; for the word ``auto`` what the project's files tell.
+    """Return the setup to run; for the word ``auto`` what the project's files tell.
 
     Raises:
         DataError: they tell nothing.
@@ -121,7 +121,7 @@ _LIMITS: Final = WORKSPACE_LIMITS.model_copy(
 
 
 def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | None = None) -> Taken:
-    """The project with what the command left in it; the files that belong to the project stay the same ones.
+    """Return the project with what the command left in it; the files that belong to the project stay the same ones.
 
     ``bundle`` names packages that the command may use, such as a test framework to compile tests against.
 

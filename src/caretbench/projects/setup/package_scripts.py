@@ -51,7 +51,7 @@ class ScriptRules(Row):
 
 @cache
 def script_rules() -> ScriptRules:
-    """The table of words in scripts."""
+    """Return the table of words in scripts."""
     return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
 
 
@@ -75,7 +75,7 @@ def manifest(snapshot: Snapshot) -> Mapping[str, object]:
 
 
 def test_script(snapshot: Snapshot) -> Script | None:
-    """The test script of a project, and the one before it; None where there is none."""
+    """Return the test script of a project, and the one before it; None where there is none."""
     known = dict(_listed(manifest(snapshot), "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
@@ -95,7 +95,7 @@ def test_script(snapshot: Snapshot) -> Script | None:
 
 
 def lacking_programs(snapshot: Snapshot, script: Script) -> tuple[str, ...]:
-    """The programs of a script that neither the project's packages nor this machine has."""
+    """Return the programs of a script that neither the project's packages nor this machine has."""
     return tuple(
         name
         for name in script.programs
@@ -114,7 +114,7 @@ def _first_tests(parts: list[str]) -> list[str]:
 
 
 def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
-    """The parts of a script that test or build; those that only check are left out."""
+    """Return the parts of a script that test or build; those that only check are left out."""
     found: list[str] = []
     for part in _AND.split(scripts[name].strip()):
         inner = _called(part, scripts, above)
@@ -135,7 +135,7 @@ def _calls(name: str, scripts: Mapping[str, str]) -> bool:
 
 
 def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> str | None:
-    """The script that a part starts and does nothing else."""
+    """Return the script that a part starts and does nothing else."""
     match = _RUNS.match(part)
     return match[2] if match and match[2] in scripts and match[2] not in above else None
 
@@ -157,7 +157,7 @@ def _words(part: str) -> list[str]:
 
 
 def _unwrapped(part: str) -> str:
-    """A part without what measures coverage around it: a measure that falls is no failing test."""
+    """Return a part without what measures coverage around it: a measure that falls is no failing test."""
     words = _words(part)
     first = part.split(maxsplit=1)[0] if part else ""
     return shlex.join(words) if first in {"c8", "nyc"} and _runner(shlex.join(words)) else part
@@ -169,7 +169,7 @@ def _checks(part: str) -> bool:
 
 
 def _runner(part: str) -> str | None:
-    """The runner that a part starts."""
+    """Return the runner that a part starts."""
     words = _words(part)
     if not words:
         return None
@@ -180,7 +180,7 @@ def _runner(part: str) -> str | None:
 
 
 def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tuple[str, str | None]:
-    """A part with the options of its runner, and the report that it writes."""
+    """Return a part with the options of its runner, and the report that it writes."""
     name = _runner(part)
     if name is None or re.search(r"[|;<>]", part):
         return part, None
@@ -199,13 +199,13 @@ def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tupl
 
 
 def _version(held: Mapping[str, object], name: str) -> int:
-    """The first number of the version that is wanted of a package; a large one where nothing tells."""
+    """Return the first number of the version that is wanted of a package; a large one where nothing tells."""
     number = re.search(r"\d+", dict(_listed(held, "devDependencies")).get(name, ""))
     return int(number[0]) if number else sys.maxsize
 
 
 def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> Iterator[str]:
-    """The programs that a part starts, and the scripts that it calls."""
+    """Yield the programs that a part starts, and the scripts that it calls."""
     inner = _called(part, scripts, above)
     if inner is not None:
         for one in _AND.split(scripts[inner]):
@@ -221,7 +221,7 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
 
 
 def install(snapshot: Snapshot) -> str | None:
-    """The command that fetches what a project's tests need; None where it names no package.
+    """Return the command that fetches what a project's tests need; None where it names no package.
 
     Packages that no test needs would take most of the room. They are no dependencies while the others are fetched, and
     the project's file is put back afterwards.
@@ -238,7 +238,7 @@ def install(snapshot: Snapshot) -> str | None:
 
 
 def _is_unneeded(field: str, name: str, version: str) -> bool:
-    """Whether tests run without a package; packages of the same repository are not to be had, either."""
+    """Return whether tests run without a package; packages of the same repository are not to be had, either."""
     if version.startswith(("workspace:", "link:", "portal:")):
         return True
     patterns = script_rules().unneeded if field == "devDependencies" else ()

@@ -44,7 +44,7 @@ _TAKES_VALUE: Final = frozenset({"-n", "--numprocesses", "--dist", "--cov-report
 
 
 def folders(snapshot: Snapshot) -> tuple[str, ...]:
-    """The folders of a project that Python has to look in: its packages' (``src``), and those of its setup.
+    """Return the folders of a project that Python has to look in: its packages' (``src``), and those of its setup.
 
     The root is among them where a setup may have installed a copy; else runners that are started as modules look there.
     """
@@ -117,7 +117,7 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
 
 
 def install(snapshot: Snapshot, runner: str | None = None) -> str | None:
-    """The command that fetches it; None where the project needs nothing."""
+    """Return the command that fetches it; None where the project needs nothing."""
     needed = requirements(snapshot, runner)
     if not needed:
         return None
@@ -170,7 +170,7 @@ def _is_wanted(requirement: str, own: str) -> bool:
 
 
 def _plain(requirement: str) -> str:
-    """The name of a package, as indexes compare it."""
+    """Return the name of a package, as indexes compare it."""
     found = _NAME.match(requirement)
     return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 

@@ -77,7 +77,7 @@ class ProjectSettings(Row):
 
 
 def read_settings(root: Path) -> ProjectSettings:
-    """The settings in a project's root; without such a file, empty ones.
+    """Return the settings in a project's root; without such a file, empty ones.
 
     Raises:
         DataError: the file is malformed.

@@ -29,7 +29,7 @@ class BotTable(Row):
 
 @cache
 def table() -> BotTable:
-    """The table as it stands in the file."""
+    """Return the table as it stands in the file."""
     return BotTable.model_validate(packaged_table("caretbench.sources.changes", "bots.toml"))
 
 
@@ -43,7 +43,7 @@ def _begins(title: str, patterns: tuple[str, ...]) -> bool:
 
 
 def is_bot(name: str, email: str = "") -> bool:
-    """Whether an author is a program. Neither argument is kept anywhere."""
+    """Return whether an author is a program. Neither argument is kept anywhere."""
     authors = _any_of(table().authors)
     return any(
         authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", ""))
@@ -51,20 +51,20 @@ def is_bot(name: str, email: str = "") -> bool:
 
 
 def is_bot_title(title: str) -> bool:
-    """Whether a program wrote the title: dependencies or translations brought up to date."""
+    """Return whether a program wrote the title: dependencies or translations brought up to date."""
     return _begins(title, table().titles.bot)
 
 
 def is_revert(title: str) -> bool:
-    """Whether the change undoes an earlier one."""
+    """Return whether the change undoes an earlier one."""
     return _begins(title, table().titles.revert)
 
 
 def is_release(title: str) -> bool:
-    """Whether the change gives a version its number."""
+    """Return whether the change gives a version its number."""
     return _begins(title, table().titles.release)
 
 
 def is_backport(title: str) -> bool:
-    """Whether the change was made before, on another branch."""
+    """Return whether the change was made before, on another branch."""
     return _begins(title, table().titles.backport)

@@ -140,7 +140,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _styled(subject: str, body: str) -> tuple[Style | None, int | None, str]:
-    """The style, the number, and the title if it stands in the subject."""
+    """Return the style, the number, and the title if it stands in the subject."""
     for style in STYLES:
         found = style.subject.fullmatch(subject)
         below = style.needs.search(body) if found and style.needs else None
@@ -154,7 +154,7 @@ def _styled(subject: str, body: str) -> tuple[Style | None, int | None, str]:
 
 
 def _title_of_body(body: str) -> tuple[str, str]:
-    """The first line that says something, and what follows it."""
+    """Return the first line that says something, and what follows it."""
     lines = body.split("\n")
     for index, line in enumerate(lines):
         words = line.strip()

@@ -62,19 +62,19 @@ class DescriptionTable(Row):
 
 @cache
 def table() -> DescriptionTable:
-    """The table as it stands in the file."""
+    """Return the table as it stands in the file."""
     return DescriptionTable.model_validate(packaged_table("caretbench.sources.changes", "descriptions.toml"))
 
 
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
-    """A regular expression with lists of the table in it."""
+    """Return a regular expression with lists of the table in it."""
     lists = {name: "|".join(f"(?:{entry})" for entry in entries) for name, entries in table()}
     return re.compile(form.format_map(lists), re.IGNORECASE)
 
 
 def without_trailers(text: str) -> tuple[str, int]:
-    """The text without the lines that name people, reviews and tools, and how many these were.
+    """Return the text without the lines that name people, reviews and tools, and how many these were.
 
     A trailer is one wherever its line stands: squashed commits leave them in the middle of a text.
     """
@@ -152,7 +152,7 @@ def cleaned_title(title: str) -> str:
 
 
 def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:
-    """How much a description says: characters of prose in the cleaned text.
+    """Return how much a description says: characters of prose in the cleaned text.
 
     Code blocks, URLs, references, headings and marks of Markdown count nothing, a run of white space counts one.
     """
@@ -168,14 +168,14 @@ def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = ""
 
 
 def _is_about_review(line: str) -> bool:
-    """Whether a line of its own is about the review or the work on a branch, and nothing else."""
+    """Return whether a line of its own is about the review or the work on a branch, and nothing else."""
     bare = line.strip()
     # "Tests:" is above what is said of them.
     return not bare.endswith(":") and _pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
 
 
 def _says_nothing(line: str, form: Collection[str]) -> bool:
-    """Whether a line refers and does nothing else, or is there because a form has it."""
+    """Return whether a line refers and does nothing else, or is there because a form has it."""
     bare = line.strip()
     if bare in form:
         return True
@@ -192,7 +192,7 @@ def _says_nothing(line: str, form: Collection[str]) -> bool:
 
 
 def _filled(lines: list[str]) -> list[str]:
-    """The lines without headings that stand above no text."""
+    """Return the lines without headings that stand above no text."""
     kept: list[str] = []
     reach = 0  # a heading of a level below this one has text below it
     for line in reversed(lines):

@@ -31,7 +31,7 @@ class PathKind(Row):
     folders: tuple[str, ...]
 
     def pattern(self) -> str:
-        """A regular expression for whole paths."""
+        """Return a regular expression for whole paths."""
         names = "|".join(fnmatch.translate(name) for name in self.names)
         folders = "|".join(re.escape(folder) for folder in self.folders)
         parts = [f"(?:.*/)?(?:{names})"] if names else []
@@ -42,7 +42,7 @@ class PathKind(Row):
 
 @cache
 def path_kinds() -> Mapping[str, PathKind]:
-    """All kinds by name, in the order of the table."""
+    """Return all kinds by name, in the order of the table."""
     return TypeAdapter(dict[str, PathKind]).validate_python(
         packaged_table("caretbench.sources.changes", "generated.toml")
     )
@@ -60,10 +60,10 @@ def generated_kind(path: str) -> str | None:
 
 
 def is_generated(path: str) -> bool:
-    """Whether the path says that nobody wrote the file for this change."""
+    """Return whether the path says that nobody wrote the file for this change."""
     return generated_kind(path) is not None
 
 
 def says_generated(patch: str) -> bool:
-    """Whether a patch shows its file's first lines, and these say that a program wrote them."""
+    """Return whether a patch shows its file's first lines, and these say that a program wrote them."""
     return _FROM_THE_TOP.match(patch) is not None and _SAYS_SO.search(patch, 0, _WINDOW) is not None

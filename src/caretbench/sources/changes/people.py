@@ -61,7 +61,7 @@ class PeopleTable(Row):
 
 @cache
 def table() -> PeopleTable:
-    """The table as it stands in the file."""
+    """Return the table as it stands in the file."""
     return PeopleTable.model_validate(packaged_table("caretbench.sources.changes", "people.toml"))
 
 
@@ -112,7 +112,7 @@ def _called(found: re.Match[str], in_code: Callable[[str], bool], annotated: boo
 
 
 def _is_spoken_of(text: str, start: int, end: int) -> bool:
-    """Whether the words around an ``@Word`` are those that are said of people."""
+    """Return whether the words around an ``@Word`` are those that are said of people."""
     before, after = _about_people()
     return before.search(text[max(0, start - 60) : start]) is not None or (
         after.match(text[end : end + 60]) is not None
@@ -159,7 +159,7 @@ class Authors:
                 self._by_first[_FIRST_WORD.match(name)[0]].append(name)  # type: ignore[index]
 
     def taken_from(self, text: str) -> str:
-        """The text with ``<name>`` for each of the names."""
+        """Return the text with ``<name>`` for each of the names."""
         kept: list[str] = []
         end = 0
         for found in _FIRST_WORD.finditer(text):

@@ -68,7 +68,7 @@ def changes_versions(title: str, files: Iterable[FileChange]) -> bool:
 
 
 def _changed(patch: str) -> tuple[list[str], list[str]]:
-    """The removed and the added lines of hunks, those without text aside."""
+    """Return the removed and the added lines of hunks, those without text aside."""
     lines = [line for line in patch.split("\n") if line[1:].strip()]
     return [line[1:] for line in lines if line[0] == "-"], [line[1:] for line in lines if line[0] == "+"]
 

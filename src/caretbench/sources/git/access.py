@@ -124,7 +124,7 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
 
 
 def _remote(ask: _Asking) -> str | None:
-    """The address of ``origin``; without one that of ``upstream``, or of the clone's only remote."""
+    """Return the address of ``origin``; without one that of ``upstream``, or of the clone's only remote."""
     try:
         lines = ask("config", "--no-includes", "--get-regexp", r"^remote\..*\.url$").split("\n")
     except GitError:

@@ -43,7 +43,7 @@ class SkippedCommit(Row):
 def read_diffs(
     repository: GitRepository, shas: Sequence[str], limits: PatchLimits
 ) -> Iterator[CommitDiff | SkippedCommit]:
-    """Each commit with its patch as git gives it, or why it cannot be read."""
+    """Yield each commit with its patch as git gives it, or why it cannot be read."""
     failed = 0
     for start in range(0, len(shas), _BATCH):
         for diff in _read_batch(repository, shas[start : start + _BATCH], limits):
@@ -115,7 +115,7 @@ def _unreadable(sha: str, absent: dict[str, str] | None) -> SkippedCommit:
 
 
 def _absent(repository: GitRepository, shas: Sequence[str]) -> dict[str, str]:
-    """The commits that touch a blob that is not there, with its name: a look at trees, not at contents."""
+    """Return the commits that touch a blob that is not there, with its name: a look at trees, not at contents."""
     touched: dict[str, list[str]] = {}
     current = ""
     try:
@@ -137,7 +137,7 @@ def _absent(repository: GitRepository, shas: Sequence[str]) -> dict[str, str]:
 
 
 def split_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The whole lines of what git writes, while it writes."""
+    """Yield the whole lines of what git writes, while it writes."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

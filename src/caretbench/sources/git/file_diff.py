@@ -53,7 +53,7 @@ class _Head:
 
 
 def file_change(diff: FileDiff) -> FileChange:
-    """The stored form of one file's part."""
+    """Return the stored form of one file's part."""
     head = _Head(diff.head.split(b"\n"))
     status = head.status
     if head.moded and status == "modified" and not diff.lines and not head.binary:
@@ -75,7 +75,7 @@ def file_change(diff: FileDiff) -> FileChange:
 
 
 def with_changed_types(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
-    """The files, each path once: git shows a file that became a link as one that goes and one that comes."""
+    """Return the files, each path once: git shows a file that became a link as one that goes and one that comes."""
     found: list[FileChange] = []
     for file in files:
         before = found[-1] if found else None
@@ -97,7 +97,7 @@ def with_changed_types(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
 
 
 def _path(text: bytes) -> bytes:
-    """A path as git writes it: in quotes, with escapes, where it holds a control character or a quote."""
+    """Return a path as git writes it: in quotes, with escapes, where it holds a control character or a quote."""
     if len(text) < 2 or not text.startswith(b'"') or not text.endswith(b'"'):
         return text
     return _ESCAPE.sub(lambda found: _unescaped(found[1]), text[1:-1])
@@ -108,6 +108,6 @@ def _unescaped(code: bytes) -> bytes:
 
 
 def _path_of_both(line: bytes) -> bytes:
-    """The path of ``diff --git a/PATH b/PATH``: where no other line names it, both are the same."""
+    """Return the path of ``diff --git a/PATH b/PATH``: where no other line names it, both are the same."""
     both = line.removeprefix(b"diff --git ")
     return _path(both[: (len(both) - 1) // 2])[2:]

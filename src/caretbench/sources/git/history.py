@@ -40,7 +40,7 @@ class Commit:
 
 
 def moment(text: str) -> datetime:
-    """A date (its midnight) or a moment in ISO 8601; without an offset it is in UTC.
+    """Return a date (its midnight) or a moment in ISO 8601; without an offset it is in UTC.
 
     Raises:
         DataError: it is neither.
@@ -53,7 +53,7 @@ def moment(text: str) -> datetime:
 
 
 def list_commits(repository: GitRepository) -> list[Commit]:
-    """The first-parent history of the revision, newest first; where a commit is damaged, it is the last one.
+    """Return the first-parent history of the revision, newest first; where a commit is damaged, it is the last one.
 
     Raises:
         DataError: nothing of it can be read.
@@ -72,7 +72,7 @@ def list_commits(repository: GitRepository) -> list[Commit]:
 
 
 def bounds(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
-    """Both ends of a time, as :func:`moment` reads them.
+    """Return both ends of a time, as :func:`moment` reads them.
 
     Raises:
         DataError: one is no date, or nothing lies between them.
@@ -86,7 +86,7 @@ def bounds(since: str | None, until: str | None) -> tuple[datetime | None, datet
 
 
 def within(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
-    """The commits that were merged at ``since`` or later and before ``until``, in their order.
+    """Return the commits that were merged at ``since`` or later and before ``until``, in their order.
 
     Every commit is looked at: times of a first-parent history need not descend.
     """

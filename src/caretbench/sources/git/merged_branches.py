@@ -41,7 +41,7 @@ class Branch:
 
 
 def merged_branches(repository: GitRepository, heads: Sequence[str], history: Set[str]) -> dict[str, Branch]:
-    """The branches by their last commits; those that git cannot read are left out.
+    """Return the branches by their last commits; those that git cannot read are left out.
 
     ``history`` is the first-parent history: a branch of one commit begins there.
     """
@@ -66,7 +66,7 @@ def author_names(repository: GitRepository) -> Iterator[str]:
 
 
 def _commits(repository: GitRepository, shas: Sequence[str]) -> Iterator[list[str]]:
-    """The fields of the format of each commit that is there."""
+    """Yield the fields of the format of each commit that is there."""
     arguments = ("log", "--no-walk=unsorted", "--stdin", "--ignore-missing", "--encoding=UTF-8")
     rest = b""
     try:

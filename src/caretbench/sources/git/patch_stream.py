@@ -60,7 +60,7 @@ class CommitDiff:
 
 
 def read_commits(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[CommitDiff]:
-    """The commits of a stream whose format puts a NUL before the first and behind each of ``fields`` fields.
+    """Yield the commits of a stream whose format puts a NUL before the first and behind each of ``fields`` fields.
 
     The last commit is given only when the stream ends: where it breaks off, the last one stays away.
     """
@@ -162,7 +162,7 @@ def _file(section: bytes, limit: int) -> FileDiff:
 
 
 def _kept(body: bytes, limit: int) -> tuple[bytes, bool]:
-    """The hunks without the last newline, cut behind a line where they are too long."""
+    """Return the hunks without the last newline, cut behind a line where they are too long."""
     if len(body) <= limit:
         return body.removesuffix(b"\n"), False
     return body[: max(0, body.rfind(b"\n", 0, limit))], True

@@ -62,7 +62,7 @@ class Hunk:
 
 
 def parse_hunks(patch: str, *, cut: bool = False) -> tuple[Hunk, ...]:
-    """The hunks of one file's patch, which begins with the first ``@@`` (an empty one has none).
+    """Return the hunks of one file's patch, which begins with the first ``@@`` (an empty one has none).
 
     Of a patch that was ``cut`` off, a last hunk that is shorter than its header says is left out.
 
@@ -97,7 +97,7 @@ def _count(text: str | None) -> int:
 
 
 def _end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | None:
-    """The index behind the hunk's last line; none when the patch ends before the hunk does."""
+    """Return the index behind the hunk's last line; none when the patch ends before the hunk does."""
     old, new = _count(header[2]), _count(header[4])
     index = start + 1
     while old > 0 or new > 0:
@@ -130,7 +130,7 @@ def _hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
 
 
 def render_hunks(hunks: Iterable[Hunk]) -> str:
-    """The patch again, without a newline at its end; lengths of 1 are written out."""
+    """Return the patch again, without a newline at its end; lengths of 1 are written out."""
     return "\n".join(
         text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines))
     )

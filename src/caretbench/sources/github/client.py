@@ -42,7 +42,7 @@ class AnswerStore:
         return self._folder / f"{sha256_text(url, accept, self._whose)}.json"
 
     def get(self, url: str, accept: str) -> Kept | None:
-        """The stored answer to a request, if there is one."""
+        """Return the stored answer to a request, if there is one."""
         try:
             value = json.loads(self._path(url, accept).read_text("utf-8"))
             kept = Kept(value["etag"], value["body"], value["following"])
@@ -122,7 +122,7 @@ class GithubClient:
         return json.loads(self._asked(self._base + path, JSON, json.loads).body)
 
     def pages(self, path: str) -> Iterator[list[Any]]:
-        """The pages of a list, as ``Link`` leads from one to the next.
+        """Yield the pages of a list, as ``Link`` leads from one to the next.
 
         Raises:
             PassedOverError, DataError: as for :meth:`json`.
@@ -136,7 +136,7 @@ class GithubClient:
             yield rows
 
     def diff(self, path: str) -> str:
-        """A pull request or a commit as a diff.
+        """Return a pull request or a commit as a diff.
 
         Raises:
             PassedOverError, DataError: as for :meth:`json`.
@@ -146,7 +146,7 @@ class GithubClient:
     # --- one request --------------------------------------------------------------------------------------------
 
     def _asked(self, url: str, accept: str, read: Callable[[str], object]) -> Kept:
-        """An answer that ``read`` can read; asked again where it comes cut off."""
+        """Return an answer that ``read`` can read; asked again where it comes cut off."""
         known = self._store.get(url, accept)
         attempt = 0
         while True:
@@ -211,7 +211,7 @@ class GithubClient:
         return target and self._ours(target)
 
     def _ours(self, target: str) -> str:
-        """An address, if it is at the host that may see the token."""
+        """Return an address, if it is at the host that may see the token."""
         ours, theirs = urlsplit(self._base), urlsplit(target)
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             raise DataError(f"{self._base} sends us to {theirs.netloc}, which gets no token of ours")

@@ -38,7 +38,7 @@ def repository_record(value: Mapping[str, Any], languages: Mapping[str, int]) ->
 def pull_record(
     value: Mapping[str, Any], files: Iterable[FileChange], facts: RepositoryFacts, *, left_out: bool = False
 ) -> PullRequest:
-    """The record of a merged pull request.
+    """Return the record of a merged pull request.
 
     ``left_out``: GitHub shows 3,000 files and no more, and there are more.
 
@@ -77,7 +77,7 @@ def pull_record(
 
 
 def file_record(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
-    """One file; without hunks where GitHub gives none (a binary file, or one that is too long).
+    """Return one file; without hunks where GitHub gives none (a binary file, or one that is too long).
 
     Raises:
         KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.
@@ -101,7 +101,7 @@ def file_record(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
 
 
 def files_of_diff(text: str, limits: PatchLimits) -> dict[str, FileChange]:
-    """The files of a whole diff by path: it holds hunks that the list of files leaves out."""
+    """Return the files of a whole diff by path: it holds hunks that the list of files leaves out."""
     stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
     found = {}
     for commit in read_commits([stream], 1, limits):

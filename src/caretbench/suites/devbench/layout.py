@@ -24,13 +24,13 @@ class Category(NamedTuple):
 
 @cache
 def categories() -> Mapping[str, Category]:
-    """The six categories by name."""
+    """Return the six categories by name."""
     text = resources.files("caretbench.suites.devbench").joinpath("categories.toml").read_text("utf-8")
     return {name: Category(name=name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
 def category_name(value: str) -> str:
-    """The house's name of a category, from any spelling that users know.
+    """Return the house's name of a category, from any spelling that users know.
 
     Raises:
         KeyError: no such category.
@@ -63,7 +63,7 @@ def caret_boundary(prefix: str) -> str:
 
 
 def labels(language_name: str, category: str, prefix: str, suffix: str) -> dict[str, str | float | list[str]]:
-    """The labels of a problem: language, category, completion mode and caret boundary."""
+    """Return the labels of a problem: language, category, completion mode and caret boundary."""
     return {
         "language": language_name,
         "category": category,

@@ -61,7 +61,7 @@ def csharp_variant(program: str) -> str | None:
 
 
 def join(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
-    """The program that the released runner would run.
+    """Return the program that the released runner would run.
 
     A null completion became the text ``None`` in the scripted languages and an exception elsewhere; here the latter
     gives None: a failure without a run.

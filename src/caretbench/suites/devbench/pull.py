@@ -15,7 +15,7 @@ BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 
 
 def pinned_files(models: Sequence[str] = ()) -> list[Pinned]:
-    """The benchmark's files, and the recorded completions of the named models.
+    """Return the benchmark's files, and the recorded completions of the named models.
 
     Raises:
         ValueError: the hashes of a model's completions are not known here.
@@ -39,7 +39,7 @@ def released_path() -> Path:
 
 
 def released_folder() -> Path:
-    """The released data in the cache.
+    """Return the released data in the cache.
 
     Raises:
         DataError: they were not pulled yet, or not wholly.

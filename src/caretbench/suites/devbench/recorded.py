@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 def find_cells(root: Path) -> list[Cell]:
-    """All files of the released layout in or at ``root``, ordered by model, language and category."""
+    """Return all files of the released layout in or at ``root``, ordered by model, language and category."""
     folder = root / "completions" if (root / "completions").is_dir() else root
     cells = [
         Cell(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)

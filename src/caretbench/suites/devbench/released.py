@@ -29,7 +29,7 @@ def newline_before(text: str) -> str:
 
 
 def find_benchmark(root: Path) -> Path:
-    """The ``benchmark`` folder in or at ``root``.
+    """Return the ``benchmark`` folder in or at ``root``.
 
     Raises:
         DataError: there is none.
@@ -88,7 +88,7 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
 
 
 def load(root: Path) -> list[Problem]:
-    """All problems under ``root``.
+    """Return all problems under ``root``.
 
     Raises:
         DataError: no data there, or a malformed line, with file and line.

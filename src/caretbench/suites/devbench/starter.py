@@ -64,7 +64,7 @@ def _predicates(path: Path) -> Iterator[PredicateCheck]:
 
 
 def read_problem(path: Path, language: str, category: str, source: str) -> Problem:
-    """The problem in one file.
+    """Return the problem in one file.
 
     Raises:
         DataError: the file lacks its marks, or its sidecar is no TOML.
@@ -96,7 +96,7 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
 
 
 def load(root: Path, source: str = SOURCE) -> list[Problem]:
-    """All problems under ``root``, in the order of the paper's tables.
+    """Return all problems under ``root``, in the order of the paper's tables.
 
     Raises:
         DataError: a file lacks its marks, or nothing is there.

@@ -73,7 +73,7 @@ class DevBench(Suite):
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """The files of the release by hash."""
+        """Return the files of the release by hash."""
         from caretbench.suites.devbench.pull import pull
 
         return pull(source=source, models=models, progress=progress)
@@ -156,7 +156,7 @@ class DevBench(Suite):
 
 @cache
 def _bundle(name: str) -> str | None:
-    """The bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
+    """Return the bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
     name = f"devbench/{name}"
     return name if name in bundle_specs() else None
 

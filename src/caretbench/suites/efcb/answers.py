@@ -60,7 +60,7 @@ _FORMS: Final = tuple(
 
 
 def strict(text: str | None) -> Answer:
-    """The choice that all forms in the answer name, reasoning and fences taken off.
+    """Return the choice that all forms in the answer name, reasoning and fences taken off.
 
     The letter is a capital one: an article or a word in prose is never taken for an answer. A model that names two
     different letters has not answered.

@@ -30,7 +30,7 @@ _COMMENTS: Final = 12
 
 
 def _of_choices(write: Callable[[Problem, Question], str]) -> Writer:
-    """A baseline that has an answer to multiple-choice problems alone."""
+    """Return a baseline that has an answer to multiple-choice problems alone."""
 
     def writer(problem: Problem) -> str | None:
         shown = problem.shown
@@ -44,7 +44,7 @@ def _random(problem: Problem, shown: Question) -> str:
 
 
 def _best(attack: Attack) -> Callable[[Problem, Question], str]:
-    """The letter of the choice with the highest number."""
+    """Return the letter of the choice with the highest number."""
 
     def write(problem: Problem, shown: Question) -> str:
         repository = str(problem.labels.get("repository", ""))
@@ -68,7 +68,7 @@ def _copy(problem: Problem) -> str | None:
 
 
 def _copied_description(patch: str) -> str:
-    """The first added comment (else the paths) as the title, paths and added comments as the description."""
+    """Return the first added comment (else the paths) as the title, paths and added comments as the description."""
     paths, said = shown_paths(patch), _added_comments(patch)
     title = said[0] if said else ", ".join(paths)
     return "\n".join(
@@ -77,7 +77,7 @@ def _copied_description(patch: str) -> str:
 
 
 def _added_comments(patch: str) -> list[str]:
-    """The added lines that are a comment alone, without the comment's marks."""
+    """Return the added lines that are a comment alone, without the comment's marks."""
     found: list[str] = []
     path = ""
     titles = set(shown_paths(patch))

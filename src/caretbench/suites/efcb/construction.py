@@ -51,7 +51,7 @@ class BuiltQuestions(NamedTuple):
 
     @property
     def fit(self) -> bool:
-        """Whether the problems may be run."""
+        """Return whether the problems may be run."""
         return bool(self.problems) and (not self.options.rules.leaks_refuse or not self.exceeded)
 
     def manifest(

@@ -26,7 +26,7 @@ class Rejected(Row):
 
     @classmethod
     def of(cls, pull: PullRequest, task: str, reason: str, tier: str = "") -> Rejected:
-        """The change as rejected."""
+        """Return the change as rejected."""
         return cls(task=task, tier=tier, repo=pull.repo, merge_sha=pull.merge_sha, reason=reason)
 
 

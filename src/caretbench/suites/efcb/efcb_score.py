@@ -140,7 +140,7 @@ def efcb_score(
 
 
 def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamples: int) -> Iterator[Floats]:
-    """The means of draws with replacement, some draws at a time."""
+    """Yield the means of draws with replacement, some draws at a time."""
     generator = np.random.default_rng(seed)
     sizes = [len(table.counts) for table in tables]
     step = max(1, _CHUNK // sum(sizes))

@@ -92,7 +92,7 @@ class Filtered(Row):
 
 
 def reject_reasons(pull: PullRequest, profile: Profile, form: Collection[str] = NO_FORM) -> tuple[str, ...]:
-    """The names of the filters that a change fails by itself, in their order; none: it is accepted.
+    """Return the names of the filters that a change fails by itself, in their order; none: it is accepted.
 
     ``paper`` counts generated files as shown, as the released questions do. The lines of ``form`` say nothing.
     """
@@ -135,7 +135,7 @@ def _repeated(pulls: Iterable[PullRequest]) -> list[tuple[str, str]]:
 
 
 def _once(pulls: Iterable[PullRequest]) -> list[PullRequest]:
-    """Each change once, by repository, the newest first."""
+    """Return each change once, by repository, the newest first."""
     known: dict[tuple[str, str], PullRequest] = {}
     for pull in pulls:
         if known.setdefault(pull.key, pull) != pull:

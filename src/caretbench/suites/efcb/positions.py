@@ -42,12 +42,12 @@ def balanced(groups: Mapping[str, str], seed: int, purpose: str, values: int = C
 
 
 def placed(right: T, others: Sequence[T], position: int) -> tuple[T, ...]:
-    """All choices, with the right one at ``position``."""
+    """Return all choices, with the right one at ``position``."""
     return (*others[:position], right, *others[position:])
 
 
 def rotations(choices: Sequence[T], correct: int, count: int) -> Iterator[tuple[int, tuple[T, ...], int]]:
-    """The first ``count`` cyclic orders: how far they are turned, the choices, and where the right one is.
+    """Yield the first ``count`` cyclic orders: how far they are turned, the choices, and where the right one is.
 
     All of them together show every choice at every place once.
     """

@@ -35,7 +35,7 @@ def query(
     profile: Profile = "default",
     form: Collection[str] = NO_FORM,
 ) -> Query:
-    """The text that asks for the change, in the given variant; empty where the change is not described.
+    """Return the text that asks for the change, in the given variant; empty where the change is not described.
 
     ``paper`` takes the description as it was written; ``default`` cleans it of forms, trailers, lines that only refer
     or are about the review, and of what repeats the title; the title loses marks of its review.
@@ -80,7 +80,7 @@ class _FileNames:
         self._parts = {str(part) for path in paths for part in (path, *path.parents)}
 
     def holds(self, word: str) -> bool:
-        """Whether a word names a file or a folder with a slash in it."""
+        """Return whether a word names a file or a folder with a slash in it."""
         bare = word.strip(":*_!?").removeprefix("./").rstrip(":./!?")
         path = PurePosixPath(bare)
         return (

@@ -55,13 +55,13 @@ class Rendered(Row):
         return len(self.text)
 
     def with_hunks(self, index: int, hunks: str) -> Rendered:
-        """The same patch with other hunks in the file at ``index``: for masks and swaps."""
+        """Return the same patch with other hunks in the file at ``index``: for masks and swaps."""
         changed = self.files[index].model_copy(update={"hunks": hunks})
         return Rendered(files=(*self.files[:index], changed, *self.files[index + 1 :]))
 
 
 def render(pull: PullRequest, *, generated: bool = False) -> Rendered:
-    """The patch of a change as it is shown; with ``generated`` files, as the released questions have them."""
+    """Return the patch of a change as it is shown; with ``generated`` files, as the released questions have them."""
     files = tuple(
         ShownFile(
             path=file.path,

@@ -19,7 +19,7 @@ _DIGITS: Final = 10
 
 
 def rng(seed: int, purpose: str, item: str) -> random.Random:
-    """A generator of its own for one purpose and item."""
+    """Return a generator of its own for one purpose and item."""
     return random.Random(int(sha256_text(str(seed), purpose, item), 16))  # noqa: S311 - draws, keeps no secret
 
 
@@ -33,7 +33,7 @@ def item_id(
     variant: str = "",
     rotation: int = 0,
 ) -> str:
-    """The id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
+    """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
 
     The last part begins with ten digits of a hash over version, task, tier, variant (how the same change is asked for
     in another way), repository, merge commit and configuration. A rotation of the same choices adds ``-r1``, and shares

@@ -96,7 +96,7 @@ class Efcb(Suite):
         del problem, text, profile
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Whether the letter is right; or how like the reference an answer is, beside what copying reaches."""
+        """Return scores: whether the letter is right, or similarity to the reference, next to what copying reaches."""
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
             answer = answers.parsed(text, profile)
@@ -115,7 +115,7 @@ class Efcb(Suite):
         return [Measurement("description@1", reverse_scores(problem, text))]
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
-        """The gate for questions; nothing is run."""
+        """Return the gate for questions; nothing is run."""
         del executor
 
         def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
@@ -128,7 +128,7 @@ class Efcb(Suite):
         return QuestionGate(measured, progress)
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
-        """The written lines, or title and description in one form; the empty text where there are none.
+        """Return the written lines, or title and description in one form; the empty text where there are none.
 
         A judge that saw the whole answer would rate copied surroundings, fences and manners. Under the paper profile,
         and where the whole patch is asked for, it does: the raw answer was judged when the scores were published.
@@ -163,5 +163,5 @@ class Efcb(Suite):
     def result_tables(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[Table, ...]:
-        """The score and the paper's tables, in form."""
+        """Return the score and the paper's tables, in form."""
         return result_tables(results, problems, seed)

@@ -55,11 +55,11 @@ class BuiltTasks(NamedTuple):
     tasks: int
 
     def number_of(self, verdict: str) -> int:
-        """How many candidates have this verdict."""
+        """Return how many candidates have this verdict."""
         return sum(row.verdict == verdict for row in self.verdicts.values())
 
     def reasons(self) -> Counter[str]:
-        """How many candidates each check of the gate refused, by ``verdict: reason``."""
+        """Return how many candidates each check of the gate refused, by ``verdict: reason``."""
         found: Counter[str] = Counter()
         for row in self.verdicts.values():
             found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})

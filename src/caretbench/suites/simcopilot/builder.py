@@ -86,7 +86,7 @@ class Builder:
     def _begun(
         self, folder: TaskFolder, taken: Taken, settings: ProjectSettings, options: SimCopilotOptions
     ) -> BuildManifest | None:
-        """The manifest of a build with the same project and options that was begun here."""
+        """Return the manifest of a build with the same project and options that was begun here."""
         if not folder.manifest_path.exists():
             others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
             known = {folder.candidates_path, folder.validity_path, folder.problems_path}
@@ -225,7 +225,7 @@ class Builder:
         return found
 
     def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: Reach) -> Sequence[Problem]:
-        """The same, decided by the tests that reach them, where those are known."""
+        """Return the same, decided by the tests that reach them, where those are known."""
         if not reach.all_tests:
             return problems
         self.progress("tests of tasks", 0, None)
@@ -266,7 +266,7 @@ def _first(readable: Readable) -> str:
 
 
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
-    """All that decides which tasks come out, as it stands in the manifest."""
+    """Return all that decides which tasks come out, as it stands in the manifest."""
     return {
         **options.stored(),
         "settings": settings.model_dump(mode="json", exclude_defaults=True),

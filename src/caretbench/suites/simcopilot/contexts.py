@@ -73,11 +73,11 @@ class ContextSubject(NamedTuple):
 
     @property
     def hides_suffix(self) -> bool:
-        """Whether what stands behind the caret is hidden."""
+        """Return whether what stands behind the caret is hidden."""
         return self.problem.labels.get("mode") == "suffix_hidden"
 
     def hidden(self) -> list[list[str]]:
-        """The tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
+        """Return the tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
@@ -89,7 +89,7 @@ class ContextSubject(NamedTuple):
 
 
 def without(source: SourceFile, hidden: Sequence[list[str]]) -> FilePart:
-    """A file without the lines in which hidden text stands."""
+    """Return a file without the lines in which hidden text stands."""
     lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
     while found := _holding("\n".join(line for _, line in lines), hidden):
         lines = [line for n, line in enumerate(lines) if n not in found]
@@ -103,7 +103,7 @@ def _haystack(text: str) -> Haystack:
 
 
 def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
-    """The lines, from 0, in which hidden text stands. Without them others meet, so it is looked for again."""
+    """Return the lines, from 0, in which hidden text stands. Without them others meet, so it is looked for again."""
     haystack = _haystack(text)
     return {
         line
@@ -114,7 +114,7 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
 
 
 def others(one: ContextSubject) -> list[FilePart]:
-    """The other files of the caret's language, tests apart, the nearest last, without hidden text."""
+    """Return the other files of the caret's language, tests apart, the nearest last, without hidden text."""
     hidden = one.hidden()
     home = PurePosixPath(one.splice.path).parts
 

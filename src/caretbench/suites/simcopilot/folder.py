@@ -85,7 +85,7 @@ class TaskFolder:
         return self.path / "snapshots" / identity
 
     def manifest(self) -> BuildManifest:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             DataError: it is missing or damaged.
@@ -106,7 +106,7 @@ class TaskFolder:
         return list(self._mined())
 
     def _mined(self) -> Iterator[Problem]:
-        """The same one by one: those of a long file are long themselves."""
+        """Yield the same one by one: those of a long file are long themselves."""
         if self.candidates_path.exists():
             yield from read_rows(self.candidates_path, Problem, torn_tail=True)
 
@@ -123,7 +123,7 @@ class TaskFolder:
         return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in fit))
 
     def problems(self) -> list[Problem]:
-        """The tasks to run.
+        """Return the tasks to run.
 
         Raises:
             DataError: the build has not ended, a row is malformed, or a project is missing.

@@ -20,7 +20,7 @@ class LinePiece(NamedTuple):
 
 
 def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[LinePiece], list[LinePiece]]:
-    """The lines before and behind the caret, without the span itself.
+    """Return the lines before and behind the caret, without the span itself.
 
     With ``move`` every function and class around the caret stands, with the comments and decorators above it, at the
     end of what it is in; only whole lines are moved. Nothing that stood behind the caret within the innermost of them

@@ -44,7 +44,7 @@ class StarterTask(Row):
 
 
 def projects() -> Mapping[str, Path]:
-    """The sample projects, by name."""
+    """Return the sample projects, by name."""
     root = Path(str(resources.files("caretbench"))) / "samples"
     return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
 
@@ -55,7 +55,7 @@ def tasks_path(project: str) -> Path:
 
 
 def load(store: SnapshotStore | None = None) -> list[Problem]:
-    """The tasks of all sample projects that have some; the projects are taken into the store.
+    """Return the tasks of all sample projects that have some; the projects are taken into the store.
 
     Raises:
         DataError: the tasks are not those of the projects.
@@ -110,7 +110,7 @@ def _problem(
 
 
 def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """A mined task without its texts; of ``checks``, the first that names the file decides.
+    """Return a mined task without its texts; of ``checks``, the first that names the file decides.
 
     Raises:
         DataError: the problem is no mined task, or no check names its file.

@@ -144,11 +144,11 @@ class SimCopilot(Suite):
         return build_result(built, output, wall_s, candidates_only=options["candidates_only"])
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """The paper's tables about the released spans and labels."""
+        """Return the paper's tables about the released spans and labels."""
         return tables(released.load(Path(source)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
-        """The project's tests, with ``text`` in its place."""
+        """Return the project's tests, with ``text`` in its place."""
         del profile  # the released code has no other rule that could be kept here
         return None if text is None else workspace_request(problem, text)
 
@@ -163,7 +163,7 @@ class SimCopilot(Suite):
         return context_of(context, problem, analysis).caret
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
-        """The gate for tests in projects."""
+        """Return the gate for tests in projects."""
         return WorkspaceGate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:

@@ -47,7 +47,7 @@ def fault_of(problem: Problem, text: str) -> Fault:
 
 @lru_cache(maxsize=1024)
 def _faults(snapshot: str, path: str, language: str) -> tuple[int, int]:
-    """The faults of a file as it was: those that are none of layout, and those that are."""
+    """Return the faults of a file as it was: those that are none of layout, and those that are."""
     tree = parse(original(snapshot, path), language)
     layout = layout_faults(tree, language)
     return fault_count(tree, language) - layout, layout
@@ -61,7 +61,7 @@ def _fits(splice: FileSplice, before: bytes, language: str, text: str) -> bool:
 def _closed(
     tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str
 ) -> Iterator[str]:
-    """The answer with what it leaves open closed at its end: its own brackets, then blocks around it."""
+    """Yield the answer with what it leaves open closed at its end: its own brackets, then blocks around it."""
     body = text.rstrip()
     if language == "python":
         if body.endswith(":"):
@@ -83,7 +83,7 @@ def _closed(
 
 
 def _left_open(tree: tree_sitter.Tree, start: int, end: int) -> list[str]:
-    """The brackets between two bytes that nothing there closes, outermost first."""
+    """Return the brackets between two bytes that nothing there closes, outermost first."""
     stack: list[str] = []
     waiting = [tree.root_node]
     while waiting:

@@ -70,7 +70,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """The bodies of Google's (``Args:``) and NumPy's (underlined) sections, by what they are about."""
+    """Return the bodies of Google's (``Args:``) and NumPy's (underlined) sections, by what they are about."""
     bodies: dict[str, list[str]] = {}
     lines = text.split("\n")
     current: list[str] | None = None
@@ -94,7 +94,7 @@ def _sections(text: str) -> dict[str, list[str]]:
 
 
 def _entries(body: list[str]) -> tuple[str, ...]:
-    """The names of a section's entries that have a description, on their line or indented below it."""
+    """Return the names of a section's entries that have a description, on their line or indented below it."""
     margin = min((_indent(line) for line in body), default=0)
     names: list[str] = []
     for number, line in enumerate(body):

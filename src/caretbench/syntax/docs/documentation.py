@@ -62,7 +62,7 @@ def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> st
 
 
 def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
-    """The first node of what belongs to the declaration: modifiers, decorators and wrappers included."""
+    """Return the first node of what belongs to the declaration: modifiers, decorators and wrappers included."""
     node = declaration
     while node.parent is not None and node.parent.type in _WRAPPERS:
         node = node.parent
@@ -75,7 +75,7 @@ def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
 
 
 def _strip_marks(comment: str) -> str:
-    """A comment without its marks and the stars that lead its lines."""
+    """Return a comment without its marks and the stars that lead its lines."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?<?|\*+/$", "", comment)
         lines = [re.sub(r"^\s*\*(?!\*) ?", "", line) for line in body.split("\n")]
@@ -95,7 +95,7 @@ def _docstring(node: Comment) -> str:
 
 
 def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
-    """The comments that end right before byte ``anchor``: one block, or a run of line comments.
+    """Return the comments that end right before byte ``anchor``: one block, or a run of line comments.
 
     Where plain comments document, a blank line parts them from what follows.
     """
@@ -142,7 +142,7 @@ def _attached(
 
 
 def documentation_of(source: str, language: str, name: str) -> Documentation | None:
-    """The documentation attached to the declaration (function, method, class, …) called ``name``.
+    """Return the documentation attached to the declaration (function, method, class, …) called ``name``.
 
     Plain comments count in Go alone; docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
     annotations, ``export`` and ``template`` may stand between the comment and the declaration.

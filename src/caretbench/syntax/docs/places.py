@@ -31,7 +31,7 @@ class CommentMarks(NamedTuple):
 
 
 def comment_marks(language: str) -> CommentMarks:
-    """The marks of a language (by name or alias), a dialect, or one that is parsed only.
+    """Return the marks of a language (by name or alias), a dialect, or one that is parsed only.
 
     Raises:
         KeyError: the table has no such language.

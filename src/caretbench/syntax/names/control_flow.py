@@ -30,11 +30,11 @@ class ControlFlow(ABC):
 
     @abstractmethod
     def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
-        """A node's children with what they are to it."""
+        """Return a node's children with what they are to it."""
 
     @abstractmethod
     def _text(self, node: tree_sitter.Node) -> str:
-        """A node's text."""
+        """Return a node's text."""
 
     def _branch(self, node: tree_sitter.Node) -> None:
         flow = self.flow

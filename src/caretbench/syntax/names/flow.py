@@ -34,7 +34,7 @@ def solve(flow: Flow) -> None:
 
 
 def _number(flow: Flow) -> Numbered:
-    """The first bit of every variable of a flow, with its definitions; each knows its place in them."""
+    """Return the first bit of every variable of a flow, with its definitions; each knows its place in them."""
     sites: dict[Variable, list[Site]] = {}
     for block in flow.blocks:
         for event in block:
@@ -51,7 +51,7 @@ def _number(flow: Flow) -> Numbered:
 
 
 def _entries(flow: Flow, own: Numbered) -> list[int]:
-    """The state in front of every block."""
+    """Return the state in front of every block."""
     born = [0] * len(flow.blocks)
     killed = [0] * len(flow.blocks)
     for number, block in enumerate(flow.blocks):

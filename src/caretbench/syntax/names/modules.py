@@ -76,7 +76,7 @@ class ModuleIndex:
         return self._exports[path]
 
     def reachable(self, walk: Walk) -> tuple[Walk, ...]:
-        """The files that a file imports whole, and those that they import so, nearest first."""
+        """Return the files that a file imports whole, and those that they import so, nearest first."""
         path = walk.source.path
         if path not in self._reachable:
             found: dict[str, Walk] = {}
@@ -92,7 +92,7 @@ class ModuleIndex:
         return self._reachable[path]
 
     def shared(self, walk: Walk, name: str) -> tuple[Walk, Variable] | None:
-        """A type that a file sees without an import by name: of its package, or one imported whole."""
+        """Return a type that a file sees without an import by name: of its package, or one imported whole."""
         kind = walk.traits.modules
         if kind == "namespace":
             return self._packages.get(f"\0{_family(walk)}", {}).get(name)
@@ -104,11 +104,11 @@ class ModuleIndex:
         return None
 
     def parts(self, walk: Walk, name: str) -> list[tuple[Walk, Variable]]:
-        """All declarations of a partial class (C#), by its simple name."""
+        """Return all declarations of a partial class (C#), by its simple name."""
         return self._parts.get((f"\0{_family(walk)}", name), [])
 
     def qualified(self, walk: Walk, name: str) -> tuple[Walk, Variable, list[str]] | None:
-        """A type by its full name, with the names behind it (``a.b.Type.member``)."""
+        """Return a type by its full name, with the names behind it (``a.b.Type.member``)."""
         parts = name.split(".")
         if walk.traits.modules == "namespace":
             found = self._packages.get(f"\0{_family(walk)}", {}).get(parts[-1])
@@ -120,17 +120,17 @@ class ModuleIndex:
         return None
 
     def joined(self, walk: Walk, module: str, symbol: str) -> str:
-        """The name of a module's submodule."""
+        """Return the name of a module's submodule."""
         if walk.traits.modules != "dotted":
             return f"{module}\0{symbol}"
         return module + symbol if module.endswith(".") else f"{module}.{symbol}"
 
     def is_package(self, walk: Walk, module: str) -> bool:
-        """Whether the name is a folder of the project that has no file of its own."""
+        """Return whether the name is a folder of the project that has no file of its own."""
         return walk.traits.modules == "dotted" and module in self._folders
 
     def find(self, walk: Walk, module: str) -> Walk | None:
-        """The project's file that ``walk``'s file means by this name, or None for a library."""
+        """Return the project's file that ``walk``'s file means by this name, or None for a library."""
         kind = walk.traits.modules
         if kind == "dotted":
             return self._find_dotted(walk, module)

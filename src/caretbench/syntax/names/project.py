@@ -48,7 +48,7 @@ class Project:
         return self._followed(place) if place else None
 
     def is_standard(self, walk: Walk, library: str) -> bool:
-        """Whether a library's name belongs to the language's standard library."""
+        """Return whether a library's name belongs to the language's standard library."""
         known = walk.traits.stdlib
         parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
         return any(".".join(parts[:count]) in known for count in range(1, len(parts) + 1))
@@ -91,7 +91,7 @@ class Project:
         return Place(module, symbol, None, files + 1)
 
     def _exported(self, walk: Walk, name: str) -> Variable | None:
-        """The variable of this name that a file declares itself or hands on."""
+        """Return the variable of this name that a file declares itself or hands on."""
         variable = self.modules.exports(walk).get(name)
         if variable is None:
             for other in self.modules.reachable(walk):
@@ -100,7 +100,7 @@ class Project:
         return variable
 
     def _unimported(self, walk: Walk, name: str) -> Place | None:
-        """A name that the file does not declare: of a module imported whole, its package, the library."""
+        """Return a name that the file does not declare: of a module imported whole, its package, the library."""
         key = (walk.source.path, name)
         if key not in self._foreign:
             self._foreign[key] = self._find_unimported(walk, name)
@@ -119,7 +119,7 @@ class Project:
     # members
 
     def _class_around(self, walk: Walk, scope: Names | None) -> Place | None:
-        """The class whose members a scope sees, as ``Place(walk, …)`` with the class's own variable unset."""
+        """Return the class whose members a scope sees, as ``Place(walk, …)`` with the class's own variable unset."""
         while scope is not None:
             if scope.kind in CLASSES:
                 return Place(walk, _opened(scope))
@@ -129,7 +129,7 @@ class Project:
         return None
 
     def _inherited(self, walk: Walk, use: Use) -> Place | None:
-        """A member used without a dot, of a class around or of its bases."""
+        """Return a member used without a dot, of a class around or of its bases."""
         if not walk.traits.class_scope_visible:
             return None
         scope: Names | None = use.scope
@@ -205,7 +205,7 @@ class Project:
     def _of_class(
         self, walk: Walk, scope: Names, name: str, files: int = 0, *, own: bool = True, hops: int = 0
     ) -> Place | None:
-        """A member of a class, or of the classes that it is derived from."""
+        """Return a member of a class, or of the classes that it is derived from."""
         if own and (found := scope.symbols.get(name)) is not None:
             return Place(walk, found, None, files)
         if hops > _MOST_HOPS:
@@ -233,7 +233,7 @@ class Project:
 
 
 def _opened(scope: Names) -> Variable:
-    """A variable that stands for a class without one of its own (an anonymous one, too)."""
+    """Return a variable that stands for a class without one of its own (an anonymous one, too)."""
     variable = Variable(scope.name, "class", scope.parent or scope)
     variable.inside = scope
     return variable

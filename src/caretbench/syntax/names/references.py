@@ -35,7 +35,7 @@ class Definitions:
         self._all: dict[Variable, tuple[Definition, ...]] = {}
 
     def of(self, walk: Walk, site: Site) -> Definition:
-        """The definition at a site."""
+        """Return the definition at a site."""
         made = self._made.get(site)
         if made is None:
             span = Span(site.start, site.end)
@@ -44,14 +44,14 @@ class Definitions:
         return made
 
     def all_of(self, walk: Walk, variable: Variable) -> tuple[Definition, ...]:
-        """All definitions of a variable, in the order of the text."""
+        """Return all definitions of a variable, in the order of the text."""
         made = self._all.get(variable)
         if made is None:
             made = self._all[variable] = self.each(walk, variable.sites)
         return made
 
     def each(self, walk: Walk, sites: Sequence[Site]) -> tuple[Definition, ...]:
-        """The definitions at some sites, in the order of the text."""
+        """Return the definitions at some sites, in the order of the text."""
         return tuple(self.of(walk, site) for site in sorted(sites, key=lambda site: site.start))
 
 
@@ -74,7 +74,7 @@ def _outermost_function(scope: Names | None) -> Names | None:
 
 
 def _origin(use: Use, site: Site, bodies: Nesting, body_spans: list[Span]) -> Origin:
-    """How near the definition of the same file is."""
+    """Return how near the definition of the same file is."""
     body = bodies.innermost(use.start, use.end)
     function = _outermost_function(use.scope)
     if body is not None and body_spans[body].holds((site.start, site.end)):
@@ -90,7 +90,7 @@ def _origin(use: Use, site: Site, bodies: Nesting, body_spans: list[Span]) -> Or
 def references_of(
     walk: Walk, project: Project, definitions: Definitions, blocks: tuple[Block, ...]
 ) -> tuple[Reference, ...]:
-    """The references of one file, in the order of the text."""
+    """Return the references of one file, in the order of the text."""
     body_spans = [block.span for block in blocks if block.kind in _BODIES]
     bodies = Nesting(body_spans)
     found = []
@@ -153,7 +153,7 @@ def _reference(
 def _to_library(
     bare: Reference, walk: Walk, project: Project, definitions: Definitions, use: Use, place: Place
 ) -> Reference:
-    """A library's name, or a package of the project that is only a folder (then ``library`` stays empty)."""
+    """Return a library's name, or a package of the project that is only a folder (then ``library`` stays empty)."""
     own = use.variable.sites if use.variable is not None and not use.path else []
     is_folder = place.files < 0
     library = place.library or ""

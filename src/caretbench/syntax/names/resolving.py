@@ -18,7 +18,7 @@ _LANDED: Final[dict[str, Binding]] = {
 
 
 def _declaring_scope(walk: Walk, site: Site, scope: Names, part: str) -> Names | None:
-    """The scope that a definition belongs to; None where it writes to a name that is declared nowhere."""
+    """Return the scope that a definition belongs to; None where it writes to a name that is declared nowhere."""
     traits = walk.traits
     if site.name in scope.globals:
         return walk.file
@@ -43,7 +43,7 @@ def _declaring_scope(walk: Walk, site: Site, scope: Names, part: str) -> Names |
 
 
 def lookup(walk: Walk, name: str, scope: Names) -> Variable | None:
-    """The variable that a name means where it is used, or None."""
+    """Return the variable that a name means where it is used, or None."""
     if name in scope.hoisted(through=walk.traits.through_on_write).globals:
         return walk.file.symbols.get(name)
     current: Names | None = scope
@@ -104,7 +104,7 @@ def resolve(walk: Walk) -> None:
 
 
 def _variable(walk: Walk, use: Use) -> Variable | None:
-    """The variable of a use that is no member."""
+    """Return the variable of a use that is no member."""
     found = lookup(walk, use.key, use.scope)
     if found is None and use.key != use.name:  # a method that was imported by its name
         imported = lookup(walk, use.name, use.scope)

@@ -90,21 +90,21 @@ class Names:
     wildcards: list[str] = field(default_factory=list)
 
     def hoisted(self, *, through: frozenset[str]) -> Names:
-        """The nearest scope outwards, this one included, whose kind is not in ``through``."""
+        """Return the nearest scope outwards, this one included, whose kind is not in ``through``."""
         scope = self
         while scope.kind in through and scope.parent is not None:
             scope = scope.parent
         return scope
 
     def around(self, kinds: frozenset[str]) -> Names | None:
-        """The nearest scope of one of these kinds, this one included, or None."""
+        """Return the nearest scope of one of these kinds, this one included, or None."""
         scope: Names | None = self
         while scope is not None and scope.kind not in kinds:
             scope = scope.parent
         return scope
 
     def outside_class(self) -> bool:
-        """Whether this is inside a method that stands outside of its class."""
+        """Return whether this is inside a method that stands outside of its class."""
         return self.owner is not None or (self.parent is not None and self.parent.outside_class())
 
 
@@ -134,7 +134,7 @@ class Flow:
         self._catchers: list[int] = []
 
     def block(self, *before: int) -> int:
-        """A new block that follows the given ones."""
+        """Return a new block that follows the given ones."""
         self.blocks.append([])
         self.followers.append([])
         new = len(self.blocks) - 1
@@ -185,7 +185,7 @@ _OPTIONAL: Final = re.compile(r"^(?:typing\.)?Optional\[([^][]+)\]$|^([^|]+)\|\s
 
 
 def type_name(text: str) -> str | None:
-    """The simple name of a type (``a.b.Shape<T>`` is ``Shape``); None where it is more than one name."""
+    """Return the simple name of a type (``a.b.Shape<T>`` is ``Shape``); None where it is more than one name."""
     text = text.strip().lstrip(":").strip()
     if (optional := _OPTIONAL.match(text)) is not None:
         text = optional[1] or optional[2]

@@ -48,7 +48,7 @@ def _read(name: str) -> Traits:
 
 
 def traits_of(language: str) -> Traits:
-    """The rules of a language, by name or alias.
+    """Return the rules of a language, by name or alias.
 
     Raises:
         KeyError: the table has no such language.

@@ -206,7 +206,7 @@ class Walk(ControlFlow):
         written: str | None = None,
         before: tuple[Use | str, ...] | None = None,
     ) -> tuple[Use | str, ...]:
-        """The names of ``a.b.c``; the first is a use of its own where it is a name.
+        """Return the names of ``a.b.c``; the first is a use of its own where it is a name.
 
         ``before`` is what stands before a member that holds the rest of a path, as ``b::c`` in ``a::b::c``.
         """
@@ -230,7 +230,7 @@ class Walk(ControlFlow):
         return path
 
     def _member_name(self, node: tree_sitter.Node, path: tuple[Use | str, ...]) -> str:
-        """The use of a member; of ``b<T>`` the first name is the member, the rest is read."""
+        """Return the use of a member; of ``b<T>`` the first name is the member, the rest is read."""
         name = node
         while name.named_child_count:
             for child in name.named_children[1:]:

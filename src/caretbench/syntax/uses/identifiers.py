@@ -60,7 +60,7 @@ class Identifiers(NamedTuple):
 
 
 def style(name: str) -> str:
-    """How a name is written, which says in many languages what it may be: private, exported, constant, plain."""
+    """Return how a name is written, which says in many languages what it may be: private, exported, constant, plain."""
     if name[0] in "_@$:":
         return name[: len(name) - len(name.lstrip("_@$:"))]
     if len(name) > 1 and "_" in name and name.isupper():
@@ -69,7 +69,7 @@ def style(name: str) -> str:
 
 
 def identifiers(text: str, grammar: str, tree: tree_sitter.Tree | None = None) -> Identifiers:
-    """The identifiers of a text; ``grammar`` is named as :func:`~caretbench.syntax.source.grammar_of` does.
+    """Return the identifiers of a text; ``grammar`` is named as :func:`~caretbench.syntax.source.grammar_of` does.
 
     Raises:
         KeyError: there is no such grammar.
@@ -126,7 +126,7 @@ class _Reader:
         return len(self._parts) - 1
 
     def _continues(self, node: tree_sitter.Node, symmetric: set[int]) -> bool:
-        """Whether the node is an operand of the same operator: its parts are those of the whole chain."""
+        """Return whether the node is an operand of the same operator: its parts are those of the whole chain."""
         parent = node.parent
         return parent is not None and parent.id in symmetric and _operator(parent) == _operator(node)
 

@@ -142,7 +142,7 @@ class Scopes:
             )
 
     def _scope(self, node: tree_sitter.Node, role: str) -> tree_sitter.Node | None:
-        """The node that a declaration ends with; of functions and types, the one around that which they name."""
+        """Return the node that a declaration ends with; of functions and types, the one around that which they name."""
         outside = role in ("function", "typename")
         parent = node.parent
         while parent is not None:
@@ -176,7 +176,7 @@ def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
 
 
 def _merged(one: Declaration, other: Declaration) -> Declaration:
-    """The same name, matched twice: by its type, and by its value."""
+    """Return the same name, matched twice: by its type, and by its value."""
     return one._replace(
         kind=one.kind or other.kind,
         usable=max(one.usable, other.usable),
@@ -187,7 +187,7 @@ def _merged(one: Declaration, other: Declaration) -> Declaration:
 
 
 def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_sitter.Node | None, str]:
-    """The value of one of several names, and a mark for its place where one call gives all values."""
+    """Return the value of one of several names, and a mark for its place where one call gives all values."""
     around = name.parent
     names = around.named_children if around is not None and around.type in _LISTS else [name]
     index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
@@ -202,7 +202,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
 
 
 def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
-    """The types of parameters as they are written (empty where they are not), and how many must be given."""
+    """Return the types of parameters as they are written (empty where they are not), and how many must be given."""
     found: list[str] = []
     required = 0
     for child in node.named_children:

@@ -294,7 +294,7 @@ def _member_name(node: tree_sitter.Node) -> str:
 
 
 def _function(node: tree_sitter.Node) -> int:
-    """The first byte of the innermost function around a node."""
+    """Return the first byte of the innermost function around a node."""
     around = node.parent
     while around is not None:
         if around.type in FUNCTIONS:

@@ -62,7 +62,7 @@ class Round(NamedTuple):
     trust: float = 1.0
 
     def scores(self, differences: Numbers) -> Numbers:
-        """The scores of the linear learner alone, and of both together, a column each."""
+        """Return the scores of the linear learner alone, and of both together, a column each."""
         linear = self.linear.score(differences)
         return np.stack((linear, linear + self.trees.score(differences)), axis=1)
 
@@ -96,7 +96,7 @@ class Attackers(NamedTuple):
     judge: Round
 
     def passes(self, differences: Numbers) -> Numbers:
-        """The chance that each edit may be used: such that what may be used tells the attackers nothing.
+        """Return the chance that each edit may be used: such that what may be used tells the attackers nothing.
 
         Of two readings whose difference speaks for the right one ``p`` to ``1 - p``, the edit passes ``(1 - p) / p``
         of the time, and always where it speaks against it.
@@ -104,7 +104,7 @@ class Attackers(NamedTuple):
         return np.round(chances_to_pass(self.rounds, differences), 4)
 
     def scores(self, differences: Numbers) -> Numbers:
-        """The sums over all rounds of the linear learners' scores and of all learners', a column each."""
+        """Return the sums over all rounds of the linear learners' scores and of all learners', a column each."""
         return np.round(
             sum(
                 (one.trust * one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))
@@ -136,7 +136,7 @@ def change_weights(sample: Sample, chances: Numbers) -> Numbers:
 
 @lru_cache(maxsize=1)
 def shipped() -> Attackers:
-    """The attackers that come with the package.
+    """Return the attackers that come with the package.
 
     Raises:
         DataError: they were learned on other features than this code counts.

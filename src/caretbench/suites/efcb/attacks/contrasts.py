@@ -56,14 +56,14 @@ class Contrasted(NamedTuple):
         return found
 
     def told(self, correct: int) -> Numbers:
-        """The differences in which the right choice has a side: that side less the other."""
+        """Return the differences in which the right choice has a side: that side less the other."""
         signs = np.array([(correct in one.first) - (correct in one.second) for one in self.contrasts])
         found: Numbers = (self.differences * signs[:, None])[signs != 0]
         return found
 
 
 def contrasted(question: Attacked, background: Without | None) -> Contrasted:
-    """The contrasts of a question: of sites where its choices come from two edits and a background is given."""
+    """Return the contrasts of a question: of sites where its choices come from two edits and a background is given."""
     found = sites(question.choices) if background is not None else None
     if found is not None and background is not None:
         everyone = frozenset(range(len(question.choices)))

@@ -81,7 +81,7 @@ def _asked(problem: Attacked) -> Sequence[float]:
 
 
 def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
-    """The credit of each floor for each choice problem, by attack and problem id."""
+    """Return the credit of each floor for each choice problem, by attack and problem id."""
     asked = {
         problem.id: found
         for problem in sorted(problems, key=lambda problem: problem.id)
@@ -95,7 +95,7 @@ def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
 
 
 def best_floor(floors: Mapping[str, Mapping[str, float]], identities: Sequence[str]) -> str | None:
-    """The attack that finds most of some problems; None of none."""
+    """Return the attack that finds most of some problems; None of none."""
     if not identities:
         return None
     return max(floors, key=lambda name: (sum(floors[name].get(one, 0.0) for one in identities), name))

@@ -56,17 +56,17 @@ class Leak(Row):
 
     @property
     def deviation(self) -> float:
-        """How many standard errors it is above chance."""
+        """Return how many standard errors it is above chance."""
         return (self.accuracy - self.chance) / self.standard_error if self.standard_error else 0.0
 
     @property
     def too_small(self) -> bool:
-        """Whether the tier has too few questions to test."""
+        """Return whether the tier has too few questions to test."""
         return self.problems < FEWEST
 
     @property
     def exceeded(self) -> bool:
-        """Whether a hard limit is passed."""
+        """Return whether a hard limit is passed."""
         tested = self.family == "shape" or not self.too_small
         return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
@@ -76,17 +76,17 @@ def _always(place: int) -> Attack:
 
 
 def longest(problem: Attacked) -> Sequence[float]:
-    """The choice with the most characters."""
+    """Return the choice with the most characters."""
     return [len(choice) for choice in problem.choices]
 
 
 def shortest(problem: Attacked) -> Sequence[float]:
-    """The choice with the fewest characters."""
+    """Return the choice with the fewest characters."""
     return [-len(choice) for choice in problem.choices]
 
 
 def consensus(problem: Attacked) -> Sequence[float]:
-    """The choice from which the others are the fewest words away."""
+    """Return the choice from which the others are the fewest words away."""
     return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
 
 
@@ -195,7 +195,7 @@ class _Known:
         self._numbers: dict[Attacked, Mapping[str, Sequence[float]]] = {}
 
     def background(self, question: Attacked) -> Without:
-        """The question's repository without whole changes among its choices, and without its own."""
+        """Return the question's repository without whole changes among its choices, and without its own."""
         own = [self._shown[choice] for choice in question.choices if choice in self._shown]
         own += [self._made_from[question.cluster]] if question.cluster in self._made_from else []
         return self._backgrounds.without(question.repository, *own)

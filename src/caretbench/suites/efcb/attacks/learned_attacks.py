@@ -39,7 +39,7 @@ class Tested(NamedTuple):
 
 
 def by_feature(questions: Sequence[Tested]) -> dict[str, float]:
-    """The share that each feature finds, by the highest and by the lowest number."""
+    """Return the share that each feature finds, by the highest and by the lowest number."""
     found: dict[str, float] = {}
     numbers = [question.contrasted.spread(question.contrasted.differences) for question in questions]
     for column, name in enumerate(questions[0].contrasted.names):
@@ -53,7 +53,7 @@ def by_feature(questions: Sequence[Tested]) -> dict[str, float]:
 
 
 def by_learning(questions: Sequence[Tested], attackers: Attackers) -> dict[str, float]:
-    """The share that learned attackers find, by the choice that they rank first, second, third and last."""
+    """Return the share that learned attackers find, by the choice that they rank first, second, third and last."""
     scores: dict[str, list[Numbers]] = dict(_cross_validated(questions))
     if questions[0].contrasted.names == FEATURES:
         scores |= _elsewhere(questions, attackers)
@@ -121,7 +121,7 @@ def _by_folds(
     asked: Sequence[Numbers],
     folds: Sequence[str],
 ) -> list[Numbers]:
-    """The scores of each entry of ``asked`` by a learner that saw the entries of the other folds."""
+    """Return the scores of each entry of ``asked`` by a learner that saw the entries of the other folds."""
     scores: list[Numbers] = [np.zeros(len(rows)) for rows in asked]
     for fold in sorted(set(folds)):
         others = [place for place, other in enumerate(folds) if other != fold]

@@ -28,7 +28,7 @@ class FeatureScale(NamedTuple):
 
     @classmethod
     def of(cls, differences: Numbers) -> FeatureScale:
-        """The scale of some differences."""
+        """Return the scale of some differences."""
         sizes = np.sqrt((differences**2).mean(axis=0)) if len(differences) else np.zeros(differences.shape[1])
         return cls(np.round(sizes, _DIGITS))
 
@@ -46,7 +46,7 @@ class Linear(NamedTuple):
 
     @classmethod
     def learn(cls, differences: Numbers, importance: Numbers, penalty: float = 3.0) -> Linear:
-        """The weights that tell true differences, the right reading less the wrong one, from their negatives.
+        """Return the weights that tell true differences, the right reading less the wrong one, from their negatives.
 
         ``importance`` is the weight of each row; ``penalty`` is of the squared weights.
         """
@@ -169,7 +169,7 @@ class _Bins(NamedTuple):
 
 
 def _bins(values: Numbers) -> list[_Bins]:
-    """The bins of each feature that has edges."""
+    """Return the bins of each feature that has edges."""
     edges = [_edges(values[:, column]) for column in range(values.shape[1])]
     return [
         _Bins(column, cuts, np.searchsorted(cuts, values[:, column], side="right"))
@@ -186,7 +186,7 @@ def _best_cut(
     bends: Numbers,
     penalty: float,
 ) -> tuple[_Bins, int]:
-    """The feature and the cut that gain most over all leaves of a level."""
+    """Return the feature and the cut that gain most over all leaves of a level."""
     best = (-1.0, asked[0], 0)
     for bins in asked:
         width = len(bins.edges) + 1

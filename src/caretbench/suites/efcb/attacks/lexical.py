@@ -91,7 +91,7 @@ class Corpus:
         return self._weights.tocsc()
 
     def tfidf(self, query: str) -> Scores:
-        """The cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
+        """Return the cosine of each patch with a text, by TF-IDF; words that no patch holds are left out."""
         asked, length = self._weighted(query)
         scores = self._added(self._vectors_by_word, asked)
         return scores / length if length else scores
@@ -101,7 +101,7 @@ class Corpus:
         return self._added(self._weights_by_word, self._asked(query))
 
     def likeness_between(self, left: Places, right: Places) -> Scores:
-        """The cosines of some of the patches with others, by TF-IDF."""
+        """Return the cosines of some of the patches with others, by TF-IDF."""
         return _products(self._vectors[left], self._vectors[right])
 
     def asked_by(self, queries: Sequence[str], scorer: Scorer) -> csr_array:
@@ -124,19 +124,19 @@ class Corpus:
         return _products(asked[left], self._by(scorer)[right])
 
     def scores_of_own(self, asked: csr_array, scorer: Scorer) -> Scores:
-        """The score that each text gives the patch of the same place."""
+        """Return the score that each text gives the patch of the same place."""
         return np.asarray(asked.multiply(self._by(scorer)).sum(axis=1)).ravel()
 
     def _by(self, scorer: Scorer) -> csr_array:
         return self._vectors if scorer == "tfidf" else self._weights
 
     def _asked(self, query: str) -> dict[int, int]:
-        """How often each word stands in the query, by its column."""
+        """Return how often each word stands in the query, by its column."""
         known = Counter(word for word in words(query) if word in self._columns)
         return dict(sorted((self._columns[word], number) for word, number in known.items()))
 
     def _weighted(self, query: str) -> tuple[dict[int, float], float]:
-        """The TF-IDF weight of each word of the query, by its column, and the length of the vector."""
+        """Return the TF-IDF weight of each word of the query, by its column, and the length of the vector."""
         asked = {
             column: float(1 + np.log(number)) * float(self._rarity[column])
             for column, number in self._asked(query).items()
@@ -153,7 +153,7 @@ class Corpus:
 
 
 def word_distances(texts: Sequence[str]) -> Scores:
-    """How many words each two texts are apart, as a square; words are what stands between blanks.
+    """Return how many words each two texts are apart, as a square; words are what stands between blanks.
 
     Texts with as many words are compared place by place (an edit distance would find ways around a swap), others by
     the fewest words to put in, take out or replace.
@@ -168,7 +168,7 @@ def word_distances(texts: Sequence[str]) -> Scores:
 
 
 def _products(left: csr_array, right: csr_array) -> Scores:
-    """The product of each row with each other row."""
+    """Return the product of each row with each other row."""
     found: Scores = (left @ right.T).toarray()
     return found
 
@@ -183,7 +183,7 @@ class _Letters(dict[str, str]):
 
 
 def shown_paths(text: str) -> list[str]:
-    """The titles of the files of a patch as it is shown; both paths of a renamed one stand in its title."""
+    """Return the titles of the files of a patch as it is shown; both paths of a renamed one stand in its title."""
     blocks = text.split(_END_OF_FILE)
     return [
         title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "

@@ -71,7 +71,7 @@ class Read(NamedTuple):
 
 @lru_cache(maxsize=60_000)
 def read(text: str) -> Read:
-    """A line without its mark, read."""
+    """Return a line without its mark, read."""
     found = tuple(tokens(text))
     names = tuple((index, token) for index, token in enumerate(found) if _NAME.fullmatch(token))
     even = " ".join(text.split())
@@ -87,7 +87,7 @@ def template(text: str) -> str:
 
 @lru_cache(maxsize=60_000)
 def parts(name: str) -> frozenset[str]:
-    """The words of a name, in lower case."""
+    """Return the words of a name, in lower case."""
     return frozenset(words(name))
 
 
@@ -123,11 +123,11 @@ class LineContext:
             self._in_hunk.setdefault(self.hunk[place], []).append(place)
 
     def without(self, places: Collection[int]) -> Known:
-        """The context less some lines."""
+        """Return the context less some lines."""
         return Known(self, frozenset(places))
 
     def hunk_lines(self, place: int) -> Sequence[int]:
-        """The lines of the hunk of a line, in order."""
+        """Return the lines of the hunk of a line, in order."""
         return self._in_hunk.get(self.hunk[place], ())
 
     def header(self, place: int) -> str:
@@ -135,7 +135,7 @@ class LineContext:
         return self.lines[self.hunk.index(self.hunk[place])].rpartition("@@")[2]
 
     def likeness(self, texts: Sequence[str]) -> Numbers:
-        """How like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
+        """Return how like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
         return cdist(
@@ -157,19 +157,19 @@ class Known:
         self.kept = ~np.isin(context.places, sorted(left_out))
 
     def count(self, kind: str, gram: Hashable) -> int:
-        """How often something occurs in the lines that are known."""
+        """Return how often something occurs in the lines that are known."""
         return self.context.counts.get((kind, gram), 0) - self._less.get((kind, gram), 0)
 
     def mentions(self, name: str) -> list[int]:
-        """The known lines that have a name."""
+        """Return the known lines that have a name."""
         return [place for place in self.context.mentions.get(name, ()) if place not in self.left_out]
 
     def at(self, place: int) -> Read | None:
-        """The line at a place, where it is code and known."""
+        """Return the line at a place, where it is code and known."""
         return None if place in self.left_out else self.context.reads.get(place)
 
     def of_template(self, text: str, place: int) -> list[Read]:
-        """The known lines of one template, but for the line at ``place``."""
+        """Return the known lines of one template, but for the line at ``place``."""
         return [
             self.context.reads[other]
             for other in self.context.templates.get(text, ())
@@ -177,7 +177,7 @@ class Known:
         ]
 
     def in_hunk(self, place: int) -> list[tuple[str, Read]]:
-        """The known lines of the hunk of a line, with their marks."""
+        """Return the known lines of the hunk of a line, with their marks."""
         return [
             (self.context.lines[other][0], self.context.reads[other])
             for other in self.context.hunk_lines(place)
@@ -185,7 +185,7 @@ class Known:
         ]
 
     def before_in_hunk(self, place: int) -> list[Read]:
-        """The known lines before a line in its hunk, from the nearest."""
+        """Return the known lines before a line in its hunk, from the nearest."""
         return [
             self.context.reads[other]
             for other in reversed(self.context.hunk_lines(place))

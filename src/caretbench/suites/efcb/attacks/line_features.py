@@ -80,7 +80,7 @@ def _closed(one: Read) -> list[float]:
 
 
 def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
-    """How like each line the lines are that are known: the most, by mark, and near it."""
+    """Return how like each line the lines are that are known: the most, by mark, and near it."""
     square = context.likeness([" ".join(read(text).tokens) for _, text, _ in lines])
     found = np.zeros((len(lines), len(_LIKE)))
     for row, (place, _, known) in enumerate(lines):

@@ -34,7 +34,7 @@ _DOUBLED: Final = re.compile(r"([\w.\[\]()]+)\s*(?:&&|\|\||[=!]=|<<|,|:|\b(?:and
 
 @lru_cache(maxsize=60_000)
 def line_parts(text: str) -> frozenset[str]:
-    """The words of all names of a text, in lower case."""
+    """Return the words of all names of a text, in lower case."""
     return frozenset(chain.from_iterable(parts(name) for name in _WORD.findall(text)))
 
 
@@ -51,7 +51,7 @@ def _bag(tokens: tuple[str, ...]) -> Counter[str]:
 
 # Long: one entry for each feature, in the order of their names.
 def near_numbers(one: Read, place: int, known: Known) -> list[float]:
-    """The numbers of one line at a place, as :data:`NEAR_FEATURES` names them."""
+    """Return the numbers of one line at a place, as :data:`NEAR_FEATURES` names them."""
     context = known.context
     own = frozenset(one.tokens)
     names = [name for _, name in one.names]
@@ -146,7 +146,7 @@ def _by_template(one: Read, place: int, known: Known) -> list[float]:
 
 
 def _enclosing(one: Read, before: Sequence[Read]) -> Iterable[Read]:
-    """The lines before, from the nearest, that are less indented than all between."""
+    """Return the lines before, from the nearest, that are less indented than all between."""
     found = []
     indent = _indent(one.text)
     for other in before:
@@ -161,7 +161,7 @@ def _indent(text: str) -> int:
 
 
 def _named_alike(one: Read) -> float:
-    """How many names follow ``name=`` or ``name:`` and share a word with it."""
+    """Return how many names follow ``name=`` or ``name:`` and share a word with it."""
     found = 0.0
     for (index, name), (later, other) in pairwise(one.names):
         if later == index + 2 and one.tokens[index + 1] in "=:":

@@ -50,7 +50,7 @@ def tokens(line: str) -> list[str]:
 
 
 def code_lines(text: str) -> Iterator[str]:
-    """The lines of a rendered patch without their marks; titles, headers of hunks and the dashes are left out."""
+    """Yield the lines of a rendered patch without their marks; titles, headers of hunks and the dashes are left out."""
     for line in text.split("\n"):
         if line[:1] in {"+", "-", " "} and line != "---":
             yield line[1:]
@@ -72,11 +72,11 @@ class _Windows:
         return len(self._columns[-1])
 
     def grams(self, order: int) -> Keys:
-        """A number for each token and the ``order - 1`` before it."""
+        """Return a number for each token and the ``order - 1`` before it."""
         return _hashed(self._columns[-order:])
 
     def contexts(self, order: int) -> Keys:
-        """A number for the ``order - 1`` tokens before each."""
+        """Return a number for the ``order - 1`` tokens before each."""
         return _hashed(self._columns[-order:-1])
 
 
@@ -134,7 +134,7 @@ class BackgroundCode:
         return [[self._words.get(token, _UNKNOWN) for token in tokens(line)] for line in lines]
 
     def without(self, *texts: str) -> Without:
-        """The same repository without some of its texts: what a question is made from must not answer it.
+        """Return the same repository without some of its texts: what a question is made from must not answer it.
 
         A text that was not read, because there were too many before it, takes nothing away.
         """
@@ -185,7 +185,7 @@ class Backgrounds:
         self._of = lru_cache(maxsize=2)(self._learnt)
 
     def without(self, repo: str, *pulls: PullRequest) -> Without:
-        """A repository, without what some changes say. One that is not known looks like nothing."""
+        """Return a repository, without what some changes say. One that is not known looks like nothing."""
         return self._of(repo).without(*map(_text, pulls))
 
     def _learnt(self, repo: str) -> BackgroundCode:
@@ -212,7 +212,7 @@ class InQuestion:
         self._total = self._words.total()
 
     def log_likelihoods(self, texts: Iterable[Iterable[str]]) -> list[float]:
-        """The natural logarithm of the probability of each group of lines."""
+        """Return the natural logarithm of the probability of each group of lines."""
         return [sum(map(self._log_likelihood, lines)) for lines in texts]
 
     def _log_likelihood(self, line: str) -> float:
@@ -230,7 +230,7 @@ def _bigrams(line: str) -> tuple[tuple[str, str], ...]:
 
 
 def lines_apart(choices: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The lines that all choices have, and of each choice those that are left; without the marks of a patch."""
+    """Return the lines that all choices have, and of each choice those that are left; without the marks of a patch."""
     counted = [Counter(code_lines(choice)) for choice in choices]
     shared = counted[0].copy()
     for other in counted[1:]:

@@ -30,7 +30,7 @@ class PatchSite(NamedTuple):
 
 
 def sites(choices: Sequence[str]) -> list[PatchSite] | None:
-    """The sites of a question; None where its choices are no two edits of one patch, line by line."""
+    """Return the sites of a question; None where its choices are no two edits of one patch, line by line."""
     split = [choice.split("\n") for choice in choices]
     if len({len(lines) for lines in split}) != 1:
         return None

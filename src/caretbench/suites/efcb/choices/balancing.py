@@ -91,5 +91,5 @@ def _loads(chosen: Mapping[str, Vector], values: int) -> list[list[int]]:
 
 
 def _excess(loads: list[list[int]], vector: Vector) -> float:
-    """How much more often the values of a vector are chosen than the mean."""
+    """Return how much more often the values of a vector are chosen than the mean."""
     return sum(load[value] - sum(load) / len(load) for load, value in zip(loads, vector, strict=True))

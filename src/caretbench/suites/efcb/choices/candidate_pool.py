@@ -138,7 +138,7 @@ class _Search:
         return Relations(len(self._pool.pulls), near, partners, self._fair, self._costs, self._draws)
 
     def partners(self, index: int) -> Indices:
-        """All changes that are fair to one."""
+        """Return all changes that are fair to one."""
         if not self._asked[index]:
             return np.zeros(0, dtype=np.int64)
         around = np.arange(
@@ -155,7 +155,7 @@ class _Search:
         return found
 
     def _nearest(self) -> list[Indices]:
-        """The fair partners of each change, the cheapest first."""
+        """Return the fair partners of each change, the cheapest first."""
         found = []
         count = len(self._pool.pulls)
         for start in range(0, count, _BLOCK):
@@ -173,7 +173,7 @@ class _Search:
         return found
 
     def _pairs(self, left: Indices, right: Indices) -> Scores:
-        """The cost of each two changes; the same both ways."""
+        """Return the cost of each two changes; the same both ways."""
         if self._tier == "random":
             draws = np.array(self._draws)
             apart: Scores = np.abs(draws[left][:, None] - draws[right][None, :])

@@ -59,7 +59,7 @@ class _Drawn(NamedTuple):
 def easy_items(
     pulls: Sequence[PullRequest], options: EasyOptions, form: Mapping[str, frozenset[str]] | None = None
 ) -> tuple[list[EasyItem], list[Rejected]]:
-    """The questions of all tiers, and the changes that have none in a tier, with the reason.
+    """Return the questions of all tiers, and the changes that have none in a tier, with the reason.
 
     The same whatever the order of the changes, which passed the filters of the profile. Without ``form``, the lines of
     each repository's form are told from them.
@@ -95,7 +95,7 @@ def easy_items(
 
 
 def problems(item: EasyItem, options: EasyOptions) -> Iterator[Problem]:
-    """The problems of a question: one for each text that asks for the change, and each order of its choices."""
+    """Yield the problems of a question: one for each text that asks for the change, and each order of its choices."""
     labels: dict[str, Label] = {
         "lexical_margin": round(item.margin, 6),
         "lexical_rank": float(item.tfidf_rank + 1),
@@ -139,7 +139,7 @@ def _drawn_as_released(
     tier: Tier,
     options: EasyOptions,
 ) -> tuple[list[_Drawn], list[Rejected]]:
-    """Any three others of the repository."""
+    """Return any three others of the repository."""
     drawn: list[_Drawn] = []
     rejected: list[Rejected] = []
     for pool in pools:

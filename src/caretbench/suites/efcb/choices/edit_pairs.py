@@ -89,7 +89,7 @@ def passed_edits(patch: Patch, background: Without, attackers: Attackers, genera
 def scored(
     found: Sequence[Passed], repositories: Sequence[str], changes: Sequence[str], attackers: Attackers
 ) -> list[list[Scored]]:
-    """The scores of all edits that passed in a build, a list for each change.
+    """Return the scores of all edits that passed in a build, a list for each change.
 
     By their names, changes are put into parts for cross-validation; ``attackers`` were learned elsewhere.
     """

@@ -97,7 +97,7 @@ def hard_items(
 
 
 def problems(item: HardItem, options: ChoiceOptions) -> Iterator[Problem]:
-    """The problems of a question: one for each text that asks for the change, and each order of its choices."""
+    """Yield the problems of a question: one for each text that asks for the change, and each order of its choices."""
     for asked in item.queries:
         yield from choice_problems(
             item.pull, TASK, "", asked, item.choices, item.correct, item.facts, options

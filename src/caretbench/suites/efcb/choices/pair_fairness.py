@@ -42,7 +42,7 @@ class Links(NamedTuple):
 
     @classmethod
     def of(cls, pull: PullRequest) -> Links:
-        """The links of a change."""
+        """Return the links of a change."""
         text = f"{pull.title}\n{pull.description}"
         names = frozenset({f"{pull.repo}#{pull.number}".lower()} if pull.number else ())
         refers = {
@@ -87,7 +87,7 @@ class Fairness:
         return found
 
     def related(self, index: int) -> Indices:
-        """The changes that belong to the same piece of work as one, itself included."""
+        """Return the changes that belong to the same piece of work as one, itself included."""
         return self._related_to[index]
 
 
@@ -130,7 +130,7 @@ def _related(shown: Sequence[Rendered], links: Sequence[Links]) -> list[Indices]
 
 
 def _places(values: Iterable[Iterable[Hashable]]) -> dict[Hashable, list[int]]:
-    """The places at which each value occurs."""
+    """Return the places at which each value occurs."""
     found: dict[Hashable, list[int]] = defaultdict(list)
     for index, entries in enumerate(values):
         for entry in entries:

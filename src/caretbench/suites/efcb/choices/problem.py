@@ -23,7 +23,7 @@ CHOICE_SET: Final = "choice_set"
 
 
 def query_text(problem: Problem) -> str:
-    """The query of a choice problem, without what is asked.
+    """Return the query of a choice problem, without what is asked.
 
     Raises:
         TypeError: the problem is no question.

@@ -46,7 +46,7 @@ class Relations(NamedTuple):
 
 @cache
 def _triples(count: int) -> Indices:
-    """All sets of three different numbers from 1 to ``count``."""
+    """Return all sets of three different numbers from 1 to ``count``."""
     return 1 + np.array(list(combinations(range(count), WRONG)), dtype=np.int64).reshape(-1, WRONG)
 
 

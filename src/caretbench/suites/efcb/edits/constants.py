@@ -39,7 +39,7 @@ class Literal(NamedTuple):
 
 
 def literals(unit: Unit) -> list[Literal]:
-    """The literals of the added lines that programs look at."""
+    """Return the literals of the added lines that programs look at."""
     found = []
     for node in unit.nodes():
         kind = kind_of_value(node)

@@ -26,7 +26,7 @@ _THROWN: Final = frozenset({"throw_statement", "raise_statement", "throw_express
 
 
 def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The nodes around another, from the inside."""
+    """Yield the nodes around another, from the inside."""
     around = node.parent
     while around is not None:
         yield around
@@ -100,7 +100,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
 
 
 def _in_one_chain(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
-    """Whether two nodes are operands of one chain of an operator that does not tell them apart."""
+    """Return whether two nodes are operands of one chain of an operator that does not tell them apart."""
     sign = operator_of(around)
     if sign not in _COMMUTATIVE or (sign == "+" and "string" in f"{one.type} {other.type}"):
         return False
@@ -114,7 +114,7 @@ def _in_one_chain(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_s
 
 
 def _in_one_loop(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
-    """Whether two nodes are entries of a collection that is looped over or matched with."""
+    """Return whether two nodes are entries of a collection that is looped over or matched with."""
     if around.type not in _COLLECTIONS or around.parent is None:
         return False
     head = around.parent
@@ -131,7 +131,7 @@ def is_argument_pair(one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
 
 
 def _list(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The list that a node is an argument in."""
+    """Return the list that a node is an argument in."""
     held = node.parent
     if held is not None and held.type == "argument":
         held = held.parent

@@ -70,7 +70,7 @@ def is_log(receiver: str, name: str) -> bool:
 
 
 def is_message(receiver: str, name: str) -> bool:
-    """Whether a call writes a message, or reports that a test failed or was not run."""
+    """Return whether a call writes a message, or reports that a test failed or was not run."""
     table = _table().log
     return name in table.messages or (
         name in table.reported and bool(re.fullmatch(table.reporters, receiver))

@@ -244,6 +244,6 @@ def drawn_pairs(members: Sequence[T], most: int, draw: random.Random) -> Iterato
 
 
 def pair(number: int) -> tuple[int, int]:
-    """The pair ``earlier < later`` with this number, counted as (0, 1), (0, 2), (1, 2), (0, 3)."""
+    """Return the pair ``earlier < later`` with this number, counted as (0, 1), (0, 2), (1, 2), (0, 3)."""
     later = (1 + math.isqrt(1 + 8 * number)) // 2
     return number - math.comb(later, 2), later

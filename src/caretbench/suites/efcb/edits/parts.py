@@ -86,7 +86,7 @@ class PatchPart(NamedTuple):
 
 
 def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[PatchPart]:
-    """The parts with an added line, of all files whose suffix stands for a known grammar.
+    """Yield the parts with an added line, of all files whose suffix stands for a known grammar.
 
     Raises:
         DataError: what a file shows is no patch.
@@ -115,7 +115,7 @@ def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[Pat
 def _whole(
     file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]
 ) -> PatchPart | None:
-    """The whole file; none where it is too large, or another version than the patch's."""
+    """Return the whole file; none where it is too large, or another version than the patch's."""
     if len(text) > MOST_CHARACTERS:
         return None
     text = text.replace("\r\n", "\n")

@@ -93,7 +93,7 @@ class Patch:
         return found
 
     def _next(self, members: list[Edit]) -> Edit | None:
-        """The next that no guard refuses."""
+        """Return the next that no guard refuses."""
         while members:
             edit = members.pop()
             guard = self._refusal(edit)
@@ -192,7 +192,7 @@ class Patch:
         return is_permutation(first, second)
 
     def _renames(self, unit: Unit, edit: Edit) -> bool:
-        """Whether each of two exchanged names occurs in the hunk once."""
+        """Return whether each of two exchanged names occurs in the hunk once."""
         hunk = unit.part.hunks[unit.hunk(Occurrence(*edit.replacements[0]))]
         lines = frozenset(hunk.lines)
         here = Counter(one.name for place, one in unit.by_place.items() if place[1] in lines)
@@ -206,7 +206,7 @@ class Patch:
         )
 
     def apply(self, edits: Iterable[Edit]) -> Rendered:
-        """The patch with all these edits made; they share no place."""
+        """Return the patch with all these edits made; they share no place."""
         rendered = self.rendered
         edited = self._edited(edits)
         for file in sorted({file for file, _ in edited}):
@@ -218,7 +218,7 @@ class Patch:
         return rendered
 
     def changed_lines(self, edit: Edit) -> tuple[list[str], list[str]]:
-        """The lines that an edit changes, before and after, without their marks."""
+        """Return the lines that an edit changes, before and after, without their marks."""
         edited = self._edited([edit])
         places = sorted(edited)
         return [self._lines[file][line][1:] for file, line in places], [edited[place][1:] for place in places]
@@ -244,7 +244,7 @@ class Patch:
         )
 
     def _edited(self, edits: Iterable[Edit]) -> dict[tuple[int, int], str]:
-        """The lines that these edits change, as they become."""
+        """Return the lines that these edits change, as they become."""
         replaced = sorted(one for edit in edits for one in edit.replacements)
         found: dict[tuple[int, int], str] = {}
         for one in reversed(replaced):  # from the right, so that columns hold
@@ -253,7 +253,7 @@ class Patch:
         return found
 
     def raises_errors(self, edits: Sequence[Edit]) -> bool:
-        """Whether a part of the new side, a whole file where it is at hand, has more faults with these edits."""
+        """Return whether a part of the new side, a whole file where it is at hand, has more faults with these edits."""
         edited = self._edited(edits)
         for unit in self._units:
             part = unit.part
@@ -269,7 +269,7 @@ class Patch:
         return False
 
     def is_renaming(self, one: Sequence[Edit], other: Sequence[Edit]) -> bool:
-        """Whether the patch with some edits is the patch with others, but for a consistent change of names.
+        """Return whether the patch with some edits is the patch with others, but for a consistent change of names.
 
         What counts is the new sides of the hunks in which the two differ.
         """
@@ -297,7 +297,7 @@ class Patch:
     def _named_pairs(
         self, ours: Mapping[_Place, str], theirs: Mapping[_Place, str]
     ) -> Iterator[list[tuple[str, str]]]:
-        """The names of each hunk, as both have them."""
+        """Yield the names of each hunk, as both have them."""
         for unit in self._units:
             for hunk in unit.part.hunks:
                 lines = frozenset(hunk.lines)
@@ -313,7 +313,7 @@ def _renamed(edits: Iterable[Edit]) -> Mapping[_Place, str]:
 
 
 def _beside_itself(lines: Iterable[str]) -> int:
-    """How often a name has itself for a neighbour."""
+    """Return how often a name has itself for a neighbour."""
     return sum(
         len(_BESIDE_ITSELF.findall(line))
         + len(_COMPARED_WITH_ITSELF.findall(line))
@@ -323,7 +323,7 @@ def _beside_itself(lines: Iterable[str]) -> int:
 
 
 def _without_order(unit: Unit, edit: Edit) -> bool:
-    """Whether the exchange makes two parts of something without an order take each other's place."""
+    """Return whether the exchange makes two parts of something without an order take each other's place."""
     found = [unit.by_place[one[:4]] for one in edit.replacements if one[:4] in unit.by_place]
     if len(found) != 2:
         return False

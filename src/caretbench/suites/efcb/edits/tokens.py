@@ -75,7 +75,7 @@ _NUMBERS: Final = frozenset({"int", "number", "float"})
 
 
 def token_edits(unit: Unit) -> Iterator[Edit]:
-    """All of them in the added lines of a unit, in the order of the text."""
+    """Yield all of them in the added lines of a unit, in the order of the text."""
     for node in unit.nodes():
         make = next((make for kinds, make in _MAKERS if node.type in kinds), None)
         if make is None or unit.broken(node) or is_text_only(node) or is_compile_time(node):
@@ -175,7 +175,7 @@ def _tests(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
 
 
 def _branches(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
-    """Both values of a condition in each other's place."""
+    """Yield both values of a condition in each other's place."""
     parts = [part for part in node.named_children if "comment" not in part.type]
     if len(parts) != 3:
         return
@@ -284,7 +284,7 @@ def _macros(unit: Unit, node: tree_sitter.Node) -> Iterator[_Made]:
 
 
 def _last_named(callee: tree_sitter.Node, name: str, call: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The token of a call's name."""
+    """Return the token of a call's name."""
     held = call.child_by_field_name("arguments")
     waiting = [callee]
     found = None

@@ -110,7 +110,7 @@ class Unit:
         return Occurrence(self.part.file, line, before, before + len(written), written)
 
     def parsed_with(self, rows: Mapping[int, str]) -> tree_sitter.Tree:
-        """The tree of the text with other rows, parsed from the tree that is there."""
+        """Return the tree of the text with other rows, parsed from the tree that is there."""
         tree = self.part.tree.copy()
         pieces, last, shift = [], 0, 0
         for row in sorted(rows):
@@ -148,7 +148,7 @@ class Unit:
         return found
 
     def function_text(self, line: int) -> str:
-        """The outermost function around a line of the patch; all of the text where there is none."""
+        """Return the outermost function around a line of the patch; all of the text where there is none."""
         row = self.part.lines.index(line)
         node = self.root.descendant_for_point_range(
             (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
@@ -162,7 +162,7 @@ class Unit:
         return place is not None and place.line in self.added
 
     def hunk(self, place: Occurrence) -> int:
-        """The number of the hunk of a place."""
+        """Return the number of the hunk of a place."""
         return self._hunk_of[place.line]
 
     def broken(self, node: tree_sitter.Node) -> bool:
@@ -325,7 +325,7 @@ class Unit:
         return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
 
     def _receiver(self, node: tree_sitter.Node) -> str:
-        """The name of what is in front of a member: alike where the members can be."""
+        """Return the name of what is in front of a member: alike where the members can be."""
         written = text(node)
         if written in _SELF:
             return f"this@{_around(node, CLASSES)}"
@@ -341,7 +341,7 @@ class Unit:
         return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
 
     def _returned(self, name: str) -> str:
-        """The type that a function of the text returns; empty where there is none, or more than one."""
+        """Return the type that a function of the text returns; empty where there is none, or more than one."""
         return self._one_kind(name, "function")
 
     def _one_kind(self, name: str, role: str) -> str:
@@ -358,7 +358,7 @@ class Unit:
         return kind or f"text:{_bare(text(node))[:80]}"
 
     def nodes(self) -> Iterator[tree_sitter.Node]:
-        """The nodes that reach into added lines, those around before those inside."""
+        """Yield the nodes that reach into added lines, those around before those inside."""
         added = set(self.part.added_rows)
         if not added:
             return
@@ -383,7 +383,7 @@ def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node
 
 
 def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:
-    """The first byte of the innermost node of some kinds around another."""
+    """Return the first byte of the innermost node of some kinds around another."""
     return next((around.start_byte for around in ancestors(node) if around.type in kinds), 0)
 
 

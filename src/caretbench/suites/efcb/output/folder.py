@@ -102,7 +102,7 @@ class EfcbFolder:
             write_rows(self.problems_path, problems)
 
     def manifest(self) -> EfcbManifest:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             DataError: it is missing or damaged.
@@ -120,11 +120,11 @@ class EfcbFolder:
         return {entry.repo: entry for entry in found}
 
     def leaks(self) -> list[Leak]:
-        """The leak report; empty where there is none."""
+        """Return the leak report; empty where there is none."""
         return list(read_rows(self.leaks_path, Leak)) if self.leaks_path.exists() else []
 
     def problems(self) -> list[Problem]:
-        """The problems to run.
+        """Return the problems to run.
 
         Raises:
             DataError: there are none, because the build has not ended or has failed; or a row is wrong.

@@ -91,7 +91,7 @@ def _row(
 
 
 def _above(lines: Sequence[Line], floors: Mapping[str, float], seed: int) -> str:
-    """The skill above a floor, and its interval below it."""
+    """Return the skill above a floor, and its interval below it."""
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
@@ -103,12 +103,12 @@ def _above(lines: Sequence[Line], floors: Mapping[str, float], seed: int) -> str
 
 
 def _spread(value: str, interval: Interval) -> str:
-    """A number, and its interval below it where there is one."""
+    """Return a number, and its interval below it where there is one."""
     return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
 
 
 def _clusters(lines: Sequence[Line]) -> list[str]:
-    """The unit of each line: the set whose choices it shows, else its pull request."""
+    """Return the unit of each line: the set whose choices it shows, else its pull request."""
     return [str(line.get(CHOICE_SET) or line["cluster"]) for line in lines]
 
 

@@ -16,7 +16,7 @@ from caretbench.suites.values import Table
 def data_tables(
     problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None
 ) -> Iterator[Table]:
-    """The paper's Tables 2 and 3, in form.
+    """Yield the paper's Tables 2 and 3, in form.
 
     A question counts once, in however many orders of its choices or with how many texts it is asked. Of repositories
     without ``facts`` the table has what their questions say.

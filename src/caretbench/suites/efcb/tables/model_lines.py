@@ -29,7 +29,7 @@ class ModelLines(NamedTuple):
     lines: tuple[Line, ...]
 
     def of(self, task: str, **labels: str) -> list[Line]:
-        """The lines of a task with these labels."""
+        """Return the lines of a task with these labels."""
         return [
             line
             for line in self.lines
@@ -38,7 +38,7 @@ class ModelLines(NamedTuple):
 
 
 def models_of(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelLines]:
-    """The models of a profile, baselines behind them; one that was asked in two ways stands there twice."""
+    """Yield the models of a profile, baselines behind them; one that was asked in two ways stands there twice."""
     by_model: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
@@ -56,7 +56,7 @@ def models_of(results: pl.DataFrame, problems: Mapping[str, Problem], profile: s
 
 
 def mean_text(values: Iterable[float], digits: int, *, counted: bool = False, mark: str = "") -> str:
-    """The mean with its ``mark``, below it how many there are where that is ``counted``; nothing of nothing."""
+    """Return the mean with its ``mark``, below it how many there are where that is ``counted``; nothing of nothing."""
     known = list(values)
     if not known:
         return NOTHING

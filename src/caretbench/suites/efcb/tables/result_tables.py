@@ -55,7 +55,7 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
-    """The tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
+    """Return the tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
     found: list[Table] = [*data_tables(problems.values())]
     for profile in PROFILES:
         models = list(models_of(results, problems, profile))
@@ -93,7 +93,7 @@ def _tables(
 
 
 def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
-    """The values that the score counts; what is not judged is left out."""
+    """Yield the values that the score counts; what is not judged is left out."""
     for task in TASKS:
         for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))

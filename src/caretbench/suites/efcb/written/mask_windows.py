@@ -112,7 +112,7 @@ def windows(rendered: Rendered, tier: MaskTier, told: str, lines: int) -> list[W
 
 
 def _fragments(rendered: Rendered) -> Iterator[Fragment]:
-    """The hunks with an added line, of all files whose suffix stands for a known grammar."""
+    """Yield the hunks with an added line, of all files whose suffix stands for a known grammar."""
     for file, shown in enumerate(rendered.files):
         grammar = grammar_of(shown.path)
         first = 1
@@ -158,7 +158,7 @@ def _saying_lines(part: Fragment) -> set[int]:
 
 
 def _suitable_lines(part: Fragment) -> set[int]:
-    """The lines that may be masked: not blank, a comment alone or an import alone.
+    """Return the lines that may be masked: not blank, a comment alone or an import alone.
 
     Nor such as an answer could not be told from its wrapping: they begin like a fence or with a plus, they hold a mask
     or a lone carriage return.
@@ -178,7 +178,7 @@ def _suitable_lines(part: Fragment) -> set[int]:
 
 
 def _without_comments(text: str, grammar: str) -> str:
-    """The text with blanks for every character of its comments and docstrings."""
+    """Return the text with blanks for every character of its comments and docstrings."""
     data = bytearray(encode(text))
     for comment in comments(text, grammar):
         span = data[comment.start : comment.end]
@@ -187,7 +187,7 @@ def _without_comments(text: str, grammar: str) -> str:
 
 
 def _twins(rendered: Rendered) -> Callable[[str], float]:
-    """How like the removed line that is most like it a line is, from 0 to 1."""
+    """Return how like the removed line that is most like it a line is, from 0 to 1."""
     lines = [line for file in rendered.files for line in file.hunks.split("\n")]
     removed = sorted({line[1:].strip() for line in lines if line.startswith("-")} - {""})
 

@@ -50,14 +50,14 @@ class MaskedHunk(NamedTuple):
     hunks: int
 
     def new_side(self, lines: Sequence[str]) -> tuple[str, str]:
-        """The new side of the hunk before the masks, and with ``lines`` in their place and what follows."""
+        """Return the new side of the hunk before the masks, and with ``lines`` in their place and what follows."""
         before = [line[1:] for line in self.before if line[:1] in ("", " ", "+")]
         after = [line[1:] for line in self.after if line[:1] in ("", " ", "+")]
         return "\n".join((*before, "")), "\n".join((*lines, *after))
 
 
 def masked_hunk(patch: str) -> MaskedHunk:
-    """The hunk of a shown patch that holds its masks, by the lengths that its header gives.
+    """Return the hunk of a shown patch that holds its masks, by the lengths that its header gives.
 
     Raises:
         ValueError: the patch has no masks, or they stand in no hunk alone (as in the ``paper`` profile).
@@ -104,7 +104,7 @@ def fill(text: str | None, patch: str) -> Filled:
 
 
 def unwrapped(text: str | None) -> str | None:
-    """An answer without reasoning, and of several fenced blocks the longest; None where reasoning never ends."""
+    """Return an answer without reasoning, and of several fenced blocks the longest; None where reasoning never ends."""
     said = without_reasoning((text or "").replace("\r\n", "\n"))
     if said is None:
         return None
@@ -113,13 +113,13 @@ def unwrapped(text: str | None) -> str | None:
 
 
 def _trimmed(lines: list[str]) -> list[str]:
-    """The lines without blank ones at both ends."""
+    """Return the lines without blank ones at both ends."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _plain(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines without the plus signs of added ones, where most of them have one."""
+    """Return the lines without the plus signs of added ones, where most of them have one."""
     filled = [line for line in lines if line.strip()]
     if 2 * sum(line.startswith("+") for line in filled) < len(filled):
         return tuple(lines)
@@ -144,7 +144,7 @@ def _without_echoes(lines: list[str], hunk: MaskedHunk) -> list[str]:
 
 
 def _echo(keys: Sequence[str], shown: Sequence[str], most: int, *, at_end: bool) -> int:
-    """How many lines at one end of an answer are the shown ones next to the masks."""
+    """Return how many lines at one end of an answer are the shown ones next to the masks."""
     whole = [_key(line) for line in shown]
     kept = [_key(line) for line in shown if not line.startswith("-")]
     for count in range(most, 0, -1):

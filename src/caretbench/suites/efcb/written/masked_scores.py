@@ -100,7 +100,7 @@ def _even(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _names(lines: str, shown: Masked) -> tuple[tuple[str, ...], int]:
-    """The identifiers of the lines in their place, and the faults of the hunk with them."""
+    """Return the identifiers of the lines in their place, and the faults of the hunk with them."""
     if shown.hunk is None or shown.grammar is None:
         return tuple(_NAME.findall(lines)), 0
     before, after = shown.hunk.new_side(lines.split("\n"))

@@ -55,7 +55,7 @@ class MaskOptions(EfcbOptions):
 
     @classmethod
     def of(cls, options: EfcbOptions, **own: object) -> Self:
-        """The options of a build with some of this task's own."""
+        """Return the options of a build with some of this task's own."""
         return cls.model_validate(options.model_dump() | own)
 
 

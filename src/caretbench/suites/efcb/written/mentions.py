@@ -99,7 +99,7 @@ class MentionSources:
         return frozenset(_NAME.findall(self._text))
 
     def supports(self, mention: Mention) -> bool:
-        """Whether a mention stands there, in whatever case.
+        """Return whether a mention stands there, in whatever case.
 
         All names of an identifier must; from four letters on part of a longer one is enough. A reference must stand
         there with its number behind ``#`` or ``/``, a number between other characters than digits.

@@ -54,7 +54,7 @@ class ReverseItem(Row):
 def reverse_items(
     pulls: Iterable[PullRequest], options: EfcbOptions, forms: Mapping[str, Collection[str]] = NO_FORMS
 ) -> tuple[list[ReverseItem], list[Rejected]]:
-    """One item for each change, by repository, newest first; and the changes that give none."""
+    """Return one item for each change, by repository, newest first; and the changes that give none."""
     items: list[ReverseItem] = []
     rejected: list[Rejected] = []
     newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
@@ -160,7 +160,7 @@ def _plain(said: str) -> Described:
 
 
 def _bare(title: str) -> str:
-    """A title in one line, without marks of Markdown and quotes around it."""
+    """Return a title in one line, without marks of Markdown and quotes around it."""
     line = " ".join(title.split()).lstrip("# ")
     for mark in ("**", "__", "`", '"', "'"):
         if len(line) > 2 * len(mark) and line.startswith(mark) and line.endswith(mark):

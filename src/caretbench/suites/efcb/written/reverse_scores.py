@@ -18,7 +18,7 @@ from caretbench.suites.efcb.written.reverse import Described, described
 
 
 def shown_patch(problem: Problem) -> str:
-    """The patch that a problem of Reverse-QA shows.
+    """Return the patch that a problem of Reverse-QA shows.
 
     Raises:
         ValueError: it is no such problem.
@@ -77,7 +77,7 @@ def _sources(*texts: str) -> MentionSources:
 
 
 def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
-    """The part of Reverse-QA-Hallu that needs no judge; 1 is bad.
+    """Return the part of Reverse-QA-Hallu that needs no judge; 1 is bad.
 
     ``names_unsupported`` is 1 where the answer names something that is in neither source, or says nothing (as in what
     judges say: ``hallucination``), ``unsupported_share`` the share of what it names, and

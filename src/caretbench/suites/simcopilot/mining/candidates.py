@@ -50,7 +50,7 @@ def newline_of(data: bytes) -> str:
 
 
 def shown(data: bytes) -> str:
-    """A part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
+    """Return a part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
     return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
 
 
@@ -73,7 +73,7 @@ class FileMiner:
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
 
     def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
-        """All candidates of both modes in the order of the text, and how many blocks each rule refused."""
+        """Return all candidates of both modes in the order of the text, and how many blocks each rule refused."""
         rejected: Counter[str] = Counter()
         found: dict[tuple[Span, Mode], Candidate] = {}
         for candidate, cut in self._cut():
@@ -233,7 +233,7 @@ class FileMiner:
         return self.analysis.cyclomatic(candidate.span) > 1
 
     def _faulty(self, span: Span) -> bool:
-        """Whether the outermost function or class around the block has a fault."""
+        """Return whether the outermost function or class around the block has a fault."""
         faults = self.analysis.faults
         if not faults:
             return False
@@ -243,7 +243,7 @@ class FileMiner:
         return first < len(faults) and faults[first].span.start <= around.end
 
     def _repeated(self, candidate: Candidate, tokens: list[str]) -> bool:
-        """Whether the block stands in what is shown, too: before it, or behind it where that is shown."""
+        """Return whether the block stands in what is shown, too: before it, or behind it where that is shown."""
         start, end = (self.source.characters_before(position) for position in candidate.span)
         behind = candidate.mode == "infill"
         return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))

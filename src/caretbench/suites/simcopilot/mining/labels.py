@@ -17,7 +17,7 @@ _INNER: Final = frozenset({"comprehension"})
 
 
 def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
-    """All labels. Distances are lines; a distance that does not exist has no label.
+    """Return all labels. Distances are lines; a distance that does not exist has no label.
 
     ``reference_distance`` is that of the furthest declaration in the same file, library names apart, as the paper
     counts; ``reaching_distance`` that of the furthest name by its nearest definition whose value can arrive;
@@ -54,7 +54,7 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
 def constructs(
     analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None
 ) -> list[str]:
-    """The paper's eight constructs that a span holds, refers to or lies in, in the paper's order."""
+    """Return the paper's eight constructs that a span holds, refers to or lies in, in the paper's order."""
     rules = mining_rules().constructs
     table = project_tables().get(analysis.source.language)
     fields_are_global = table is not None and table.mining.fields_are_global
@@ -70,14 +70,14 @@ def constructs(
 
 
 def structure(analysis: FileAnalysis, span: Span) -> list[str]:
-    """The constructs of ours that a span holds."""
+    """Return the constructs of ours that a span holds."""
     wanted = mining_rules().constructs.structure
     held = {block.kind for block in analysis.blocks_in(span)}
     return [name for name in wanted if name in held]
 
 
 def distances(references: tuple[Reference, ...]) -> dict[str, int]:
-    """The distances of the furthest references, by label."""
+    """Return the distances of the furthest references, by label."""
     own = [(one, one.declaration_lines) for one in references if one.library is None]
     declared = [lines for one, lines in own if lines or (lines == 0 and one.binding in _INNER)]
     reaching = [

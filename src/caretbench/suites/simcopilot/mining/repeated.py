@@ -74,7 +74,7 @@ class Haystack:
             yield int(self._bounds[first, 0]), int(self._bounds[first + len(tokens) - 1, 1])
 
     def _scan(self, tokens: list[str]) -> Iterator[int]:
-        """The numbers of the first tokens of what is found, by reading the text."""
+        """Yield the numbers of the first tokens of what is found, by reading the text."""
         self._scanned += 1
         wanted = _wanted(tokens)
         position = self._joined.find(wanted)
@@ -83,7 +83,7 @@ class Haystack:
             position = self._joined.find(wanted, position + 1)
 
     def _indexed(self, tokens: list[str]) -> Iterator[int]:
-        """The same by the index: places of a gram of the tokens that is rare are looked at."""
+        """Yield the same by the index: places of a gram of the tokens that is rare are looked at."""
         hashes, order = self._grams
         last = len(tokens) - _GRAM
         rarest: tuple[int, int, int, int] | None = None

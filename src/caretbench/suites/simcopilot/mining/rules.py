@@ -39,5 +39,5 @@ class MiningRules(Row):
 
 @cache
 def mining_rules() -> MiningRules:
-    """The rules."""
+    """Return the rules."""
     return MiningRules.model_validate(packaged_table("caretbench.suites.simcopilot.mining", "mining.toml"))

@@ -28,7 +28,7 @@ class Drawable(NamedTuple):
 def balanced(
     candidates: Sequence[Drawable], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
 ) -> list[str]:
-    """The names of the chosen candidates, in the order in which they were drawn.
+    """Return the names of the chosen candidates, in the order in which they were drawn.
 
     Every cell that has a candidate is filled as long as ``limit`` and ``per_file`` allow: rare cells go first.
 
@@ -77,7 +77,7 @@ class _Waiting:
         heapq.heapify(self._queue)
 
     def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> Drawable | None:
-        """The first that is free, of the file with the fewest tasks; it does not come again."""
+        """Return the first that is free, of the file with the fewest tasks; it does not come again."""
         while self._queue:
             count, first, path = heapq.heappop(self._queue)
             names = self._files[path]

@@ -67,7 +67,7 @@ class Miner:
     _digests: dict[str, str] = field(default_factory=dict)
 
     def find(self, paths: Collection[str]) -> FoundTasks:
-        """The candidates in these files; ``paths`` may come in any order."""
+        """Return the candidates in these files; ``paths`` may come in any order."""
         rejected: Counter[str] = Counter()
         candidates = {}
         for path in sorted(paths):
@@ -90,7 +90,7 @@ class Miner:
         return FoundTasks(kept, rejected)
 
     def choose(self, found: FoundTasks, wanted: WantedTasks, paths: Collection[str]) -> list[Candidate]:
-        """The chosen candidates of some files, in the order of files and places."""
+        """Return the chosen candidates of some files, in the order of files and places."""
         by_name = {
             self.name(candidate): candidate
             for path in sorted(paths)
@@ -116,7 +116,7 @@ class Miner:
             yield candidate.mode, candidate.kind, name
 
     def problems(self, candidates: Sequence[Candidate], origin: Origin) -> list[Problem]:
-        """The problems of chosen candidates."""
+        """Return the problems of chosen candidates."""
         groups = overlap_groups([(one.path, *one.span) for one in candidates])
         firsts: dict[int, str] = {}
         for candidate, group in zip(candidates, groups, strict=True):

@@ -56,5 +56,5 @@ class Paper(Row):
 
 @cache
 def paper() -> Paper:
-    """The rules by which the paper's tables come out."""
+    """Return the rules by which the paper's tables come out."""
     return Paper.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))

@@ -32,7 +32,7 @@ class ReleasedSpan(NamedTuple):
         return f"released/{self.language}/{self.program}:{self.start}-{self.end}:{self.mode}"
 
     def covers(self, line: int) -> bool:
-        """Whether the line is one of the span's."""
+        """Return whether the line is one of the span's."""
         return self.start <= line <= self.end
 
 
@@ -80,12 +80,12 @@ _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 
 def is_released(root: Path) -> bool:
-    """Whether a folder holds released spans."""
+    """Return whether a folder holds released spans."""
     return any((root / rules.spans).is_file() for rules in paper().languages.values())
 
 
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
-    """All released programs with their spans and labels, in the order of the files.
+    """Return all released programs with their spans and labels, in the order of the files.
 
     Raises:
         DataError: a file is missing or malformed, or a span cannot be; with file and line where there is one.
@@ -135,7 +135,7 @@ def _program(root: Path, language: str, rules: LanguageRules, value: object) -> 
 
 
 def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
-    """The program's text: beside the spans, in ``Python/`` or ``example_code/Python/``, at any depth."""
+    """Return the program's text: beside the spans, in ``Python/`` or ``example_code/Python/``, at any depth."""
     for folder in (root / rules.sources, root / "example_code" / rules.sources, root / "sources"):
         path = next(iter(sorted(folder.rglob(f"{name}{rules.suffix}"))), None) if folder.is_dir() else None
         if path is not None:
@@ -144,7 +144,7 @@ def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
 
 
 def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a label file, by our names of its fields; a file without any heading has no rows."""
+    """Yield the rows of a label file, by our names of its fields; a file without any heading has no rows."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)

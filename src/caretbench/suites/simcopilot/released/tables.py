@@ -16,7 +16,7 @@ _ALL = "*"
 
 
 def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
-    """The labels of a released task.
+    """Return the labels of a released task.
 
     ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
     ``reference_distance``, lines to the furthest reference that the paper counts, where there is one;
@@ -68,7 +68,7 @@ Set = tuple[str, Mode, list[Labelled]]
 
 
 def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
-    """All tables that the data at hand allow; that of comments needs the programs themselves."""
+    """Return all tables that the data at hand allow; that of comments needs the programs themselves."""
     sets = list(_sets(programs))
     found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
     if all(program.source is not None for program in programs):
