@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from pathlib import Path
 
@@ -93,3 +94,11 @@ def test_what_is_counted(tmp_path: Path) -> None:
     assert counted["functions of more than 8 parameters"] == ["second.py:6 also_many: 9"]
     assert counted["public class names in several modules"] == ["Twice: first.py, second.py"]
     assert counted["sets of Status by hand"] == ["second.py:4 FAILED, TIMEOUT"]
+
+
+def test_modules_open_with_what_they_contain() -> None:
+    """A headline is a noun phrase: a question word in front of it makes a reader read it twice."""
+    questions = {"What", "Which", "Whether", "Where", "When", "Who", "How", "Why"}
+    ours = (one for one in structure.read(SOURCE) if one.path.parts[0] != "samples")  # sample projects are data
+    headlines = {str(one.path): (ast.get_docstring(one.tree) or "").split() for one in ours}
+    assert [path for path, words in headlines.items() if words and words[0] in questions] == []

@@ -1,4 +1,4 @@
-"""Where to cut a text that runs on: line by line, by block, and where the program parses."""
+"""Cuts of a text that runs on: by line, by block, and at the last place where the program parses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is visible around a caret: the texts before and after it, and what surrounds the caret in the tree."""
+"""Surroundings of a caret: the texts before and after it, and its position in the syntax tree."""
 
 from __future__ import annotations
 

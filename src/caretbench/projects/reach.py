@@ -1,4 +1,4 @@
-"""What a project's tests reach: which statements of which files they execute.
+"""Reach of a project's tests: the statements of each file that they execute.
 
 A call that leaves a mark is put before every statement, the tests run once, and the marks are read. Text put into
 sources works alike in every language and under every runner, in processes that the tests start too; tracers and

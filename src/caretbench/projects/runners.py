@@ -1,4 +1,4 @@
-"""What the house tells the runners of a project's tests: which tests run, in which order, and what they reach.
+"""Instructions to the runners of a project's tests: selection, order, and recording of what they reach.
 
 Files of ours are laid into the copy of the project that a sandbox holds, never into the project, and found by the
 environment: so it is the same whether a runner is started by its name, as a module or from a script.

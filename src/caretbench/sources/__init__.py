@@ -1,1 +1,1 @@
-"""Where code comes from: git history, GitHub, and what of it is fit to be asked about."""
+"""Sources of code: git history, GitHub, filters, near-duplicates."""

@@ -1,4 +1,4 @@
-"""Which licence a text is, by its words. The data stand in ``licences.toml``."""
+"""Recognition of licence texts by their words; the data are in ``licences.toml``."""
 
 from __future__ import annotations
 

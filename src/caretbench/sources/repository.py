@@ -1,4 +1,4 @@
-"""What a clone tells about its repository: the columns of the paper's Table 2, and what each record repeats.
+"""Facts about a clone's repository: the columns of the paper's Table 2, and the fields that each record repeats.
 
 Its name is told by the remote, or by a folder in a form that mirrors use (``owner+name``, ``owner__name``,
 ``owner%2Fname``) or below one that is called like the host (``github.com/owner/name``). No other folder above a

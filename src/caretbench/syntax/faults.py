@@ -1,4 +1,4 @@
-"""Whether a whole program is well formed: the grammar's errors, and rules that a grammar leaves out.
+"""Syntax faults of a whole program: errors of the grammar, and rules that grammars leave out.
 
 tree-sitter's Python grammar accepts empty blocks, wrong indentation and ``try`` without a handler; the query
 file ``faults.scm`` names the nodes that are looked at again here.

@@ -1,4 +1,4 @@
-"""What an analysis says: small frozen types. Every position counts bytes of the file; lines count from 1."""
+"""Types of an analysis: small and frozen. Every position counts bytes of the file; lines count from 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is mutated: a golden program with the place of its reference, and one change of it."""
+"""Subject of a mutation: a reference program with the span of its reference, and one change of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a statement can be put into a reference, and the changes that put a throw there."""
+"""Positions in a reference where a statement can be inserted, and the changes that insert a throw there."""
 
 from __future__ import annotations
 

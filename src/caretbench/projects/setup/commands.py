@@ -1,4 +1,4 @@
-"""Which command tests a project: the user's word, the project's ``caretbench.toml``, or what its files tell."""
+"""Choice of a project's test command: the user's, the one in ``caretbench.toml``, or one found from its files."""
 
 from __future__ import annotations
 

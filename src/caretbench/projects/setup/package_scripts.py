@@ -1,4 +1,4 @@
-"""How ``package.json`` says that a project is tested, without what only checks style, types or what is published.
+"""Test commands of ``package.json``, without scripts that only check style or types, or that publish.
 
 A script's parts stay as they are; parts that start other scripts are looked into. What decides is a table, in
 ``package_scripts.toml``.

@@ -1,4 +1,4 @@
-"""What a Python project needs to be tested: the folders that Python looks in, and the packages that its files name.
+"""Needs of a Python project's tests: folders on the import path, and packages that its files name.
 
 The files are only read: nothing of the project runs to find out.
 """

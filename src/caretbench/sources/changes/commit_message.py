@@ -1,4 +1,4 @@
-"""What a merged commit's message says: which pull request it is, its title, its description.
+"""Pull request number, title and description from the message of a merged commit.
 
 Hosts and bots each write merges in their own way; :data:`STYLES` is the table of them. What names people (trailers,
 ``from user/branch``, addresses) is left out.

@@ -1,4 +1,4 @@
-"""What a change's description says, without forms, trailers, references, check-lists, lines about the review.
+"""Cleaned descriptions of changes, without forms, trailers, references, check-lists and remarks on the review.
 
 The data stand in ``descriptions.toml``. All of it is line by line and linear in the text.
 """

@@ -1,4 +1,4 @@
-"""What the last commits of merged branches tell of their merges: whose change it was, and what the change says.
+"""Authors and descriptions of merged branches, from their last commits.
 
 Who merges a branch writes the merge alone, and hosts leave the description out of it. Where a branch is one commit, its
 message describes the whole change; hosts offer it as the pull request's description, too.

@@ -1,4 +1,4 @@
-"""What to do after an answer of GitHub's: take it, wait and ask again, pass over, or stop.
+"""Reaction to a response of GitHub: accept it, retry after a wait, skip it, or stop.
 
 The rules are those of GitHub's documentation of rate limits: ``Retry-After`` first; else the moment of
 ``x-ratelimit-reset`` where nothing remains; else at least a minute, longer each time. Waits are bounded, so that a

@@ -1,4 +1,4 @@
-r"""Which choice an answer names: one letter, or invalid with a reason. Nothing is guessed.
+r"""Parsing of the chosen letter from an answer; invalid answers have a reason. Nothing is guessed.
 
 An answer names a choice where a line is the letter alone (``B``, ``(B)``, ``B.``, ``Choice B``), where it says
 ``answer is B`` or ``answer: B``, in ``\boxed{B}``, or in JSON as ``{"answer": "B"}``. Several of these may stand in one

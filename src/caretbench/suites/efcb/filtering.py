@@ -1,4 +1,4 @@
-"""Which changes questions are made of, under each profile, and what every filter takes away.
+"""Filters of the changes that questions are made of, for each profile, with the number that each one removes.
 
 ``paper`` asks for a length and a description. ``default`` also wants a person's own change that says what it does, and
 each change once.

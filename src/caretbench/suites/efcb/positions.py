@@ -1,4 +1,4 @@
-"""Where the right answer stands: each letter as often as the others, in an order that nobody can guess."""
+"""Positions of the right answer: each letter equally often, in an unpredictable order."""
 
 from __future__ import annotations
 

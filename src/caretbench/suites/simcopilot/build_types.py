@@ -1,4 +1,4 @@
-"""What the user of a build chooses, and what the build gives."""
+"""Settings and result of a SimCopilot build."""
 
 from __future__ import annotations
 

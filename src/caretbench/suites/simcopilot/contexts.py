@@ -1,4 +1,4 @@
-"""What else of the project a model sees, and where every shown line comes from.
+"""Project context that a model sees in addition to the caret, with the origin of each shown line.
 
 ``as_is`` shows the file alone; ``prepend_files`` the other files before it; ``move_enclosing_to_end`` moves the
 functions and classes around the caret to the end of what they stand in, and prepends the other files (the paper's);

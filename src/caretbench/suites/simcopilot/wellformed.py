@@ -1,4 +1,4 @@
-"""Whether the file with an answer in it is as well formed as it was: asked of the parser, before anything runs.
+"""Check that a file with an answer in it is as well formed as before; the parser decides, before anything runs.
 
 A file may have faults of its own (macros, dialects), so an answer is faulty where the file has more than before. The
 kinds are those of the error classes: ``indentation`` where only the layout is wrong, ``truncated`` where the file is

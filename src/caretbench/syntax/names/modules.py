@@ -1,4 +1,4 @@
-"""How the name of a module leads to a file of the project, and which names files see of each other."""
+"""Resolution of module names to files of the project, and the names that files see of each other."""
 
 from __future__ import annotations
 

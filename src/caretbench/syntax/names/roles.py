@@ -1,4 +1,4 @@
-"""What the nodes of a tree mean to the analysis, and what a file imports: ``roles.scm`` and ``imports.scm``.
+"""Roles of syntax nodes in the analysis (``roles.scm``), and the imports of a file (``imports.scm``).
 
 A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
 it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.

@@ -1,4 +1,4 @@
-"""What the names of a language do, as far as no query can say it: ``traits.toml`` in its folder."""
+"""Name rules of a language that no query can express: ``traits.toml`` in its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike a text and patches are by their words: TF-IDF cosine, BM25, and title words among the paths.
+"""Lexical similarity of a text and patches: TF-IDF cosine, BM25, and words of the title in paths.
 
 What needs no understanding is measured here, so that it can be kept out of questions and subtracted from scores.
 Identifiers are parted at humps and underscores (``maxPortRange``: max, port, range). Results do not depend on the order

@@ -1,4 +1,4 @@
-"""How likely a line of code is, by counting: what can be guessed of a choice without understanding it.
+"""Likelihood of a line of code by n-gram counts: a way to guess a choice without understanding it.
 
 Two models of n-grams of words and marks, both line by line: one of the repository (two, three and four words), one of
 the question itself, from the lines that its choices share. GMCQ-Hard is balanced on these scores, and the leak report

@@ -1,4 +1,4 @@
-"""What is asked, in the form of the paper's tables about its data: repositories, and questions of each task."""
+"""Tables about the data in the paper's form: repositories, and questions of each task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of a patch can be masked: added ones that say something, and that nothing shown gives away.
+"""Lines of a patch that can be masked: added, informative, and not shown anywhere else.
 
 A window is a run of added lines of one hunk. Tier ``added`` takes windows of a given number of lines that have no
 twin among the removed lines; tier ``changed`` takes all added lines of a run that removes lines too, and these stay

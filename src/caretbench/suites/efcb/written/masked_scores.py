@@ -1,4 +1,4 @@
-"""How right the lines are that an answer to MPR-Gen writes, without a judge; and what copying reaches.
+"""Scores of the lines of an MPR-Gen answer without a judge, and the floor that copying reaches.
 
 CodeBLEU is not among the measures: its package (``codebleu`` 0.7.0 of 2024) wants tree-sitter below 0.23 and
 grammars that go with it, which cannot stand beside those of this house. What it adds to n-grams, names and syntax, is

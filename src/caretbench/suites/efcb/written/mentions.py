@@ -1,4 +1,4 @@
-"""What a description names that can be looked up: identifiers, paths, numbers and references.
+"""Checkable names in a description: identifiers, paths, numbers and references.
 
 A mention that stands neither in the patch nor in the people's text is made up, or known from elsewhere: for a
 description of this patch both are hallucinations. What is said in plain words is for judges.

@@ -1,4 +1,4 @@
-"""How near a description of a patch is to the people's own, without a judge, and what it names that stands nowhere.
+"""Scores of a description of a patch without a judge: similarity to the original one, and invented names.
 
 Most words of people's texts do not stand in the patch: no model can know them, so recall has a low ceiling. It is given
 raw, with its ceiling, and as a share of the ceiling.

@@ -1,4 +1,4 @@
-"""Which blocks of a file may be cut out: the paper's Algorithm 1, with rules for what makes no task.
+"""Candidate blocks of a file: the paper's Algorithm 1, with rules for what makes no task.
 
 Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. Where the
 suffix is hidden, it goes on to the end of the nearest construct that is incomplete at the caret, with what closes it.

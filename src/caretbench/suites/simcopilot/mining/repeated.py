@@ -1,4 +1,4 @@
-"""Whether a text stands somewhere else again, whatever its layout: compared word by word, sign by sign."""
+"""Search for repeated text, token by token, independent of its layout."""
 
 from __future__ import annotations
 

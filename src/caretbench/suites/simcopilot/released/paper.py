@@ -1,4 +1,4 @@
-"""How the paper counts, as data: joining rules, constructs and bounds. The data stand in ``paper.toml``."""
+"""The paper's counting rules as data (``paper.toml``): joining rules, constructs and bounds."""
 
 from __future__ import annotations
 
