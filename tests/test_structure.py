@@ -99,6 +99,7 @@ def test_what_is_counted(tmp_path: Path) -> None:
 def test_modules_open_with_what_they_contain() -> None:
     """A headline is a noun phrase: a question word in front of it makes a reader read it twice."""
     questions = {"What", "Which", "Whether", "Where", "When", "Who", "How", "Why"}
-    ours = (one for one in structure.read(SOURCE) if one.path.parts[0] != "samples")  # sample projects are data
+    # Sample projects are data.
+    ours = [one for one in structure.read(SOURCE) if one.path.parts[0] != "samples"]
     headlines = {str(one.path): (ast.get_docstring(one.tree) or "").split() for one in ours}
     assert [path for path, words in headlines.items() if words and words[0] in questions] == []
