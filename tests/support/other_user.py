@@ -49,7 +49,7 @@ def attack_home() -> Iterator[Path]:
             else:
                 shutil.copy(place, folder)
         cache = folder / "cache"
-        cache.mkdir()
+        (cache / "tools").mkdir(parents=True)  # nothing was built yet on a new machine
         for tools in ("dotnet", "bundles"):
             if walls.reachable_by_others(cache_folder()) and (cache_folder() / tools).is_dir():
                 (cache / tools).symlink_to(cache_folder() / tools)

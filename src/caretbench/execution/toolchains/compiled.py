@@ -7,6 +7,7 @@ harness's source, which is compiled once per process and linked to every program
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -36,16 +37,83 @@ from caretbench.execution.types import (
     Warm,
 )
 
-_PROGRAM = "program"
+EXECUTABLE = "program"
+"""Name of the executable in its folder."""
+
+LARGEST_BYTES = 64 << 20
+"""Maximum size of a file that is read out of a compiler's sandbox."""
+
 _OBJECT = "sentinel.o"
-_LARGEST_BYTES = 64 << 20
 _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
 
 
-class CompiledRuntime(Runtime):
-    """Runtime with the compiler of the language's table. ``paper``: its ``paper_flags`` and no sentinel."""
+class ExecutableRuntime(Runtime):
+    """Base of the runtimes whose compiler makes an executable: one compiler process per program."""
 
     chunk_size = 1
+
+    @property
+    @abstractmethod
+    def run_environment(self) -> Mapping[str, str]:
+        """Environment variables of the program."""
+
+    @abstractmethod
+    def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        """Compile a program into ``folder``."""
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile one program after another; they share nothing."""
+        return [
+            self.compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
+        ]
+
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Return a plan that runs the executable, bound read-only."""
+        del request
+        return RunPlan(
+            argv=(f"{ARTEFACT}/{EXECUTABLE}",),
+            read_only={ARTEFACT: str(artefact)},
+            environment=self.run_environment,
+        )
+
+
+def write_program(folder: Path, content: bytes) -> None:
+    """Write an executable."""
+    program = folder / EXECUTABLE
+    program.write_bytes(content)
+    program.chmod(0o755)
+
+
+def compile_result(result: SandboxResult, artefact: Path | None, module: str | None) -> CompileResult:
+    """Return the result of a compiler's end: its failures are machine faults only if it never started.
+
+    Args:
+        result: The compiler's run.
+        artefact: The folder of the executable; None if there is none.
+        module: A module that is not there, if that is what the compiler objects to.
+    """
+    words = shorten(result.error or result.stderr.text)
+    if artefact is not None:
+        return CompileResult(artefact=artefact, diagnostics=words, compile_s=result.wall_s)
+    if result.error is not None:
+        status = Status.SANDBOX_ERROR
+    elif result.killed is not None:
+        status = _KILLED.get(result.killed, Status.COMPILE_ERROR)
+    else:
+        status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
+    return CompileResult(
+        artefact=None,
+        status=status,
+        diagnostics=words,
+        missing_module=module,
+        compile_s=result.wall_s,
+        by_wall=result.killed == "wall",
+    )
+
+
+class CompiledRuntime(ExecutableRuntime):
+    """Runtime with the compiler of the language's table. ``paper``: its ``paper_flags`` and no sentinel."""
+
     _objects: ClassVar[dict[tuple[str, str], bytes]] = {}
     _lock = threading.Lock()
 
@@ -73,13 +141,13 @@ class CompiledRuntime(Runtime):
         )
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
-    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile with one compiler process per program; they share nothing."""
-        return [
-            self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
-        ]
+    @property
+    def run_environment(self) -> Mapping[str, str]:
+        """Environment variables of the program."""
+        return self._compiler.run_environment
 
-    def _compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+    def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        """Compile a program into ``folder``."""
         told = self._compiler
         files: dict[str, str | bytes] = {told.program: request.source}
         arguments = [*told.paper_flags]
@@ -88,13 +156,12 @@ class CompiledRuntime(Runtime):
             arguments = [*told.flags, *(word.replace("@object", place) for word in told.link)]
             files[place] = self._sentinel()
         result, content = self._run(
-            [*arguments, told.program, "-o", _PROGRAM], files, request.limits, _PROGRAM
+            [*arguments, told.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE
         )
-        if result.ok and content is not None:
-            program = folder / _PROGRAM
-            program.write_bytes(content)
-            program.chmod(0o755)
-        return self._compiled(result, folder, content)
+        if not result.ok or content is None:
+            return compile_result(result, None, self._lacks(result.stderr.text))
+        write_program(folder, content)
+        return compile_result(result, folder, None)
 
     def _run(
         self, arguments: Sequence[str], files: Mapping[str, str | bytes], limits: Limits, made: str
@@ -107,7 +174,7 @@ class CompiledRuntime(Runtime):
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
                 warm=Warm(),
-                tree=ProjectTree(results=(made,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES),
+                tree=ProjectTree(results=(made,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES),
                 address_space_limit=False,
             )
         )
@@ -129,38 +196,8 @@ class CompiledRuntime(Runtime):
                 CompiledRuntime._objects[key] = content
             return CompiledRuntime._objects[key]
 
-    def _compiled(self, result: SandboxResult, folder: Path, content: bytes | None) -> CompileResult:
-        """Return the result of a compiler's end: its failures are machine faults only if it never started."""
-        words = shorten(result.error or result.stderr.text)
-        if result.ok and content is not None:
-            return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)
-        module = self._lacks(result.stderr.text)
-        if result.error is not None:
-            status = Status.SANDBOX_ERROR
-        elif result.killed is not None:
-            status = _KILLED.get(result.killed, Status.COMPILE_ERROR)
-        else:
-            status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
-        return CompileResult(
-            artefact=None,
-            status=status,
-            diagnostics=words,
-            missing_module=module,
-            compile_s=result.wall_s,
-            by_wall=result.killed == "wall",
-        )
-
     def _lacks(self, words: str) -> str | None:
         """Return the module that is not there, where that is all that the compiler objects to."""
         errors = len(self._compiler.errors.findall(words))
         named = sum(len(pattern.findall(words)) for pattern in self._table.missing_modules)
         return missing_module(words) if 0 < errors <= named else None
-
-    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return a plan that runs the executable, bound read-only."""
-        del request
-        return RunPlan(
-            argv=(f"{ARTEFACT}/{_PROGRAM}",),
-            read_only={ARTEFACT: str(artefact)},
-            environment=self._compiler.run_environment,
-        )

@@ -13,14 +13,18 @@ from caretbench.execution.classification import missing_module
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains.base import (
-    ARTEFACT,
     HARNESS,
-    Runtime,
     compile_limits,
     fingerprint,
     harness_file,
-    shorten,
     tool_version,
+)
+from caretbench.execution.toolchains.compiled import (
+    EXECUTABLE,
+    LARGEST_BYTES,
+    ExecutableRuntime,
+    compile_result,
+    write_program,
 )
 from caretbench.execution.toolchains.precompiled import (
     HEADER,
@@ -34,8 +38,6 @@ from caretbench.execution.types import (
     ExecutionRequest,
     Limits,
     ProjectTree,
-    RunPlan,
-    Status,
     Toolchain,
     Warm,
 )
@@ -60,20 +62,16 @@ _ASSERTIONS = f"{HARNESS}/assert.h"
 _SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
 """Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
 such a program is compiled again without."""
-_EXECUTABLE = "program"
-_LARGEST_BYTES = 64 << 20
-_READ_OUT = ProjectTree(results=(_EXECUTABLE,), file_bytes=_LARGEST_BYTES, total_bytes=_LARGEST_BYTES)
+_READ_OUT = ProjectTree(results=(EXECUTABLE,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
-_KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
 
-
-class CppRuntime(Runtime):
+class CppRuntime(ExecutableRuntime):
     """g++. ``paper``: the released flags, exit status only; ``default``: -O0, assertions that NDEBUG cannot silence."""
 
     language = "cpp"
-    chunk_size = 1
     variants = (COMMON_HEADERS,)
+    run_environment: Mapping[str, str] = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
 
     _sentinel: bytes | None = None
     _lock = threading.Lock()
@@ -91,13 +89,8 @@ class CppRuntime(Runtime):
             language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark
         )
 
-    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile with one compiler process per program; they share nothing."""
-        return [
-            self._compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
-        ]
-
-    def _compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+    def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
+        """Compile a program into ``folder``."""
         bundle = self.bundle(request)
         common = request.variant == COMMON_HEADERS
         files: dict[str, str | bytes] = {PROGRAM: request.source}
@@ -141,14 +134,12 @@ class CppRuntime(Runtime):
         self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
     ) -> SandboxResult:
         """Compile and link into ``folder``: in a warm sandbox, if the executable can be read out."""
-        result = self._run([*arguments, "-o", _EXECUTABLE], files, limits, read_out=True)
+        result = self._run([*arguments, "-o", EXECUTABLE], files, limits, read_out=True)
         read = next((file for file in result.files if not file.problem), None)
         if result.ok and read is None:  # a very large one
-            return self._run([*arguments, "-o", f"{OUT}/{_EXECUTABLE}"], files, limits, folder)
+            return self._run([*arguments, "-o", f"{OUT}/{EXECUTABLE}"], files, limits, folder)
         if result.ok and read is not None:
-            program = folder / _EXECUTABLE
-            program.write_bytes(read.data)
-            program.chmod(0o755)
+            write_program(folder, read.data)
         return result.model_copy(update={"files": ()})
 
     def _run(
@@ -207,15 +198,6 @@ class CppRuntime(Runtime):
                 CppRuntime._sentinel = base64.b64decode(result.stdout.text)
             return CppRuntime._sentinel
 
-    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return a plan that runs the executable, bound read-only."""
-        del request
-        return RunPlan(
-            argv=(f"{ARTEFACT}/program",),
-            read_only={ARTEFACT: str(artefact)},
-            environment={"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"},
-        )
-
 
 def _of_headers(result: SandboxResult) -> bool:
     """Return whether a failed compiler's messages may differ without precompiled headers."""
@@ -230,22 +212,6 @@ def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flag
 
 
 def _compiled(result: SandboxResult, folder: Path) -> CompileResult:
-    """Return the result of a compiler's end: its failures are machine faults only if it never started."""
-    words = shorten(result.error or result.stderr.text)
     if result.ok:
-        return CompileResult(artefact=folder, diagnostics=words, compile_s=result.wall_s)
-    module = missing_module(result.stderr.text)
-    if result.error is not None:
-        status = Status.SANDBOX_ERROR
-    elif result.killed is not None:
-        status = _KILLED.get(result.killed, Status.COMPILE_ERROR)
-    else:
-        status = Status.UNRESOLVED_IMPORT if module else Status.COMPILE_ERROR
-    return CompileResult(
-        artefact=None,
-        status=status,
-        diagnostics=words,
-        missing_module=module,
-        compile_s=result.wall_s,
-        by_wall=result.killed == "wall",
-    )
+        return compile_result(result, folder, None)
+    return compile_result(result, None, missing_module(result.stderr.text))
