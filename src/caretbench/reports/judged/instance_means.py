@@ -102,12 +102,12 @@ def grader_numbers(
         for problem, named in caret_controls(list(problems.values())).items()
     }
     totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
-    golden = totals["golden"]
+    reference = totals["reference"]
     numbers = {
         name: ControlNumbers(
             mean=math.fsum(values) / len(values),
-            separation=separation(golden, values) if name != "golden" else None,
-            golden_above=_above(golden, values) if name != "golden" else None,
+            separation=separation(reference, values) if name != "reference" else None,
+            reference_above=_above(reference, values) if name != "reference" else None,
         )
         for name, values in totals.items()
         if values
@@ -120,12 +120,12 @@ def grader_numbers(
         **grader_counts(rows),
         missing=missing,
         repeat_deviation=repeat_spread(texts),
-        control_problems=len(golden),
+        control_problems=len(reference),
         controls=numbers,
         in_order=controls_in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
     )
 
 
-def _above(golden: Sequence[float], control: Sequence[float]) -> float:
-    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
+def _above(reference: Sequence[float], control: Sequence[float]) -> float:
+    wins = [(a > b) + (a == b) / 2 for a, b in zip(reference, control, strict=True)]
     return math.fsum(wins) / len(wins)
