@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import write_rows
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import Written, changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History
@@ -129,7 +129,7 @@ def test_a_failure_keeps_what_was_mined(
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.build.build_tasks", failing)
+    monkeypatch.setattr("caretbench.suites.efcb.build.build_problems", failing)
     assert CommandRun(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 
@@ -145,7 +145,7 @@ def test_the_name_of_the_repository_is_part_of_what_is_drawn(tmp_path: Path) -> 
                 stream.write(f'[remote "origin"]\n\turl = {address}\n')
         tasks = tmp_path / f"tasks-{number}"
         assert CommandRun(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
-        found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).problems()])
+        found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).read_problems()])
     assert found[1] == found[2]
     assert [json.loads(one)["reference"] for one in found[0]] != [
         json.loads(one)["reference"] for one in found[1]

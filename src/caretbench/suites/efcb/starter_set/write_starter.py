@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.errors import DataError, MachineError
-from caretbench.suites.efcb.starter_set.history import Change, State, Tree, history
+from caretbench.suites.efcb.starter_set.starter_history import (
+    FileTree,
+    HistoryChange,
+    HistoryState,
+    read_history,
+)
 
 NAME: Final = "cornershop/cornershop"
 """How the repository is called in records."""
@@ -36,14 +41,14 @@ _WIDTH: Final = 72
 """Of a paragraph in a message."""
 
 
-class Commit(NamedTuple):
+class StarterCommit(NamedTuple):
     """One commit to write: ``parents`` are numbers of earlier ones, ``tree`` is the whole state."""
 
     parents: tuple[int, ...]
     author: str
     moment: int
     message: str
-    tree: Tree
+    tree: FileTree
 
 
 def write_repository(target: Path, *, bare: bool = False) -> str:
@@ -57,21 +62,21 @@ def write_repository(target: Path, *, bare: bool = False) -> str:
         raise DataError(f"{target}: is no empty folder")
     target.mkdir(parents=True, exist_ok=True)
     _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
-    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(commits(history()))))
+    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(make_commits(read_history()))))
     if not bare:
         _git(target, "reset", "--quiet", "--hard")
     return _git(target, "rev-parse", "HEAD").strip()
 
 
-def commits(states: list[State]) -> list[Commit]:
+def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
     """What is to be written, parents before children; the last one is the head."""
-    made: list[Commit] = []
+    made: list[StarterCommit] = []
     numbers: dict[str, int] = {}
     head, moment, request = -1, _BEGIN, 0
     for place, (change, tree) in enumerate(states):
         moment += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
         if change is None:
-            made.append(Commit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
+            made.append(StarterCommit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
             head = 0
             continue
         request += _NUMBERS[place % len(_NUMBERS)]
@@ -79,15 +84,17 @@ def commits(states: list[State]) -> list[Commit]:
         author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
         text = _message(change, place, request, numbers)
         if change.style == "merge":
-            made.append(Commit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
-            made.append(Commit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree))
+            made.append(StarterCommit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
+            made.append(
+                StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree)
+            )
         else:
-            made.append(Commit((head,), author, moment, text, tree))
+            made.append(StarterCommit((head,), author, moment, text, tree))
         head = len(made) - 1
     return made
 
 
-def _message(change: Change, place: int, request: int, numbers: dict[str, int]) -> str:
+def _message(change: HistoryChange, place: int, request: int, numbers: dict[str, int]) -> str:
     description = "\n\n".join(map(_wrapped, change.description.strip().split("\n\n")))
     for key, number in numbers.items():
         description = description.replace(f"{{{key}}}", f"#{number}")
@@ -105,7 +112,7 @@ def _wrapped(paragraph: str) -> str:
     )
 
 
-def _stream(made: list[Commit]) -> Iterator[bytes]:
+def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
     """The commits as ``git fast-import`` reads them."""
     for number, commit in enumerate(made):
         message = commit.message.encode()

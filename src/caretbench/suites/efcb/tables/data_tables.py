@@ -9,7 +9,7 @@ from caretbench.problem import Problem
 from caretbench.sources.path_languages import path_languages
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.efcb_score import TASKS
-from caretbench.suites.efcb.tables.model_lines import TITLES
+from caretbench.suites.efcb.tables.model_rows import TITLES
 from caretbench.suites.values import Table
 
 
