@@ -1,13 +1,14 @@
 """Random sample of names, docstring openings and help texts, for a reader who has not seen the code.
 
-``python -m benchmarks.draw_names --seed 1`` prints 40 numbered items: 14 names with parameters, 13 docstring openings, 13 help
-texts. The reader says what each means; the file and line of each, which the reader does not see, are printed by ``--places``.
+``python -m benchmarks.draw_names --seed 1`` prints 40 numbered items: 14 names with parameters, 13 docstring openings,
+13 help texts. The reader says what each means. ``--places`` adds file and line, which the reader does not see.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,19 +26,20 @@ class Item(NamedTuple):
     place: str
 
 
-def definitions() -> Iterator[tuple[str, ast.AST, Path]]:
+def definitions() -> Iterator[tuple[str, ast.AST, str | None, Path]]:
     """Yield every public module, class, function and annotated field with its dotted name."""
     for path in sorted((SOURCE / "caretbench").rglob("*.py")):
         if DATA_FOLDERS & set(path.parts) or path.stem.startswith("_"):
             continue
         module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         tree = ast.parse(path.read_text("utf-8"))
-        yield module, tree, path
-        yield from ((f"{module}.{name}", node, path) for name, node in _members(tree, ""))
+        yield module, tree, ast.get_docstring(tree), path
+        yield from ((f"{module}.{name}", node, text, path) for name, node, text in _members(tree, ""))
 
 
-def _members(parent: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    for node in ast.iter_child_nodes(parent):
+def _members(parent: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST, str | None]]:
+    nodes = list(ast.iter_child_nodes(parent))
+    for node, following in zip(nodes, [*nodes[1:], None], strict=True):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             name = node.name
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -46,14 +48,25 @@ def _members(parent: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
             continue
         if name.startswith("_"):
             continue
-        yield prefix + name, node
+        yield prefix + name, node, _docstring(node, following)
         if isinstance(node, ast.ClassDef):
             yield from _members(node, f"{prefix}{name}.")
 
 
+def _docstring(node: ast.AST, following: ast.AST | None) -> str | None:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return ast.get_docstring(node)
+    value = following.value if isinstance(following, ast.Expr) else None
+    return (
+        inspect.cleandoc(value.value)
+        if isinstance(value, ast.Constant) and isinstance(value.value, str)
+        else None
+    )
+
+
 def names() -> list[Item]:
     """Return public definitions: functions with their parameters, classes with their bases, fields with their types."""
-    return [Item(_shown(name, node), _place(path, node)) for name, node, path in definitions()]
+    return [Item(_shown(name, node), _place(path, node)) for name, node, _, path in definitions()]
 
 
 def _shown(name: str, node: ast.AST) -> str:
@@ -72,8 +85,8 @@ def _shown(name: str, node: ast.AST) -> str:
 def docstrings() -> list[Item]:
     """Return the first paragraph of every public docstring, after the name that it belongs to."""
     found = []
-    for name, node, path in definitions():
-        if not isinstance(node, ast.AnnAssign) and (text := ast.get_docstring(node)):  # type: ignore[arg-type]
+    for name, node, text, path in definitions():
+        if text:
             opening = " ".join(text.split("\n\n")[0].split())
             found.append(Item(f"{name}: {opening}", _place(path, node)))
     return found
@@ -105,7 +118,7 @@ def _place(path: Path, node: ast.AST) -> str:
 
 def draw(seed: int) -> list[Item]:
     """Return the items of a seed: names, then docstrings, then help texts."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311  a sample that can be drawn again
     return [
         item
         for population, count in ((names(), NAMES), (docstrings(), DOCSTRINGS), (help_texts(), HELP_TEXTS))
