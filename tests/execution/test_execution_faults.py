@@ -26,10 +26,10 @@ import pytest
 
 from caretbench import execution
 from caretbench.errors import MachineError
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.files import cache_folder
 from caretbench.problem import Score

@@ -13,11 +13,16 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program as sandbox_module
-from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.sandbox.host.program_users import NoUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
-from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
+from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
 from caretbench.execution.sandbox.kernel.seccomp import machine_of, machines, seccomp_filter
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.sandbox.program_sandbox import (
+    Invocation,
+    Sandbox,
+    SandboxUnavailable,
+    display_server,
+)
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits
 from tests.support.sandbox_boxes import PYTHON, opened, params

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxResult, SandboxUnavailable
-from caretbench.execution.sandbox.warm import Worker, WorkerKey, Workers
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import (
+    Invocation,
+    Sandbox,
+    SandboxResult,
+    SandboxUnavailable,
+)
+from caretbench.execution.sandbox.warm_sandbox import Worker, WorkerKey, Workers
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
