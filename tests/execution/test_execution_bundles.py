@@ -254,8 +254,8 @@ def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: Sp
     script = (
         "import os, signal\n"
         "from caretbench.execution import bundles\n"
-        "from caretbench.execution.bundles import store\n"
-        "store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from caretbench.execution.bundles import bundle_store\n"
+        "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"bundles.build(bundles.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)

@@ -162,8 +162,9 @@ def test_cache_that_this_user_may_not_enter_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
     environment = {**os.environ, "CARETBENCH_CACHE": str(tmp_path / "closed" / "cache")}
     program = (
-        "from caretbench.execution import doctor\n"
-        "print({check.name: check.ok for check in [*doctor._machine(), *doctor._toolchains(), *doctor._bundles()]})"
+        "from caretbench.execution import machine_checks\n"
+        "print({check.name: check.ok for check in [*machine_checks._machine(), *machine_checks._toolchains(), "
+        "*machine_checks._bundles()]})"
     )
     ran = subprocess.run([*command, program], env=environment, capture_output=True, text=True, check=False)
     assert "'free disk': False" in ran.stdout, ran.stderr

@@ -405,10 +405,10 @@ def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:
 _SECOND_ATTEMPT = """
 import sys
 from pathlib import Path
-from caretbench.execution import engine, running
+from caretbench.execution import local_executor, program_runner
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
-run = running.Runner.run
+run = program_runner.Runner.run
 
 def second(self, asked, *others):
     if len(others) == 1:  # the first attempt
@@ -416,10 +416,10 @@ def second(self, asked, *others):
     print("second", flush=True)
     return run(self, asked, *others)
 
-engine._held_up = lambda result: result.attempt == 1
-running.Runner.run = second
+local_executor._held_up = lambda result: result.attempt == 1
+program_runner.Runner.run = second
 waits = ExecutionRequest(id="0", language="python", source="import time\\ntime.sleep(150)", limits=Limits(wall_s=150))
-list(engine.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
+list(local_executor.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
 """
 
 

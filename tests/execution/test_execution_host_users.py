@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 
 from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox import bind_access
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox import reaching
-from caretbench.execution.sandbox import warm as warm_sandboxes
+from caretbench.execution.sandbox import warm_sandbox as warm_sandboxes
 from caretbench.execution.sandbox.bind_access import reached
 from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
-from caretbench.execution.sandbox.host import users as host_users
+from caretbench.execution.sandbox.host import program_users as host_users
 from caretbench.execution.sandbox.host.program_users import own_user, users
 from caretbench.execution.sandbox.isolation_levels import accepted_levels
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
@@ -285,7 +285,7 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
     def none(*_: object, **__: object) -> int:
         raise PermissionError("Operation not permitted")
 
-    monkeypatch.setattr(reaching, "mount_for", none)
+    monkeypatch.setattr(bind_access, "mount_for", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
         Sandbox(level="namespaces").run(
             Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
@@ -314,14 +314,14 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 ) -> None:
     other = tmp_path / "closed" / "other"
     other.mkdir()
-    really = reaching.mount_for
+    really = bind_access.mount_for
 
     def refuse(path: str, *arguments: Any, **options: Any) -> int:
         if path == str(other):
             raise PermissionError("Operation not permitted")
         return really(path, *arguments, **options)
 
-    monkeypatch.setattr(reaching, "mount_for", refuse)
+    monkeypatch.setattr(bind_access, "mount_for", refuse)
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
         Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=SMALL, read_only=binds))

@@ -16,7 +16,7 @@ import pytest
 
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import isolation_levels
-from caretbench.execution.sandbox import program as sandbox_module
+from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.folder_removal import remove
 from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls

@@ -12,7 +12,7 @@ import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
-from caretbench.execution.sandbox import program as sandbox_module
+from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.host.program_users import NoUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
 from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter

@@ -26,11 +26,11 @@ PREFIX = f"caretbench-box-of-{os.getpid()}-"
 ORDINARY_USER = 65_300
 BESIDE = """
 import pickle, sys
-from caretbench.execution.sandbox.kernel import landlock
+from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-landlock._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
+landlock_sandbox._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
 box = Sandbox(level="landlock")
-box._confined = landlock.LandlockWalls(abi)
+box._confined = landlock_sandbox.LandlockWalls(abi)
 print(box.run(invocation).model_dump_json())
 """
 
