@@ -22,7 +22,7 @@ HOLDING = """
 import sys
 from pathlib import Path
 from caretbench.execution.cache.result_cache import opened as cache
-from caretbench.sources.git.git_repository import opened as clone
+from caretbench.sources.git.git_repository import open_repository as clone
 with clone(Path(sys.argv[1])), cache(None, use_cache=False):
     print("held", flush=True)
     sys.stdin.read()
