@@ -17,8 +17,8 @@ from importlib import resources
 from typing import Final
 
 from caretbench.files import sha256_text
-from caretbench.judging.controls import even_sample, rings_of, shuffled
-from caretbench.judging.criteria import Criterion, Form
+from caretbench.judging.caret_controls import balanced_sample, hash_ordered, problems_by_group
+from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Problem, Question
 
 REFERENCE: Final = "reference"
@@ -29,7 +29,7 @@ EMPTY: Final = "empty"
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
 """Forms that ask whether a text contains false statements."""
 
-_BY_FORM: Mapping[Form, tuple[str, ...]] = {
+_BY_FORM: Mapping[AnswerForm, tuple[str, ...]] = {
     "scores": (REFERENCE, OTHER, EMPTY),
     "number": (REFERENCE, OTHER, EMPTY),
     "flag": (REFERENCE, FALSE_CLAIM, OTHER),
@@ -42,15 +42,15 @@ def control_names(criterion: Criterion) -> tuple[str, ...]:
     return _BY_FORM.get(criterion.form, ())
 
 
-def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
+def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
     """Return the controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
 
     The other pull request is of the same task and, where there is one, of the same repository: the next in an order
     that looks random and depends on the ids alone. Controls equal to the reference are omitted.
     """
     wanted = control_names(criterion)
-    ordered = shuffled(problems)
-    near, far = rings_of(ordered, _near), rings_of(ordered, _far)
+    ordered = hash_ordered(problems)
+    near, far = problems_by_group(ordered, _near), problems_by_group(ordered, _far)
     found = {}
     for problem in ordered:
         other = _other(problem, near[_near(problem)]) or _other(problem, far[_far(problem)])
@@ -69,9 +69,9 @@ def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[st
     return found
 
 
-def asked_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
+def question_control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
     """Return at most ``limit`` problems, as evenly over tasks and repositories as possible; always the same."""
-    return even_sample(rings_of(shuffled(problems), _near), limit)
+    return balanced_sample(problems_by_group(hash_ordered(problems), _near), limit)
 
 
 def _near(problem: Problem) -> tuple[str, ...]:
