@@ -19,8 +19,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     """What the cache holds."""
     if context.invoked_subcommand is not None:
         return
-    from caretbench.execution.cache.verdicts import ResultCache
-    from caretbench.execution.workspaces.snapshots import SnapshotStore
+    from caretbench.execution.cache.result_cache import ResultCache
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
     held = ResultCache().statistics()
     store = SnapshotStore()
@@ -47,8 +47,8 @@ def prune(
     everything: Annotated[bool, typer.Option("--all", help="All of it.")] = False,
 ) -> None:
     """Take out what is old, too much, or of one language. Bundles and pulled data stay."""
-    from caretbench.execution.cache.verdicts import ResultCache
-    from caretbench.execution.workspaces.snapshots import SnapshotStore
+    from caretbench.execution.cache.result_cache import ResultCache
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
     from caretbench.languages import language as find_language
 
     if not everything and unused_days is None and keep_mb is None and language is None:

@@ -12,7 +12,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     Looks at sandbox, memory limit, tools, toolchains and bundles. Exit status 1 without a sandbox.
     """
-    from caretbench.execution.doctor import checks
+    from caretbench.execution.machine_checks import checks
 
     rows = checks()
     if as_json:

@@ -12,7 +12,7 @@ import typer
 from caretbench.cli.common import AsJson, note, say
 
 if TYPE_CHECKING:
-    from caretbench.execution.dispatch import AnyRequest
+    from caretbench.execution.dispatcher import AnyRequest
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.folder import Manifest, RunFolder
 
@@ -29,7 +29,7 @@ def reproduce(
 
     Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
     """
-    from caretbench.execution.dispatch import open_executor
+    from caretbench.execution.dispatcher import open_executor
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts

@@ -161,7 +161,7 @@ class _Reader:
         )
 
     def _place(self, node: tree_sitter.Node) -> str:
-        places = [place for place in _PLACES if node.id in self._word(position)]
+        places = [place for place in _PLACES if node.id in self._word(place)]
         if node.id in self._word("loose"):
             before, after = node.prev_sibling, node.next_sibling
             places.append("loose")
