@@ -78,13 +78,13 @@ def test_separation_by_hand() -> None:
 
 
 @given(TOTALS, TOTALS)
-def test_separation_is_the_share_of_pairs(golden: list[float], control: list[float]) -> None:
-    pairs = [(a > b) + (a == b) / 2 for a in golden for b in control]
-    assert separation(golden, control) == pytest.approx(sum(pairs) / len(pairs))
+def test_separation_is_the_share_of_pairs(reference: list[float], control: list[float]) -> None:
+    pairs = [(a > b) + (a == b) / 2 for a in reference for b in control]
+    assert separation(reference, control) == pytest.approx(sum(pairs) / len(pairs))
 
 
 def test_the_order_of_the_controls() -> None:
-    means = {"golden": 9.0, "golden-twice": 6.0, "other-golden": 1.0, "empty": 2.0}
+    means = {"reference": 9.0, "reference-twice": 6.0, "other-reference": 1.0, "empty": 2.0}
     assert in_order(means)
     assert not in_order(means | {"empty": 6.5})
-    assert not in_order(means | {"golden": 6.0})
+    assert not in_order(means | {"reference": 6.0})

@@ -22,13 +22,13 @@ def test_every_control_of_every_problem(make_problem: MakeProblem) -> None:
     for problem in made:
         texts = found[problem.id]
         assert tuple(texts) == CONTROLS
-        assert texts["golden"] == problem.reference
-        assert texts["golden-twice"] == problem.reference * 2
+        assert texts["reference"] == problem.reference
+        assert texts["reference-twice"] == problem.reference * 2
         assert texts["empty"] == ""
-        other = references[texts["other-golden"]]
+        other = references[texts["other-reference"]]
         assert other != problem.id
         assert other.split("/")[0] == problem.caret.language
-    assert len({texts["other-golden"] for texts in found.values()}) == len(made)
+    assert len({texts["other-reference"] for texts in found.values()}) == len(made)
 
 
 def test_the_order_of_the_problems_does_not_matter(make_problem: MakeProblem) -> None:
@@ -40,17 +40,17 @@ def test_the_order_of_the_problems_does_not_matter(make_problem: MakeProblem) ->
 def test_a_problem_alone_in_its_language_has_no_other(make_problem: MakeProblem) -> None:
     alone = make_problem(language="java", reference="x")
     assert controls([alone, make_problem("p")])[alone.id] == {
-        "golden": "x", "golden-twice": "x\nx", "empty": "",
+        "reference": "x", "reference-twice": "x\nx", "empty": "",
     }  # fmt: skip
 
 
 def test_an_equal_reference_is_no_other(make_problem: MakeProblem) -> None:
     made = [make_problem("a", reference="x\n"), make_problem("b", reference="x")]
-    assert all("other-golden" not in texts for texts in controls(made).values())
+    assert all("other-reference" not in texts for texts in controls(made).values())
 
 
 def test_an_empty_reference_has_no_worse_control_that_is_the_same(make_problem: MakeProblem) -> None:
-    assert controls([make_problem(reference="")]) == {"python/low_context/one": {"golden": ""}}
+    assert controls([make_problem(reference="")]) == {"python/low_context/one": {"reference": ""}}
 
 
 def test_a_question_has_no_controls(make_problem: MakeProblem) -> None:

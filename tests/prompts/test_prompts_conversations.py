@@ -1,4 +1,4 @@
-"""Conversations: golden bytes, and what holds for every text."""
+"""Conversations: known bytes, and what holds for every text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from caretbench.suites import suite
 from caretbench.syntax.faults import fits
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
-GOLDEN = Path(__file__).parent / "golden"
+KNOWN_BYTES = Path(__file__).parent / "known_bytes"
 PIECES = [*"ab(){}[]#/*`<>-_ \n\r\t\"'", "é", "\u2028", "/*[CARET]*/", "#[CARET]", "```", "<prefix>"]
 CHATTY = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 LANGUAGES = st.sampled_from(list(languages()))
@@ -35,7 +35,7 @@ def test_what_is_sent_is_pinned_byte_by_byte(strategy_name: str, name: str) -> N
     # What is sent is part of a strategy's version: if this fails, raise the version and write the files anew.
     prompt = strategy(strategy_name).render(CARETS[name], EVERYTHING)
     assert prompt.kind == "chat"
-    assert as_text(prompt) == (GOLDEN / f"{strategy_name}-{name}.txt").read_bytes().decode()
+    assert as_text(prompt) == (KNOWN_BYTES / f"{strategy_name}-{name}.txt").read_bytes().decode()
 
 
 @pytest.mark.parametrize("name", languages())

@@ -15,7 +15,7 @@ from caretbench.sources.changes.generated import generated_kind, is_generated, p
         ("cmd/tailscaled/depaware.txt", "generated"),
         ("vendor/golang.org/x/net/http2/frame.go", "vendored"),
         ("src/third_party/re2/re2.cc", "vendored"),
-        ("tka/testdata/golden/a.go", "data"),
+        ("tka/testdata/reference/a.go", "data"),
     ],
 )
 def test_paths_say_that_nobody_wrote_them(path: str, kind: str) -> None:

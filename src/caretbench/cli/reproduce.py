@@ -33,14 +33,14 @@ def reproduce(
     Exit status 1 if the verdict is not the stored one.
 
     Examples:
-      caretbench reproduce runs/mine python/low_context/environment-overrides --model golden
+      caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
     from caretbench.execution.dispatch import open_executor
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.folder import RunFolder
-    from caretbench.runs.score import EXECUTION, GOLDEN
+    from caretbench.runs.score import EXECUTION, REFERENCE
     from caretbench.suites import suite
 
     folder = RunFolder(run)
@@ -54,7 +54,7 @@ def reproduce(
         return
     text = completion.text
     steps: tuple[str, ...] = ()
-    if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
+    if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     request = suite(manifest.suite).program(problem, text, manifest.profile, manifest.variants)
     if request is None:
@@ -62,7 +62,7 @@ def reproduce(
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
-    if completion.model == GOLDEN:
+    if completion.model == REFERENCE:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
         flags = verdicts.flags(text, problem, manifest.profile)
@@ -145,7 +145,9 @@ def _text(content: str | bytes | None) -> str:
 def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:
     rows = [row for row in folder.completions() if row.problem_id == problem_id and row.sample == sample]
     if model is not None:
-        rows = [row for row in rows if row.model == model]
+        from caretbench.versions import current_model
+
+        rows = [row for row in rows if row.model == current_model(model)]
     names = sorted({row.model for row in rows})
     if len(names) != 1:
         known = ", ".join(names) or "none"

@@ -45,8 +45,8 @@ def validate(
 ) -> None:
     """Validate problems: each is valid, unverified or invalid, with reasons. Run the same command again to resume.
 
-    In a valid problem the golden answer passes three times and survives extraction, the empty answer and a stub fail,
-    a mutant of the golden answer compiles and fails, and no other problem is nearly the same.
+    In a valid problem the reference passes three times and survives extraction, the empty answer and a stub fail,
+    a mutant of the reference compiles and fails, and no other problem is nearly the same.
 
     Examples:
       caretbench validate devbench

@@ -12,7 +12,7 @@ from caretbench.judging.parsing import without_thoughts
 from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 
-GOLDEN = "golden"
+REFERENCE = "reference"
 """Model name of the references among the completions; they are never cut."""
 
 
@@ -57,7 +57,7 @@ def inserted(
     for completion, problem in _judged(completions, problems, profile):
         if isinstance(problem.shown, Caret):
             text = completion.text or ""
-            if completion.model != GOLDEN:
+            if completion.model != REFERENCE:
                 text = policy.apply(text, problem.shown).text
             yield Inserted(completion, text, answer_key(text))
 
@@ -76,7 +76,7 @@ def answered(
         asked = any(isinstance(check, CriterionCheck) for check in problem.checks)
         if asked and isinstance(problem.shown, Question):
             text = completion.text or ""
-            if completion.model != GOLDEN:
+            if completion.model != REFERENCE:
                 text = text_of(problem, text, profile)
             yield Inserted(completion, text, answer_key(text))
 

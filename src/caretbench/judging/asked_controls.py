@@ -1,8 +1,11 @@
 """Controls of questions: answers with a known correct judgement.
 
-``golden`` is the reference, which must get the best score and holds no hallucination; ``false-claim`` the reference
-with one false statement more, a hallucination; ``other-golden`` the reference of another pull request, which must get a
-low score and is a hallucination; ``empty`` nothing, which must get a low score.
+========================  ==========================================================================
+``reference``             the reference: the best score, no hallucination
+``false-claim``           the reference with a false statement in addition: a hallucination
+``other-reference``       the reference of another pull request: a low score, a hallucination
+``empty``                 nothing: a low score
+========================  ==========================================================================
 """
 
 from __future__ import annotations
@@ -18,19 +21,19 @@ from caretbench.judging.controls import even_sample, rings_of, shuffled
 from caretbench.judging.criteria import Criterion, Form
 from caretbench.problem import Problem, Question
 
-GOLDEN: Final = "golden"
+REFERENCE: Final = "reference"
 FALSE_CLAIM: Final = "false-claim"
-OTHER: Final = "other-golden"
+OTHER: Final = "other-reference"
 EMPTY: Final = "empty"
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
 """Forms that ask whether a text contains false statements."""
 
 _BY_FORM: Mapping[Form, tuple[str, ...]] = {
-    "scores": (GOLDEN, OTHER, EMPTY),
-    "number": (GOLDEN, OTHER, EMPTY),
-    "flag": (GOLDEN, FALSE_CLAIM, OTHER),
-    "claims": (GOLDEN, FALSE_CLAIM, OTHER),
+    "scores": (REFERENCE, OTHER, EMPTY),
+    "number": (REFERENCE, OTHER, EMPTY),
+    "flag": (REFERENCE, FALSE_CLAIM, OTHER),
+    "claims": (REFERENCE, FALSE_CLAIM, OTHER),
 }
 
 
@@ -51,12 +54,17 @@ def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[st
     found = {}
     for problem in ordered:
         other = _other(problem, near[_near(problem)]) or _other(problem, far[_far(problem)])
-        texts = {GOLDEN: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
+        texts = {
+            REFERENCE: problem.reference,
+            FALSE_CLAIM: _with_false_claim(problem),
+            OTHER: other,
+            EMPTY: "",
+        }
         found[problem.id] = {
             name: text
             for name in wanted
             if (text := texts[name]) is not None
-            and (name == GOLDEN or text.strip() != problem.reference.strip())
+            and (name == REFERENCE or text.strip() != problem.reference.strip())
         }
     return found
 

@@ -1,8 +1,8 @@
 """Synthetic controls: texts of known order, judged like any other text, to check a judge.
 
-``golden`` is the reference, ``golden-twice`` the reference two times in a row, ``other-golden`` the reference of
-another problem in the same language, ``empty`` nothing. A judge that does not put the reference first measures
-something else than quality.
+``reference`` is the reference, ``reference-twice`` the reference two times in a row, ``other-reference`` the
+reference of another problem in the same language, ``empty`` nothing. A judge that does not put the reference first
+measures something else than quality.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 
-CONTROLS = ("golden", "golden-twice", "other-golden", "empty")
+CONTROLS = ("reference", "reference-twice", "other-reference", "empty")
 """The controls, the best first; the last two have no order between them."""
 
 DEFAULT_CONTROL_PROBLEMS = 120
@@ -30,15 +30,15 @@ def controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
     for ring in _by_language(problems).values():
         for place, problem in enumerate(ring):
             texts = {
-                "golden": problem.reference,
-                "golden-twice": _twice(problem.reference),
-                "other-golden": _other(ring, place),
+                "reference": problem.reference,
+                "reference-twice": _twice(problem.reference),
+                "other-reference": _other(ring, place),
                 "empty": "",
             }
             found[problem.id] = {
                 name: text
                 for name, text in texts.items()
-                if text is not None and (name == "golden" or text != problem.reference)
+                if text is not None and (name == "reference" or text != problem.reference)
             }
     return found
 

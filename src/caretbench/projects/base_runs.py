@@ -64,7 +64,7 @@ def base_runs(
             changes = {
                 "command": found.request.command,
                 "prepare": found.request.prepare,
-                "golden_s": rounded(found.cpu_s),
+                "reference_s": rounded(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.tests),
             }
             check = entry.check.model_copy(update=changes)
@@ -134,7 +134,7 @@ def select_tests(
         passed = passed_tests(result)
         if result.status is not Status.PASSED or (check.minimum_tests and not passed):
             continue
-        changes = {"tests": tests, "minimum_tests": passed, "golden_s": rounded(result.cpu_s)}
+        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded(result.cpu_s)}
         checks[tests] = check.model_copy(update=changes)
         projects[project_key(checks[tests], snapshot)] = bounded(request, result)
     found = [

@@ -19,7 +19,7 @@ import polars as pl
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.folder import RunFolder, current_manifest
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
 from caretbench.suites import baselines_of
@@ -55,7 +55,7 @@ _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
 
 @dataclass(frozen=True)
-class Run:
+class LoadedRun:
     """Content of a run's folder, with its problems."""
 
     name: str
@@ -86,7 +86,7 @@ def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return baselines_of(manifest.get("suite"), stated)
 
 
-def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
+def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     """Read a run's folder (manifest, completions, scores and, where there is one, the gate's verdicts).
 
     Raises:
@@ -103,6 +103,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
         raise DataError(
             f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
         )
+    manifest = current_manifest(manifest)
     completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"
@@ -110,7 +111,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
-    run = Run(folder.name, manifest, problems, completions, frame, missing)
+    run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
     files = RunFolder(folder)
     return replace(
         run,

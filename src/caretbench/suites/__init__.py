@@ -125,7 +125,7 @@ def baselines_of(name: object, stated: Iterable[str] = ()) -> tuple[str, ...]:
     from caretbench.suites.baselines import NAMES
 
     found = suite_of_run(name)
-    return tuple(dict.fromkeys(("golden", *found.baselines, *stated) if found else (*NAMES, *stated)))
+    return tuple(dict.fromkeys(("reference", *found.baselines, *stated) if found else (*NAMES, *stated)))
 
 
 def _plugged(plugin: Plugin) -> Suite:

@@ -12,11 +12,11 @@ import numpy as np
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import GOLDEN, HALLUCINATIONS, asked_controls, control_names
+from caretbench.judging.asked_controls import HALLUCINATIONS, REFERENCE, asked_controls, control_names
 from caretbench.judging.criteria import Criterion
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
-from caretbench.reports.judged.rated import JudgedTexts, TextValue
+from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 
 TOP = 0.7
 """Minimum share of the maximum at which a score counts a text as good as the reference: a grader is noisy."""
@@ -109,20 +109,21 @@ def calibration(
     """Return how a grader judged its controls, which are made of all problems that are judged by the criterion."""
     values, gains, unjudged = _gathered(judged, grader, criterion, problems)
     bad = judged.form in HALLUCINATIONS
-    golden = [-value if bad else value for value in values.get(GOLDEN, ())]
+    reference = [-value if bad else value for value in values.get(REFERENCE, ())]
     ratings = {
         name: ControlRating(
             mean=math.fsum(numbers) / len(numbers),
             problems=len(numbers),
-            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
-            separation=separation(golden, [-value if bad else value for value in numbers]),
+            right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers)
+            / len(numbers),
+            separation=separation(reference, [-value if bad else value for value in numbers]),
             order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
             order_error=_standard_error(gains[name]),
         )
         for name, numbers in values.items()
     }
-    if GOLDEN in ratings:  # it is not told from itself
-        ratings[GOLDEN] = ratings[GOLDEN]._replace(separation=None)
+    if REFERENCE in ratings:  # it is not told from itself
+        ratings[REFERENCE] = ratings[REFERENCE]._replace(separation=None)
     precision, recall = _precision_and_recall(values) if bad else (None, None)
     return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
 
@@ -154,25 +155,25 @@ def _standard_error(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
-def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
+def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) -> bool:
     """Return whether a control got the correct value; ``bad``: the value is a share of hallucinations."""
     if bad:
-        return value < 0.5 if name == GOLDEN else value > 0.5
-    return value >= TOP * maximum if name == GOLDEN else value < maximum / 2
+        return value < 0.5 if name == REFERENCE else value > 0.5
+    return value >= TOP * maximum if name == REFERENCE else value < maximum / 2
 
 
 def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:
     """Return precision and recall of hallucinations over all controls; a repeat counts as a part of a verdict."""
-    false_alarms = math.fsum(values.get(GOLDEN, ()))
-    there = [value for name, numbers in values.items() if name != GOLDEN for value in numbers]
+    false_alarms = math.fsum(values.get(REFERENCE, ()))
+    there = [value for name, numbers in values.items() if name != REFERENCE for value in numbers]
     found = math.fsum(there)
     precision = found / (found + false_alarms) if found + false_alarms else None
     return precision, found / len(there) if there else None
 
 
 def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None:
-    if GOLDEN not in ratings or len(ratings) < 2:
+    if REFERENCE not in ratings or len(ratings) < 2:
         return None
-    golden = ratings[GOLDEN].mean
-    others = [rating.mean for name, rating in ratings.items() if name != GOLDEN]
-    return golden < min(others) if bad else golden > max(others)
+    reference = ratings[REFERENCE].mean
+    others = [rating.mean for name, rating in ratings.items() if name != REFERENCE]
+    return reference < min(others) if bad else reference > max(others)

@@ -82,7 +82,7 @@ OPTIONS: Final = (
            "profile.", "run", help_group=JUDGING),
     Option("max_cost", float, "Maximum cost of the whole run in US dollars; stops before a request that could exceed "
            "it. Default: no limit.", "run", minimum=0, help_group=COST),
-    Option("baseline", str, "Baselines next to the models: golden,empty for example, or none. Default: all of the "
+    Option("baseline", str, "Baselines next to the models: reference,empty for example, or none. Default: all of the "
            "suite.", "run", field="baselines", metavar="NAMES", help_group=SCORING),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),
            default=False, help_group=CONNECTION),

@@ -30,6 +30,7 @@ from caretbench.runs.plans.roles import ROLES, refuse_remote
 from caretbench.runs.plans.sampling import preset as find_preset
 from caretbench.suites import baselines_of
 from caretbench.suites.showing import showing
+from caretbench.versions import current_model
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Plan:
             )
         baselines = {name for one in self.benchmarks for name in baselines_of(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
-            if name in baselines:
+            if current_model(name) in baselines:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")

@@ -15,7 +15,7 @@ from caretbench.judging.controls import CONTROLS, completely_judged, controls
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.judged.scores import ControlNumbers, GraderNumbers, HumanNumbers
+from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
 Missing = Mapping[tuple[str, str, str], int]
@@ -77,14 +77,14 @@ def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
     }
 
 
-def beside_people(
+def grader_human_agreement(
     rows: Sequence[HumanRating], graders: Mapping[str, Mapping[TextKey, float]]
-) -> Iterator[HumanNumbers]:
+) -> Iterator[GraderHumanAgreement]:
     """Yield the agreement of graders, by title, with people; without those that share fewer than three texts."""
     for title, judged in graders.items():
         found = human_agreement(rows, judged)
         if found is not None:
-            yield HumanNumbers(grader=title, **found._asdict())
+            yield GraderHumanAgreement(grader=title, **found._asdict())
 
 
 def grader_numbers(
@@ -102,12 +102,12 @@ def grader_numbers(
         for problem, named in controls(list(problems.values())).items()
     }
     totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
-    golden = totals["golden"]
+    reference = totals["reference"]
     numbers = {
         name: ControlNumbers(
             mean=math.fsum(values) / len(values),
-            separation=separation(golden, values) if name != "golden" else None,
-            golden_above=_above(golden, values) if name != "golden" else None,
+            separation=separation(reference, values) if name != "reference" else None,
+            reference_above=_above(reference, values) if name != "reference" else None,
         )
         for name, values in totals.items()
         if values
@@ -120,12 +120,12 @@ def grader_numbers(
         **grader_counts(rows),
         missing=missing,
         repeat_deviation=repeat_spread(texts),
-        control_problems=len(golden),
+        control_problems=len(reference),
         controls=numbers,
         in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
     )
 
 
-def _above(golden: Sequence[float], control: Sequence[float]) -> float:
-    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
+def _above(reference: Sequence[float], control: Sequence[float]) -> float:
+    wins = [(a > b) + (a == b) / 2 for a, b in zip(reference, control, strict=True)]
     return math.fsum(wins) / len(wins)
