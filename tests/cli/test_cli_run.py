@@ -213,7 +213,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
         prices, "--base-url", "http://localhost:1/v1",
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert "--base-url is for the models that are measured" in done.err
+    assert "--base-url applies to the models under test" in done.err
     folder = RunFolder(tmp_path / "run")
     assert [info.model for info in folder.manifest().graders] == ["fake/judge"]
     judged = list(folder.judgements())
