@@ -16,7 +16,7 @@ from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.selection import Selection, parse_select
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 from tests.support.command_run import in_own_process
 from tests.support.command_run import in_this_process as caretbench
 
@@ -293,4 +293,4 @@ def test_selections_are_parsed() -> None:
 
 
 def test_columns_are_aligned() -> None:
-    assert aligned([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]
+    assert align_columns([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import (
-    _false_claims,
-    asked_controls,
-    asked_sample,
-    control_names,
-)
 from caretbench.judging.criteria import criterion
+from caretbench.judging.question_controls import (
+    _false_claims,
+    control_names,
+    question_control_sample,
+    question_controls,
+)
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
@@ -51,7 +51,7 @@ def test_which_controls_a_criterion_has() -> None:
 
 def test_every_control_of_every_problem() -> None:
     made = problems()
-    found = asked_controls(made, CLAIMS)
+    found = question_controls(made, CLAIMS)
     references = {problem.reference for problem in made}
     for problem in made:
         texts = found[problem.id]
@@ -61,44 +61,49 @@ def test_every_control_of_every_problem() -> None:
         start, _, claim = texts["false-claim"].rpartition("\n\n")
         assert start == problem.reference
         assert claim in {text for text, _ in _false_claims()}
-    assert asked_controls(made[::-1], CLAIMS) == found
-    assert {text for texts in asked_controls(made, DESCRIPTION).values() for text in texts.values()} >= {""}
+    assert question_controls(made[::-1], CLAIMS) == found
+    assert {text for texts in question_controls(made, DESCRIPTION).values() for text in texts.values()} >= {
+        ""
+    }
 
 
 def test_the_injected_statement_has_no_word_in_patch_or_text() -> None:
     problem = question_problem("reverse-qa-hallu", "cache")
     told = problem.reference + " " + " ".join(words[0] for _, words in _false_claims()[:-1])
-    [texts] = asked_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
+    [texts] = question_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
     assert texts["false-claim"].endswith(_false_claims()[-1][0])
     told += " username"
-    [texts] = asked_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
+    [texts] = question_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
     assert "false-claim" not in texts
 
 
 def test_the_other_pull_request_is_another_one() -> None:
     made = problems()
     twin = made[0].model_copy(update={"id": "twin", "reference": "another text of the same change"})
-    found = asked_controls([made[0], twin], CLAIMS)
+    found = question_controls([made[0], twin], CLAIMS)
     assert all("other-reference" not in texts for texts in found.values())
     # Of another repository, where its own has no other.
     far = made[1].model_copy(update={"labels": {**made[1].labels, "repository": "c/d"}})
-    assert asked_controls([made[0], far], CLAIMS)[made[0].id]["other-reference"] == far.reference
+    assert question_controls([made[0], far], CLAIMS)[made[0].id]["other-reference"] == far.reference
     other_task = question_problem("reverse-qa", "flags")
-    assert "other-reference" not in asked_controls([made[0], other_task], CLAIMS)[made[0].id]
+    assert "other-reference" not in question_controls([made[0], other_task], CLAIMS)[made[0].id]
 
 
 def test_the_sample_is_even_over_tasks() -> None:
     made = [*problems("reverse-qa"), *problems("mpr-gen")[:1]]
-    assert [problem.labels["task"] for problem in asked_sample(made, 2)] == ["mpr-gen", "reverse-qa"]
-    assert asked_sample(made, 2) == asked_sample(made[::-1], 2)
-    assert len(asked_sample(made, 100)) == 4
+    assert [problem.labels["task"] for problem in question_control_sample(made, 2)] == [
+        "mpr-gen",
+        "reverse-qa",
+    ]
+    assert question_control_sample(made, 2) == question_control_sample(made[::-1], 2)
+    assert len(question_control_sample(made, 100)) == 4
 
 
 # --- calibration ------------------------------------------------------------------------------------------------
 
 
 def controls_judged(asked_by: str, values: dict[str, float], task: str) -> dict[tuple[str, str], float]:
-    texts = asked_controls(problems(task), criterion(asked_by))
+    texts = question_controls(problems(task), criterion(asked_by))
     return {
         (problem, answer_key(text)): values[name]
         for problem, named in texts.items()

@@ -20,7 +20,7 @@ from caretbench.prompts.marks import fence, following, marker, place, tags
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
 from caretbench.suites import suite
-from caretbench.syntax.faults import fits
+from caretbench.syntax.faults import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
 KNOWN_BYTES = Path(__file__).parent / "known_bytes"
@@ -41,7 +41,7 @@ def test_what_is_sent_is_pinned_byte_by_byte(strategy_name: str, name: str) -> N
 @pytest.mark.parametrize("name", languages())
 def test_the_worked_examples_are_right(name: str) -> None:
     example = examples()[name]
-    assert fits(example.prefix + example.middle + example.suffix, name)
+    assert is_well_formed_text(example.prefix + example.middle + example.suffix, name)
     first, second = example.middle.split("\n")
     assert first == first.strip()
     statement = example.prefix.rpartition("\n")[2]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.judging.answers import answer_key, inserted
-from caretbench.judging.controls import controls
+from caretbench.judging.answers import answer_key, inserted_texts
+from caretbench.judging.caret_controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
@@ -50,9 +50,9 @@ def judged_run(
     judged = [row for row in run.completions if row.model in {"gpt-4o", "Ministral-3B", *baselines}]
     texts = {
         (row.completion.problem_id, row.answer): row.text
-        for row in inserted(judged, problems, policy("raw"), "default")
+        for row in inserted_texts(judged, problems, policy("raw"), "default")
     }
-    for problem, named in controls(run.problems).items():
+    for problem, named in caret_controls(run.problems).items():
         texts |= {(problem, answer_key(text)): text for text in named.values()}
     rows = [
         Judgement(

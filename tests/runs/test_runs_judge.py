@@ -11,8 +11,8 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, DataError
-from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
+from caretbench.judging.criterion_choice import Part
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder

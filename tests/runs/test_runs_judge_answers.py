@@ -12,8 +12,8 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender
 from caretbench.judging.answers import answer_key
-from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion
+from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer

@@ -22,8 +22,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from caretbench.execution.cache.verdicts import ResultCache
-    from caretbench.execution.workspaces.snapshots import SnapshotStore
+    from caretbench.execution.cache.result_cache import ResultCache
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
     statistics = ResultCache().statistics()
     store = SnapshotStore()
@@ -63,8 +63,8 @@ def prune(
       caretbench cache prune --unused-days 30
       caretbench cache prune --language java
     """
-    from caretbench.execution.cache.verdicts import ResultCache
-    from caretbench.execution.workspaces.snapshots import SnapshotStore
+    from caretbench.execution.cache.result_cache import ResultCache
+    from caretbench.execution.workspaces.snapshot_store import SnapshotStore
     from caretbench.languages import language as find_language
 
     if not everything and unused_days is None and keep_mb is None and language is None:

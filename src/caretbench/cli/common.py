@@ -13,7 +13,7 @@ import typer
 
 from caretbench.progress import Progress
 from caretbench.runs.plans.options import OUTPUT
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
@@ -70,7 +70,7 @@ def note(line: str) -> None:
 
 def say_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
     """Aligned columns under their heads on standard output."""
-    for line in aligned(rows, head):
+    for line in align_columns(rows, head):
         say(line)
 
 

@@ -15,7 +15,7 @@ def doctor(as_json: AsJson = False) -> None:
     Examples:
       caretbench doctor
     """
-    from caretbench.execution.doctor import checks
+    from caretbench.execution.machine_checks import checks
 
     rows = checks()
     if as_json:

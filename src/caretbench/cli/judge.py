@@ -121,7 +121,7 @@ def judge(
       caretbench judge runs/mine -m openai/o3-mini --prices prices.toml --max-cost 2
       caretbench judge runs/mine -m openai/o3-mini --dry-run
     """
-    from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+    from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions
     from caretbench.runs.folder import RunFolder
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan

@@ -9,7 +9,7 @@ import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, Steps, harmless, say, say_json, say_table
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
     from caretbench.local.gguf import GgufHeader
@@ -144,7 +144,7 @@ def show(
     if as_json:
         say_json(facts)
         return
-    for line in aligned(
+    for line in align_columns(
         [
             [key.replace("_", " "), "-" if value is None else harmless(" ".join(str(value).split()))]
             for key, value in facts.items()

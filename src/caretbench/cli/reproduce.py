@@ -12,7 +12,7 @@ import typer
 from caretbench.cli.common import AsJson, note, say
 
 if TYPE_CHECKING:
-    from caretbench.execution.dispatch import AnyRequest
+    from caretbench.execution.dispatcher import AnyRequest
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.folder import Manifest, RunFolder
 
@@ -35,7 +35,7 @@ def reproduce(
     Examples:
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
-    from caretbench.execution.dispatch import open_executor
+    from caretbench.execution.dispatcher import open_executor
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts

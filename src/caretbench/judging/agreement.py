@@ -72,7 +72,7 @@ def separation(reference: Sequence[float], control: Sequence[float]) -> float | 
     return float((below + up_to).sum() / 2 / (len(high) * len(low)))
 
 
-def in_order(means: Mapping[str, float]) -> bool:
+def controls_in_order(means: Mapping[str, float]) -> bool:
     """Return whether the controls' means are in the right order: the reference, the doubled one, the wrong ones."""
     wrong = max(means["other-reference"], means["empty"])
     return means["reference"] > means["reference-twice"] > wrong

@@ -6,7 +6,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects.project import Taken, languages_in, read
 from caretbench.syntax import Analysis
 

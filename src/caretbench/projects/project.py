@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
 from caretbench.languages import language as language_named
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.rules import project_rules

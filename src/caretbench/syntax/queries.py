@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.languages import parsed_only
-from caretbench.languages.tables import text_of
+from caretbench.languages.table_reader import text_of
 from caretbench.syntax.parser import dialect_named, grammar
 
 Captures = dict[str, list[tree_sitter.Node]]

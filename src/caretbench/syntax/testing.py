@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from caretbench.languages import language as language_named
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.syntax.names.symbols import Names
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Block, Span

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import caretbench
 from caretbench import cli
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects import analyses

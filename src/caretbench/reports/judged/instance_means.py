@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
-from caretbench.judging.agreement import in_order, repeat_spread, separation
+from caretbench.judging.agreement import controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.controls import CONTROLS, completely_judged, controls
+from caretbench.judging.caret_controls import CONTROLS, caret_controls, control_totals
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
@@ -99,9 +99,9 @@ def grader_numbers(
     rows = [row for row in judgements if (row.grader, row.parameters) == key]
     answers = {
         problem: {name: answer_key(text) for name, text in named.items()}
-        for problem, named in controls(list(problems.values())).items()
+        for problem, named in caret_controls(list(problems.values())).items()
     }
-    totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
+    totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
     reference = totals["reference"]
     numbers = {
         name: ControlNumbers(
@@ -122,7 +122,7 @@ def grader_numbers(
         repeat_deviation=repeat_spread(texts),
         control_problems=len(reference),
         controls=numbers,
-        in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
+        in_order=controls_in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import HALLUCINATIONS, REFERENCE, asked_controls, control_names
 from caretbench.judging.criteria import Criterion
+from caretbench.judging.question_controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
@@ -135,7 +135,7 @@ def _gathered(
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
-    for problem, texts in asked_controls(problems, criterion).items():
+    for problem, texts in question_controls(problems, criterion).items():
         found = {
             name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
         }
@@ -145,7 +145,7 @@ def _gathered(
             unjudged += len(found) - len(there)
             for name, value in there.items():
                 values[name].append(value.value)
-                if (gain := _gain(value.by_repeat, criterion.orders)) is not None:
+                if (gain := _gain(value.by_repeat, criterion.order_count)) is not None:
                     gains[name].append(gain / judged.maximum)
     return {name: numbers for name, numbers in values.items() if numbers}, gains, unjudged
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names

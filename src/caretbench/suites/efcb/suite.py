@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caretbench.execution.dispatch import Dispatcher
+from caretbench.execution.dispatcher import Dispatcher
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from caretbench.execution.sandbox.index.policy import IndexPolicy, index_policy
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import Workspaces
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from caretbench.execution.dispatch import Dispatcher
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from caretbench.languages import language as language_named
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class Traits(LanguageTable):

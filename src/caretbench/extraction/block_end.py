@@ -1,0 +1,266 @@
+"""The end of the caret's block: what a text repeats of its surroundings goes, and what runs past the block.
+
+Made for blocks of several lines inside real programs. It looks at what is shown alone: where the suffix is hidden, the
+block ends with its indentation in Python, elsewhere with the bracket that closes it. A right text stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tree_sitter
+
+from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.extraction.cuts import (
+    dedent_position,
+    longest_parsing_cut,
+    tokens_between,
+    with_final_newline,
+)
+from caretbench.syntax.parser import Offsets, encode, parse
+
+_CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
+_CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
+_SAYING_CHARACTERS = 20
+"""Repeated lines with fewer letters and digits than this may repeat by chance."""
+
+
+def _says(line: str) -> bool:
+    return any(character.isalnum() for character in line)
+
+
+def _says_enough(lines: list[str]) -> bool:
+    letters = sum(character.isalnum() for line in lines for character in line)
+    return sum(map(_says, lines)) >= 2 and letters >= _SAYING_CHARACTERS
+
+
+def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
+    """Return the text without whole lines at its beginning that repeat the end of the prefix.
+
+    Two lines that say something, or one that opens a block, or the begun line of the caret with at least two words.
+    What of the caret's line goes on stays.
+    """
+    *whole, caret_line = surroundings.before.split("\n")
+    begun = caret_line.strip()
+    before = [line.strip() for line in whole if line.strip()]
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    for count in range(min(len(filled), len(before) + bool(begun)), 0, -1):
+        head = [lines[number].strip() for number in filled[:count]]
+        shown = before[len(before) - count + bool(begun) :] if count > bool(begun) else []
+        rest = lines[filled[count - 1] + 1 :]
+        if begun:
+            if (first := _after_begun(head, shown, caret_line)) is not None:
+                return "\n".join([first, *rest])
+            continue
+        opens = shown[-1].endswith((":", "{")) and _says(shown[-1])
+        if head == shown and (_says_enough(shown) or opens) and len(filled) > count:
+            if caret_line:  # the caret's line has its indentation already
+                rest[0] = rest[0].removeprefix(caret_line)
+            return "\n".join(rest)
+    return text
+
+
+def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | None:
+    """Return the last line of ``head`` without the caret's begun line, if ``head`` repeats it and ``shown``."""
+    *above, last = head
+    begun = caret_line.strip()
+    if above != shown or not last.startswith(begun) or (not shown and len(begun.split()) < 2):
+        return None
+    rest = last[len(begun) :]
+    return rest.lstrip() if caret_line.endswith((" ", "\t")) else rest
+
+
+def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
+    """Return the text up to where it goes on with the suffix that is shown, wherever that begins in the text.
+
+    Two lines must repeat; one line at the end of the text goes where the program is well formed only without it.
+    """
+    following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    stripped = [lines[number].strip() for number in filled]
+    most = len(following)
+    for start in range(1, len(filled)):
+        run = next(
+            (n for n, (a, b) in enumerate(zip(stripped[start:], following, strict=False)) if a != b), None
+        )
+        length = min(len(filled) - start, most) if run is None else run
+        cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
+        if length and _says_enough(following[:length]) and surroundings.parses_with(cut):
+            return cut
+        ends_so = length == len(filled) - start and any(map(_says, stripped[start:]))
+        if ends_so and surroundings.parses_with(cut):
+            return text if surroundings.parses_with(text) else cut
+    return text
+
+
+# --- indentation ------------------------------------------------------------------------------------------------
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _columns(surroundings: Surroundings) -> list[int]:
+    """Return the columns where the first statement may stand, the nearest to the caret first."""
+    *whole, caret_line = surroundings.before.split("\n")
+    last = next((line for line in reversed(whole) if line.strip()), "")
+    following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
+    unit = 4
+    opens = last.rstrip().endswith(":")
+    wanted = [len(caret_line)] if caret_line else []
+    wanted += [_margin(last) + unit] if opens else [_margin(last)]
+    wanted += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
+    return list(dict.fromkeys(wanted))
+
+
+def _shifted(line: str, by: int) -> str:
+    if not line.strip():
+        return line
+    return " " * max(0, _margin(line) + by) + line.lstrip(" \t")
+
+
+def reindent(text: str, surroundings: Surroundings) -> str:
+    """Python: the text moved sideways as a whole, where the program is well formed only then; else the text."""
+    caret_line = surroundings.before.rpartition("\n")[2]
+    if surroundings.language != "python" or caret_line.strip() or surroundings.parses_with(text):
+        return text
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if first is None:
+        return text
+    own = _margin(lines[first])
+    for column in _columns(surroundings):
+        for by in dict.fromkeys((column - own, column - own - len(caret_line), 0)):
+            moved = [_shifted(line, by) for line in lines[first + 1 :]]
+            head = " " * max(0, column - len(caret_line)) + lines[first].lstrip()
+            candidate = "\n".join([head, *moved])
+            if surroundings.parses_with(candidate):
+                return candidate
+    return text
+
+
+# --- the end of the block ---------------------------------------------------------------------------------------
+
+
+def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
+    """Return the brackets that are open at byte ``end``."""
+    stack: list[str] = []
+    for token in tokens_between(tree, 0, end):
+        if token.end_byte <= end:
+            _follow(stack, token)
+    return stack
+
+
+def _follow(stack: list[str], token: tree_sitter.Node) -> None:
+    if token.start_byte == token.end_byte:
+        return  # the parser's own, to make sense of what is unfinished
+    if token.type in _CLOSERS:
+        stack.append(token.type)
+    elif stack and token.type == _CLOSERS[stack[-1]]:
+        stack.pop()
+
+
+def _closing_end(text: str, surroundings: Surroundings) -> int | None:
+    """Return the character right after the bracket that closes the innermost construct that is open at the caret."""
+    before = encode(surroundings.before)
+    tree = parse(before + encode(text), surroundings.language)
+    tokens = list(tokens_between(tree, len(before), len(before) + len(encode(text))))
+    stack = _open_brackets(parse(before, surroundings.language), len(before))
+    depth = len(stack)
+    if not depth:
+        return None
+    in_header = stack[-1] == "("
+    offsets = Offsets(text)
+    for place, token in enumerate(tokens):
+        _follow(stack, token)
+        if token.type not in ("}", ";"):
+            continue
+        further = (one.type for one in tokens[place + 1 :] if not one.type.endswith("comment"))
+        following = next(further, "")
+        ends_header = in_header and len(stack) == depth - 1 and following not in _CONTINUES
+        if ends_header or (token.type == "}" and len(stack) < depth - in_header):
+            return offsets.characters(token.end_byte - len(before))
+    return None
+
+
+def _clause_end(text: str, surroundings: Surroundings) -> int | None:
+    """Python, the caret in a header: where a line stands no deeper than the header and is no clause of it."""
+    column = _margin(surroundings.before.rpartition("\n")[2])
+    position = 0
+    for number, line in enumerate(text.split("\n")):
+        word = line.strip().partition(" ")[0].rstrip(":")
+        if number and line.strip() and _margin(line) <= column and word not in _CONTINUES:
+            return position - 1
+        position += len(line) + 1
+    return None
+
+
+_HEADERS = (
+    "if ", "elif ", "for ", "while ", "with ", "def ", "class ", "async ", "try", "except", "else", "match ",
+)  # fmt: skip
+
+
+def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
+    """Return the text up to the end of the block or construct that is open at the caret.
+
+    With a suffix, brackets decide only where the program is not well formed with the whole text.
+    """
+    if surroundings.language == "python":
+        caret_line = surroundings.before.rpartition("\n")[2]
+        in_header = caret_line.lstrip().startswith(_HEADERS) and not caret_line.rstrip().endswith(":")
+        if in_header:
+            end = _clause_end(text, surroundings)
+        else:
+            offset = len(encode(surroundings.before))
+            tree = parse(surroundings.program(text), surroundings.language)
+            end = dedent_position(
+                text, surroundings, list(tokens_between(tree, offset, offset + len(encode(text)))), offset
+            )
+    elif surroundings.after.strip():
+        return text
+    else:
+        end = _closing_end(text, surroundings)
+    return text if end is None or not text[end:].strip() else with_final_newline(text[:end], surroundings)
+
+
+# --- brackets ---------------------------------------------------------------------------------------------------
+
+
+def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
+    """Yield the text before each bracket that it closes and did not open, the last first."""
+    offset = len(encode(surroundings.before))
+    tree = parse(surroundings.program(text), surroundings.language)
+    offsets = Offsets(text)
+    stack: list[str] = []
+    ends = []
+    for token in tokens_between(tree, offset, offset + len(encode(text))):
+        if token.type in _CLOSERS.values() and not stack:
+            ends.append(offsets.characters(token.start_byte - offset))
+        _follow(stack, token)
+    for end in reversed(ends):
+        yield with_final_newline(text[:end].rstrip(), surroundings)
+
+
+def balance_brackets(text: str, surroundings: Surroundings) -> str:
+    """Return the text with the closing brackets that the program needs: surplus ones cut off, missing ones added.
+
+    Where the program is well formed already, where the suffix is hidden, or where nothing helps, the text stays.
+    """
+    if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
+        return text
+    for candidate in _cuts_at_brackets(text, surroundings):
+        if candidate.strip() and surroundings.parses_with(candidate):
+            return candidate
+    missing: list[str] = []
+    for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
+        _follow(missing, token)
+    closers = "".join("\n}" if opener in ("{", "${") else _CLOSERS[opener] for opener in reversed(missing))
+    added = with_final_newline(text.rstrip("\n") + closers, surroundings) if closers else text
+    return added if surroundings.parses_with(added) else text
+
+
+def longest_parsing_cut_with_suffix(text: str, surroundings: Surroundings) -> str:
+    """As :func:`~caretbench.extraction.cuts.longest_parsing_cut`, where a suffix is shown; else the text."""
+    return longest_parsing_cut(text, surroundings) if surroundings.after.strip() else text

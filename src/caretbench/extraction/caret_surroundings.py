@@ -1,0 +1,62 @@
+"""Surroundings of a caret: the texts before and after it, and its position in the syntax tree."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.languages import language as language_named
+from caretbench.problem import Caret
+from caretbench.syntax.faults import is_well_formed_text
+from caretbench.syntax.parser import encode, parse, text_of
+
+_LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
+
+
+class Surroundings(NamedTuple):
+    """The texts before and after the caret that a policy may look at, and their language."""
+
+    before: str
+    after: str
+    language: str
+
+    @classmethod
+    def of(cls, caret: Caret, after: str | None = None) -> Surroundings:
+        """Return the surroundings of a caret; ``after`` stands in for a suffix that is not shown in full."""
+        name = language_named(caret.language).name
+        return cls(caret.prefix, caret.suffix if after is None else after, name)
+
+    def program(self, text: str) -> str:
+        """Return the visible program with ``text`` at the caret."""
+        return self.before + text + self.after
+
+    def parses_with(self, text: str) -> bool:
+        """Return whether the visible program with ``text`` at the caret is well formed."""
+        return is_well_formed_text(self.program(text), self.language)
+
+    @property
+    def needs_newline(self) -> bool:
+        """Return whether a text at the caret must end its last line itself, because the suffix begins a new one."""
+        at_line_start = not self.before or self.before.endswith("\n")
+        return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
+
+
+def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
+    """Return whether byte ``position`` stands inside a string or comment, behind its beginning."""
+    node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
+    while node is not None:
+        ends_line = "comment" in node.type and node.end_byte == position  # which goes on until a newline
+        inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
+        is_literal = any(word in node.type for word in _LITERAL)
+        if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):
+            return True
+        node = node.parent
+    return False
+
+
+def caret_in_literal(surroundings: Surroundings, text: str) -> bool:
+    """Return whether the caret stands inside a string or comment, where prose and fences are as good as code."""
+    position = len(encode(surroundings.before))
+    trees = (parse(surroundings.program(middle), surroundings.language) for middle in (text, "\n", ""))
+    return any(within_literal(tree, position) for tree in trees)
