@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 from caretbench.projects.language_tables import mark_table
 from caretbench.projects.marking import MARKS_FILE, mark
 from caretbench.projects.reach import Reach, reached

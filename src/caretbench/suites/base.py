@@ -8,8 +8,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from caretbench.execution.dispatch import AnyRequest, Dispatcher
-from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.dispatcher import AnyRequest, Dispatcher
+from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.execution.types import ExecutionRequest
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer
@@ -74,7 +74,7 @@ class Suite(ABC):
     pull_about: ClassVar[str] = ""
     """The released data that :meth:`pull` fetches, in a few words; empty: there are none."""
     build_about: ClassVar[str] = ""
-    """What ``caretbench build`` makes problems of, for its help text; empty: the suite builds none."""
+    """Kind of source of ``caretbench build``, for its help text; empty: the suite builds no problems."""
     build_options: ClassVar[tuple[Option, ...]] = ()
     """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
     build_roles: ClassVar[Mapping[str, str]] = {}

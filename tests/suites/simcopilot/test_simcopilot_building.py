@@ -16,7 +16,7 @@ import pytest
 import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.base_runs import base_runs
 from caretbench.projects.running import check_request
 from caretbench.projects.setup.commands import checks_of

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles.model import INSIDE
+from caretbench.execution.bundles.bundle_model import INSIDE
 from caretbench.execution.bundles.pip import sandbox_python
-from caretbench.execution.sandbox.program import WORK
-from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 
 PACKAGES: Final = ".deps"
 """The folder of the project into which a setup installs Python packages; it is looked in, and never mined."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caretbench.execution.dispatch import Dispatcher
+from caretbench.execution.dispatcher import Dispatcher
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
@@ -56,7 +56,7 @@ class Efcb(Suite):
     )
     profile_rules = EfcbProfile
     baselines = baselines.BASELINES
-    build_about = "questions about merged changes of clones, OWNER/NAME at GitHub, or files of mined changes"
+    build_about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
     build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
@@ -78,12 +78,14 @@ class Efcb(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Mine merged changes and build problems from them.
+        """Build questions about merged changes.
 
-        Nothing is executed, and only sources at GitHub need a network. If position, length, likeness or other
-        shortcuts find the right choices, the build fails. Run the same command again to continue after a stop.
+        No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
+        or similarity reveal the right answers. Run the same command again to resume.
 
-        Example: caretbench build efcb ~/code/project owner/name -o tasks
+        Examples:
+          caretbench build efcb ~/code/project owner/name -o tasks
+          caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
         return build.build(sources, output, options, progress)
 

@@ -19,7 +19,7 @@ from caretbench.suites.efcb.edits.tree_guards import (
     is_symmetric_pair,
     is_text_for_people,
 )
-from caretbench.syntax.uses.usage import CALLS, callee_of, context
+from caretbench.syntax.uses.expression_contexts import CALLS, callee_of, expression_context
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 MIN_OCCURRENCES: Final = 2
@@ -60,7 +60,13 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
         ):
             continue
         found.append(
-            AddedLiteral(node, place, _literal_form(kind, place.text), context(node), unit.hunk_number(place))
+            AddedLiteral(
+                node,
+                place,
+                _literal_form(kind, place.text),
+                expression_context(node),
+                unit.hunk_number(place),
+            )
         )
     return found
 

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from caretbench.suites.efcb.edits.name_rules import have_same_meaning, is_framework_function
-from caretbench.suites.efcb.edits.name_uses import NameUse, ParsedPart
+from caretbench.suites.efcb.edits.name_uses import ParsedPart, PatchNameUse
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement, swap_edit
 from caretbench.suites.efcb.edits.tree_guards import (
     ancestors,
@@ -22,8 +22,8 @@ from caretbench.suites.efcb.edits.tree_guards import (
     is_symmetric_pair,
     is_text_for_people,
 )
-from caretbench.syntax.uses.identifiers import style
-from caretbench.syntax.uses.scopes import Declaration
+from caretbench.syntax.uses.declarations import Declaration
+from caretbench.syntax.uses.identifiers import naming_style
 
 T = TypeVar("T")
 
@@ -39,21 +39,23 @@ _MOST_PAIRS: Final = 20_000
 
 def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges of two names in added lines of one hunk and one function."""
-    groups: dict[Hashable, list[NameUse]] = defaultdict(list)
+    groups: dict[Hashable, list[PatchNameUse]] = defaultdict(list)
     for one in unit.editable_uses:
         if not _is_fixed(one):
-            groups[one.hunk, one.function, one.role, style(one.name)].append(one)
+            groups[one.hunk, one.function, one.role, naming_style(one.name)].append(one)
     for members in groups.values():
         for one, other in draw_pairs(members, _MOST_PAIRS, generator):
             if one.name == other.name or one.entity == other.entity:
                 continue
             guard = _swap_guard(unit, one, other) or _swap_guard(unit, other, one)
-            if guard is None and is_symmetric_pair(one.use.whole, other.use.whole, unit.part.grammar):
+            if guard is None and is_symmetric_pair(
+                one.use.expression, other.use.expression, unit.part.grammar
+            ):
                 guard = "symmetric_call"
             if guard is not None:
                 refused[guard] += 1
             elif one.occurrence is not None and other.occurrence is not None:
-                arguments = is_argument_pair(one.use.whole, other.use.whole)
+                arguments = is_argument_pair(one.use.expression, other.use.expression)
                 kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
                 yield swap_edit(kind, one.occurrence, other.occurrence)
 
@@ -78,29 +80,31 @@ def name_replacements(
             yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*place[:4], name),))
 
 
-def _candidates(unit: ParsedPart, one: NameUse) -> Iterator[tuple[str, str, Hashable]]:
+def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
     """Yield name, kind and entity of possible replacements of a use."""
     found: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
-        for seen in unit.scopes.visible(one.start):
+        for seen in unit.scopes.visible_variables(one.start):
             role = "local" if seen.role == "comprehended" else seen.role
             if role == one.role and seen.kind != "function" and not _is_captured(unit, one, seen):
-                found.append((seen.name, seen.kind, (role, seen.begin, seen.name)))
+                found.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
     else:
         assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
         for entity, other in unit.exchange_groups[one.entity[:2]].items():
             if other.role == one.role:
                 found.append((other.name, unit.entity_kinds.get(entity, ""), entity))
     for name, kind, entity in found:
-        if name != one.name and style(name) == style(one.name):
+        if name != one.name and naming_style(name) == naming_style(one.name):
             yield name, kind, entity
 
 
-def _swap_guard(unit: ParsedPart, one: NameUse, other: NameUse) -> str | None:
+def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str | None:
     """Return the guard that refuses the name of ``other`` at ``one``, or None."""
     if one.role in _VARIABLES:
-        seen = next((found for found in unit.scopes.visible(one.start) if found.name == other.name), None)
-        if seen is None or (seen.begin, seen.name) != other.entity[1:]:  # type: ignore[index]
+        seen = next(
+            (found for found in unit.scopes.visible_variables(one.start) if found.name == other.name), None
+        )
+        if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
             return "out_of_scope"
         if _is_captured(unit, one, seen):
             return "captured"
@@ -109,7 +113,7 @@ def _swap_guard(unit: ParsedPart, one: NameUse, other: NameUse) -> str | None:
     return _kind_guard(unit, one, other.kind, other.entity) or _alias_guard(unit, one, other.name)
 
 
-def _kind_guard(unit: ParsedPart, one: NameUse, kind: str, entity: Hashable) -> str | None:
+def _kind_guard(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> str | None:
     """Return the guard that refuses an entity at ``one``, or None."""
     if one.arguments is not None and (guard := _call_guard(unit, one, one.arguments, entity)) is not None:
         return guard
@@ -121,7 +125,9 @@ def _kind_guard(unit: ParsedPart, one: NameUse, kind: str, entity: Hashable) -> 
     return None if _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity) else "other_kind"
 
 
-def _call_guard(unit: ParsedPart, one: NameUse, arguments: tuple[str, ...], entity: Hashable) -> str | None:
+def _call_guard(
+    unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable
+) -> str | None:
     """Return the guard that refuses a call of an entity at ``one``, with its arguments, or None."""
     name: str = str(entity[-2])  # type: ignore[index]
     if is_framework_function(one.name) or is_framework_function(name):
@@ -139,37 +145,37 @@ def _call_guard(unit: ParsedPart, one: NameUse, arguments: tuple[str, ...], enti
     return None
 
 
-def _has_shared_uses(unit: ParsedPart, one: NameUse, entity: Hashable) -> bool:
+def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> bool:
     """Return whether the uses of an entity show that it has the kind of ``one``."""
     seen = unit.contexts.get(entity, set())
     # In statically typed languages members of the same name may still have different types.
-    told = one.use.strong and not (unit.static and one.use.context.startswith("object:"))
-    if told and one.use.context in seen:
+    told = one.use.is_specific and not (unit.static and one.use.expression_context.startswith("object:"))
+    if told and one.use.expression_context in seen:
         return True
     if unit.static:
         return False
     shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _implies_kind(where)}
     # If a member is accessed, both must be known to share members.
-    if one.use.context.startswith("object:"):
+    if one.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
     return bool(shared) or (one.arguments is None and _has_unknown_kind(unit, one, seen))
 
 
-def _has_unknown_kind(unit: ParsedPart, one: NameUse, seen: set[str]) -> bool:
+def _has_unknown_kind(unit: ParsedPart, one: PatchNameUse, seen: set[str]) -> bool:
     """Return whether the uses of two variables do not show that their kinds differ."""
-    if one.use.context.startswith(("object:", "indexed", "other")) or not one.use.strong:
+    if one.use.expression_context.startswith(("object:", "indexed", "other")) or not one.use.is_specific:
         return False
     ours, theirs = (
         {part for where in contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
         for contexts in (unit.contexts.get(one.entity, set()), seen)
     )
-    here = re.split(r"[:/ =<]", one.use.context)[0]
+    here = re.split(r"[:/ =<]", one.use.expression_context)[0]
     if here in _DONE:
         return here in theirs
     return not ours or not theirs or bool(ours & theirs)
 
 
-def _is_enum_member(unit: ParsedPart, one: NameUse) -> bool:
+def _is_enum_member(unit: ParsedPart, one: PatchNameUse) -> bool:
     """Return whether a member is one of the constants of a type."""
     if one.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
         return False
@@ -195,10 +201,10 @@ def _kind_prefix(kind: str) -> str:
     return kind.partition(":")[0]
 
 
-def _accepts_arguments(unit: ParsedPart, one: NameUse, name: str) -> bool:
+def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
     assert one.arguments is not None  # noqa: S101 - for the type
-    declared = [found for found in unit.scopes.named(name) if found.parameters is not None]
+    declared = [found for found in unit.scopes.by_name(name) if found.parameters is not None]
     return not declared or any(
         found.required <= len(one.arguments)
         and (
@@ -209,39 +215,39 @@ def _accepts_arguments(unit: ParsedPart, one: NameUse, name: str) -> bool:
     )
 
 
-def _have_same_signature(unit: ParsedPart, one: NameUse, name: str) -> bool:
+def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether both functions are declared with the same types."""
     ours, theirs = (
-        {(found.parameters, found.kind) for found in unit.scopes.named(word) if found.role == "function"}
+        {(found.parameters, found.kind) for found in unit.scopes.by_name(word) if found.role == "function"}
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs
 
 
-def _alias_guard(unit: ParsedPart, one: NameUse, name: str) -> str | None:
+def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
     """Return the guard for variables that begin as aliases of each other, or None."""
     aliases = {
         frozenset((found.name, found.alias))
         for word in (one.name, name)
-        for found in unit.scopes.named(word)
+        for found in unit.scopes.by_name(word)
         if found.alias
     }
     return "same_value" if frozenset((one.name, name)) in aliases else None
 
 
-def _is_captured(unit: ParsedPart, one: NameUse, seen: Declaration) -> bool:
+def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
     """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
-    if unit.part.grammar != "java" or (seen.role, seen.begin, seen.name) not in unit.assigned:
+    if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned:
         return False
     return any(
         around.type in ("lambda_expression", "class_body") and around.start_byte > seen.start
-        for around in ancestors(one.use.whole)
+        for around in ancestors(one.use.expression)
     )
 
 
-def _is_fixed(one: NameUse) -> bool:
+def _is_fixed(one: PatchNameUse) -> bool:
     """Return whether a use has no effect on the program, or is an assignment target."""
-    return one.use.context == "target" or is_text_for_people(one.use.whole)
+    return one.use.expression_context == "target" or is_text_for_people(one.use.expression)
 
 
 def draw_pairs(members: Sequence[T], limit: int, generator: random.Random) -> Iterator[tuple[T, T]]:

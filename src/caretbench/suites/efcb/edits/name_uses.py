@@ -18,9 +18,8 @@ from caretbench.suites.efcb.edits.tree_guards import ancestors
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.types import Span
-from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
-from caretbench.syntax.uses.scopes import Declaration, Scopes
-from caretbench.syntax.uses.usage import (
+from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
+from caretbench.syntax.uses.expression_contexts import (
     CLASSES,
     FUNCTIONS,
     MEMBERS,
@@ -29,8 +28,9 @@ from caretbench.syntax.uses.usage import (
     ExpressionUse,
     arguments_of,
     callee_of,
-    use_of,
+    expression_use,
 )
+from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 STATIC_LANGUAGES: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
@@ -43,7 +43,7 @@ _CONSTRUCTED: Final = frozenset({"python"})
 _Classified = tuple[str, Hashable, str, Declaration | None] | None
 
 
-class NameUse(NamedTuple):
+class PatchNameUse(NamedTuple):
     """One use of a name.
 
     ``role``: ``local``, ``parameter``, ``field``, ``function``, ``method``, ``constructor``, ``constant``, ``key``.
@@ -90,12 +90,12 @@ class ParsedPart:
     @property
     def unordered_parts(self) -> Mapping[int, tuple[Span, ...]]:
         """The parts of each unordered construct, by its number."""
-        return self._identifiers.parts
+        return self._identifiers.group_parts
 
     @cached_property
-    def scopes(self) -> Scopes:
+    def scopes(self) -> DeclarationIndex:
         """The declarations."""
-        return Scopes(self.root, self.part.grammar)
+        return DeclarationIndex(self.root, self.part.grammar)
 
     def occurrence_at(self, start: int, end: int) -> Occurrence | None:
         """Return the occurrence of some bytes in the patch; None if they are not in one line of it."""
@@ -188,25 +188,25 @@ class ParsedPart:
         return tuple(found)
 
     @cached_property
-    def uses(self) -> tuple[NameUse, ...]:
+    def uses(self) -> tuple[PatchNameUse, ...]:
         """Uses near the patch with a known role, in the order of the text."""
         found = []
         for one in self.names:
-            if one.place and any(one.row in rows for rows in self._rows):
+            if one.syntactic_position and any(one.row in rows for rows in self._rows):
                 named = self._make_use(one)
                 if named is not None:
                     found.append(named)
         return tuple(found)
 
     @cached_property
-    def editable_uses(self) -> tuple[NameUse, ...]:
+    def editable_uses(self) -> tuple[PatchNameUse, ...]:
         """Uses in added lines that may be edited."""
         return tuple(
             one
             for one in self.uses
             if one.occurrence is not None
             and self.is_added(one.occurrence)
-            and not self.is_broken(one.use.whole)
+            and not self.is_broken(one.use.expression)
         )
 
     @cached_property
@@ -214,8 +214,8 @@ class ParsedPart:
         """Contexts of each entity."""
         found: dict[Hashable, set[str]] = defaultdict(set)
         for one in self.uses:
-            if one.use.strong:
-                found[one.entity].add(one.use.context)
+            if one.use.is_specific:
+                found[one.entity].add(one.use.expression_context)
         return found
 
     @cached_property
@@ -236,7 +236,7 @@ class ParsedPart:
     def assigned(self) -> frozenset[Hashable]:
         """Entities that are assigned or incremented outside of their declaration."""
         counted = ("target", "other:update_expression")
-        return frozenset(one.entity for one in self.uses if one.use.context in counted)
+        return frozenset(one.entity for one in self.uses if one.use.expression_context in counted)
 
     @cached_property
     def use_counts(self) -> Counter[Hashable]:
@@ -244,28 +244,28 @@ class ParsedPart:
         return Counter(one.entity for one in self.uses)
 
     @cached_property
-    def exchange_groups(self) -> dict[Hashable, dict[Hashable, NameUse]]:
+    def exchange_groups(self) -> dict[Hashable, dict[Hashable, PatchNameUse]]:
         """One use of each exchangeable entity, by receiver or callee."""
-        found: dict[Hashable, dict[Hashable, NameUse]] = defaultdict(dict)
+        found: dict[Hashable, dict[Hashable, PatchNameUse]] = defaultdict(dict)
         for one in self.uses:
             if isinstance(one.entity, tuple) and one.role not in ("local", "parameter", "constant"):
                 found[one.entity[:2]].setdefault(one.entity, one)
         return found
 
-    def _make_use(self, one: Identifier) -> NameUse | None:
+    def _make_use(self, one: Identifier) -> PatchNameUse | None:
         node = self.root.descendant_for_byte_range(one.start, one.end)
         if node is None:
             return None
-        words = one.place.split()[1].split("+")
-        use = use_of(node)
+        words = one.syntactic_position.split()[1].split("+")
+        use = expression_use(node)
         told = self._classify(node, one, words, use)
         if told is None:
             return None
         role, entity, kind, declared = told
         given = arguments_of(use.call) if use.call is not None else None
         place = self.occurrence_at(one.start, one.end)
-        return NameUse(
-            one.name, one.start, one.end, role, entity, kind, use, one.place, one.function,
+        return PatchNameUse(
+            one.name, one.start, one.end, role, entity, kind, use, one.syntactic_position, one.function,
             self._hunk_of[place.line] if place is not None else -1, place, declared,
             tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
         )  # fmt: skip
@@ -295,7 +295,7 @@ class ParsedPart:
         if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
             return None
         role = "local" if declared.role == "comprehended" else declared.role
-        return role, (role, declared.begin, declared.name), declared.kind, declared
+        return role, (role, declared.scope_start, declared.name), declared.kind, declared
 
     def _classify_call(self, name: str, count: int, declared: Declaration | None) -> _Classified:
         """Return role, entity and kind of a called name without receiver."""
@@ -308,8 +308,8 @@ class ParsedPart:
     def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
         if self.part.grammar not in _BARE_FIELDS:
             return None
-        for found in self.scopes.named(one.name):
-            if found.role == "field" and found.begin <= one.start < found.end:
+        for found in self.scopes.by_name(one.name):
+            if found.role == "field" and found.scope_start <= one.start < found.end:
                 return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
         return None
 
@@ -339,7 +339,7 @@ class ParsedPart:
         if node.type in ("identifier", "constant"):
             declared = self.scopes.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
-                return declared.kind or f"{declared.begin}:{declared.name}"
+                return declared.kind or f"{declared.scope_start}:{declared.name}"
             return f"name:{written}"
         return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
 
@@ -348,7 +348,7 @@ class ParsedPart:
         return self._one_kind(name, "function")
 
     def _one_kind(self, name: str, role: str) -> str:
-        found = {one.kind for one in self.scopes.named(name) if one.role == role}
+        found = {one.kind for one in self.scopes.by_name(name) if one.role == role}
         return found.pop() if len(found) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
@@ -379,7 +379,7 @@ class ParsedPart:
 def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
     """Return the object that a use is a member of, or None."""
     member = node.parent
-    if member is None or use.whole.id == node.id or MEMBERS.get(member.type) is None:
+    if member is None or use.expression.id == node.id or MEMBERS.get(member.type) is None:
         return None
     objects = (member.child_by_field_name(field) for field in OBJECTS)
     return next((found for found in objects if found is not None and found.id != node.id), None)

@@ -13,7 +13,14 @@ from caretbench.suites.efcb.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.edits.tree_guards import ancestors, is_compile_time, is_text_for_people
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.usage import ARGUMENTS, CALLS, FUNCTIONS, arguments_of, callee_of, operator_of
+from caretbench.syntax.uses.expression_contexts import (
+    ARGUMENTS,
+    CALLS,
+    FUNCTIONS,
+    arguments_of,
+    callee_of,
+    operator_of,
+)
 from caretbench.syntax.uses.value_kinds import inferred_kind, kind_of_value
 
 _BINARY: Final = frozenset({
